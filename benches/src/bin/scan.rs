@@ -1,0 +1,106 @@
+//! Reads a file again and again on one thread and prints what each pass cost, a JSON object a line.
+//!
+//! ```text
+//! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--passes 6] [--batch-rows 65536] [--source file|memory]
+//! ```
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use coldframe::{Error, File, OpenOptions, Result, Scan, SchemaSpec, Source, Value, open, open_source};
+use coldframe_benches as _; // its allocator
+use rustix::time::{ClockId, clock_gettime};
+
+/// What the command line says.
+struct Arguments {
+    file: String,
+    options: OpenOptions,
+    scan: Scan,
+    passes: u32,
+    in_memory: bool,
+}
+
+fn arguments() -> Result<Arguments> {
+    let mut file = None;
+    let mut parsed = Arguments {
+        file: String::new(),
+        options: OpenOptions::default(),
+        scan: Scan::default(),
+        passes: 6,
+        in_memory: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if !word.starts_with("--") {
+            file = Some(word);
+            continue;
+        }
+        let value = words.next().ok_or_else(|| Error::invalid(format!("{word} wants a value")))?;
+        let number =
+            || value.parse::<u32>().map_err(|_| Error::invalid(format!("{word}: {value:?} is no number")));
+        match word.as_str() {
+            "--schema" => parsed.options.schema = Some(SchemaSpec::Ddl(value)),
+            "--columns" => parsed.scan.columns = Some(value.split(',').map(str::to_owned).collect()),
+            "--passes" => parsed.passes = number()?,
+            "--batch-rows" => parsed.scan.batch_rows = usize::try_from(number()?).unwrap_or(usize::MAX),
+            "--source" => parsed.in_memory = value == "memory",
+            option => {
+                let name = option.trim_start_matches('-').replace('-', "_");
+                parsed.options.extra.insert(name, Value::Str(value));
+            }
+        }
+    }
+    parsed.file =
+        file.ok_or_else(|| Error::invalid("usage: scan FILE [--schema DDL] [--serde S] [--columns a,b]"))?;
+    Ok(parsed)
+}
+
+fn open_again(arguments: &Arguments, memory: Option<&Bytes>) -> Result<File> {
+    match memory {
+        None => open(&arguments.file, None, &arguments.options),
+        Some(bytes) => {
+            let source = Source::file(arguments.file.as_str(), Arc::new(bytes.clone()));
+            open_source(source, None, &arguments.options, Vec::new())
+        }
+    }
+}
+
+fn cpu_seconds() -> f64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    #[expect(clippy::cast_precision_loss, reason = "seconds of a process")]
+    let seconds = now.tv_sec as f64;
+    seconds + f64::from(u32::try_from(now.tv_nsec).unwrap_or(0)) / 1e9
+}
+
+/// Rows and bytes of Arrow in one pass.
+fn pass(file: &File, scan: &Scan) -> Result<(u64, u64)> {
+    let (mut rows, mut bytes) = (0, 0);
+    for split in file.whole()? {
+        let mut reader = file.scan(scan, &split)?;
+        while let Some(batch) = reader.next_batch()? {
+            rows += u64::try_from(batch.num_rows()).unwrap_or(0);
+            bytes += u64::try_from(batch.get_array_memory_size()).unwrap_or(0);
+        }
+    }
+    Ok((rows, bytes))
+}
+
+#[expect(clippy::print_stdout, reason = "what the program is for")]
+fn main() -> Result<()> {
+    let arguments = arguments()?;
+    let memory = if arguments.in_memory { Some(Bytes::from(std::fs::read(&arguments.file)?)) } else { None };
+    for n in 1..=arguments.passes {
+        let (wall, cpu) = (Instant::now(), cpu_seconds());
+        let file = open_again(&arguments, memory.as_ref())?;
+        let opened = cpu_seconds() - cpu;
+        let (rows, bytes) = pass(&file, &arguments.scan)?;
+        let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
+        println!(
+            "{{\"reader\": \"coldframe\", \"file\": {:?}, \"pass\": {n}, \"rows\": {rows}, \"arrow_bytes\": {bytes}, \
+             \"open_cpu_s\": {opened:.6}, \"cpu_s\": {cpu:.4}, \"wall_s\": {wall:.4}}}",
+            arguments.file
+        );
+    }
+    Ok(())
+}

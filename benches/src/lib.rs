@@ -1,0 +1,193 @@
+//! The table that the benchmarks read and write: nine columns of the types that cold tables are made of.
+//!
+//! It is like the one of `benches/peers`, and the same at each run.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, TimestampNanosecondArray,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use coldframe::{Result, Value, WriteOptions, arrow_error, format_named};
+
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The table's columns in Hive's words.
+pub const DDL: &str = "id bigint, quantity int, score double, customer string, created_at timestamp, \
+    price decimal(12,2), paid boolean, product string, day date";
+
+/// 2012-01-01
+const FIRST_DAY: i64 = 15_340;
+
+const CITIES: [&str; 8] =
+    ["Amsterdam", "Berlin", "Chicago", "Delhi", "Edinburgh", "Fukuoka", "Rotterdam", "Stockholm"];
+
+const PRODUCTS: [&str; 8] = ["bolt", "bracket", "cable", "filter", "gasket", "nozzle", "piston", "sensor"];
+
+/// The Arrow form of [`DDL`].
+pub fn schema() -> SchemaRef {
+    let field = |name: &str, data_type| Field::new(name, data_type, true);
+    Arc::new(Schema::new(vec![
+        field("id", DataType::Int64),
+        field("quantity", DataType::Int32),
+        field("score", DataType::Float64),
+        field("customer", DataType::Utf8),
+        field("created_at", DataType::Timestamp(TimeUnit::Nanosecond, None)),
+        field("price", DataType::Decimal128(12, 2)),
+        field("paid", DataType::Boolean),
+        field("product", DataType::Utf8),
+        field("day", DataType::Date32),
+    ]))
+}
+
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// A number from 0 to `below` - 1.
+    pub fn below(&mut self, below: u32) -> u32 {
+        u32::try_from(self.next_u64() % u64::from(below.max(1))).unwrap_or(0)
+    }
+
+    /// `value`, or nothing once in fifty.
+    fn or_null<T>(&mut self, value: T) -> Option<T> {
+        (self.below(50) != 0).then_some(value)
+    }
+
+    fn of<'a>(&mut self, words: &[&'a str; 8]) -> &'a str {
+        let [first, ..] = words;
+        let at = usize::try_from(self.below(8)).unwrap_or(0);
+        words.get(at).copied().unwrap_or(first)
+    }
+}
+
+/// `rows` rows of the table; 2 % of the values of each column but the first are null.
+pub fn table(rows: u32) -> Result<RecordBatch> {
+    const DAY: i64 = 86_400;
+    let mut r = Random::new(2014);
+    let second = |n: u32| i64::from(n) * 43;
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new((0..rows).map(|n| Some(4_000_000_000 + i64::from(n) * 3)).collect::<Int64Array>()),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let quantity = i32::try_from(r.below(20_000)).unwrap_or(0) - 1_000;
+                    r.or_null(quantity)
+                })
+                .collect::<Int32Array>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let score = f64::from(r.below(1_000)) / 8.0;
+                    let fine = f64::from(r.below(1 << 30)) / 3.0e8;
+                    let value = if r.below(100) < 75 { score } else { fine };
+                    r.or_null(value)
+                })
+                .collect::<Float64Array>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let customer = format!("{}-{}", r.of(&CITIES), 1_000_000 + r.below(9_000_000));
+                    r.or_null(customer)
+                })
+                .collect::<StringArray>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|n| {
+                    let micros = 100_000 + i64::from(r.below(900_000));
+                    let nanos = (FIRST_DAY * DAY + second(n)) * 1_000_000_000 + micros * 1_000;
+                    r.or_null(nanos)
+                })
+                .collect::<TimestampNanosecondArray>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let cents = i128::from(r.below(75_000_000)) / i128::from(1 + r.below(40));
+                    r.or_null(cents)
+                })
+                .collect::<Decimal128Array>()
+                .with_precision_and_scale(12, 2)
+                .map_err(arrow_error)?,
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let paid = r.below(10) < 7;
+                    r.or_null(paid)
+                })
+                .collect::<BooleanArray>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|_| {
+                    let product = format!("{} type {}", r.of(&PRODUCTS), r.below(1_000));
+                    r.or_null(product)
+                })
+                .collect::<StringArray>(),
+        ),
+        Arc::new(
+            (0..rows)
+                .map(|n| r.or_null(i32::try_from(FIRST_DAY + second(n) / DAY).unwrap_or(0)))
+                .collect::<Date32Array>(),
+        ),
+    ];
+    RecordBatch::try_new(schema(), columns).map_err(arrow_error)
+}
+
+/// Bytes that a writer may own and its caller sees.
+#[derive(Clone, Debug, Default)]
+pub struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `batch` as an RCFile.
+pub fn rcfile(batch: &RecordBatch, serde: &str, codec: &str) -> Result<Vec<u8>> {
+    let text = |s: &str| Value::Str(s.to_owned());
+    let extra =
+        [("schema", text(DDL)), ("serde", text(serde)), ("codec", text(codec)), ("sync_seed", Value::Int(1))];
+    let options = WriteOptions { extra: extra.into_iter().map(|(k, v)| (k.to_owned(), v)).collect() };
+    let sink = Sink::default();
+    let mut writer = format_named("rcfile")?.create(Box::new(sink.clone()), &batch.schema(), &options)?;
+    writer.write(batch)?;
+    writer.finish()?;
+    Ok(sink.into_bytes())
+}

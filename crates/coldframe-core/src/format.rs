@@ -1,0 +1,270 @@
+//! The narrow waist: a format opens a file; a file plans a split; a plan yields units; a unit decodes.
+//!
+//! The traits ask only what all formats can answer. A file with a footer lists its units from it, one without walks;
+//! a sorted one seeks by the predicate's key range; a table of many single-column files plans over all of them. What
+//! only one format can do (a point look-up, a seek by ordinal) is a method of its own type, reached by
+//! [`TableFile::as_any`].
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use coldframe_encoding::{Error, Limits, Result};
+
+use crate::{Damage, DamageLog, Node, ReadAt, Scan, Source, Value};
+
+/// Batches of one unit, in file order.
+pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// The types of a file that does not hold them.
+#[derive(Clone, Debug)]
+pub enum SchemaSpec {
+    /// As Arrow has them.
+    Arrow(SchemaRef),
+    /// A column list in the DDL of the format's engine: `id bigint, tags array<string>`.
+    Ddl(String),
+}
+
+/// What every format may be told when a file is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Names and types where the file does not hold them (RCFile), or other ones than it holds.
+    pub schema: Option<SchemaSpec>,
+    /// Whether stored checksums are not to be compared; they are by default.
+    pub skip_checksums: bool,
+    /// Keys for encrypted files by name.
+    pub keys: BTreeMap<String, Vec<u8>>,
+    /// Bounds for what the file may make the reader allocate.
+    pub limits: Limits,
+    /// The format's own options by name; one it does not know is an error.
+    pub extra: BTreeMap<String, Value>,
+}
+
+/// Options that every format takes: the bounds of [`Limits`].
+pub const LIMIT_OPTIONS: &[OptionDoc] = &[
+    OptionDoc { name: "max_block_bytes", help: "largest block after decompression; default 1 GiB" },
+    OptionDoc { name: "max_columns", help: "most columns of a file; default 100000" },
+    OptionDoc { name: "max_depth", help: "deepest nesting; default 64" },
+    OptionDoc { name: "max_metadata_bytes", help: "largest header, footer, index or key; default 256 MiB" },
+    OptionDoc { name: "max_unit_rows", help: "most rows of a row group, stripe or block; default 16777216" },
+];
+
+impl OpenOptions {
+    /// Moves the options of [`LIMIT_OPTIONS`] from `extra` to `limits`.
+    pub fn take_limits(&mut self) -> Result<()> {
+        for option in LIMIT_OPTIONS {
+            let Some(value) = self.extra.remove(option.name) else { continue };
+            let bound = match value {
+                Value::Int(n) => u64::try_from(n).ok(),
+                Value::UInt(n) => Some(n),
+                _ => None,
+            };
+            let bound = bound.ok_or_else(|| {
+                Error::invalid(format!(
+                    "option `{}`: expected an integer of 0 or more, found {value:?}",
+                    option.name
+                ))
+            })?;
+            match option.name {
+                "max_block_bytes" => self.limits.max_block_bytes = bound,
+                "max_columns" => self.limits.max_columns = bound,
+                "max_depth" => self.limits.max_depth = bound,
+                "max_metadata_bytes" => self.limits.max_metadata_bytes = bound,
+                _ => self.limits.max_unit_rows = bound,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a writer may be told. Every option is the format's own.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Options by name; one the format does not know is an error.
+    pub extra: BTreeMap<String, Value>,
+}
+
+/// A documented option.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionDoc {
+    /// Its name in Python and on the command line.
+    pub name: &'static str,
+    /// What it takes and does.
+    pub help: &'static str,
+}
+
+/// Refuses options that are not in `known`, and says which are.
+pub fn check_options(format: &str, given: &BTreeMap<String, Value>, known: &[OptionDoc]) -> Result<()> {
+    match given.keys().find(|k| known.iter().all(|d| d.name != k.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let names: Vec<&str> = known.iter().map(|d| d.name).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(Error::invalid(format!("{format} has no option `{unknown}`; it knows: {names}")))
+        }
+    }
+}
+
+/// A file format: recognises, opens and creates files.
+pub trait Format: Send + Sync {
+    /// Lower-case name, as in `format="orc"`.
+    fn name(&self) -> &'static str;
+
+    /// Whether a file that begins with `head` and ends with `tail` (at least 64 bytes each, where the file has them)
+    /// is of this format.
+    fn probe(&self, head: &[u8], tail: &[u8]) -> bool;
+
+    /// Whether a folder is one table of this format.
+    fn probe_folder(&self, _folder: &dyn crate::io::Folder) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Reads the metadata.
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
+
+    /// Starts a new file.
+    fn create(
+        &self,
+        _sink: Box<dyn Write + Send>,
+        _schema: &SchemaRef,
+        _options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        Err(Error::unsupported(format!("writing {}", self.name())))
+    }
+
+    /// What [`OpenOptions::extra`] may hold.
+    fn open_options(&self) -> &'static [OptionDoc] {
+        &[]
+    }
+
+    /// What [`WriteOptions::extra`] may hold.
+    fn write_options(&self) -> &'static [OptionDoc] {
+        &[]
+    }
+}
+
+/// A part of a table that one task reads. Plain numbers: it is pickled to Spark executors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Which of the parts a table consists of; 0 for a single file.
+    pub part: u32,
+    /// What of the part: bytes for a file (a unit belongs to the split that holds its start, as the format defines
+    /// it), ordinals where the format counts rows.
+    pub range: Range<u64>,
+    /// Rows in it, if known.
+    pub rows: Option<u64>,
+}
+
+/// What a plan is made from.
+#[derive(Clone, Debug)]
+pub struct PlanRequest {
+    /// What the user asked for. Predicates are bound to the file's schema.
+    pub scan: Scan,
+    /// The columns to decode, in this order: those asked for and those the filter needs. Structs may hold only
+    /// some of their children; a format may then decode whole columns, the scan prunes them.
+    pub decode: SchemaRef,
+    /// Where damage is recorded when it is not raised.
+    pub damage: DamageLog,
+}
+
+/// An open table.
+pub trait TableFile: Send + Sync + Debug {
+    /// The format's name, as in `format="orc"`.
+    fn format(&self) -> &'static str;
+
+    /// All columns.
+    fn schema(&self) -> &SchemaRef;
+
+    /// Rows in the file, where the metadata says so.
+    fn row_count(&self) -> Option<u64>;
+
+    /// Everything the file says of itself.
+    fn metadata(&self) -> Result<Value>;
+
+    /// Cuts the table into parts of about `target` bytes that together hold each row once.
+    fn splits(&self, target: u64) -> Result<Vec<Split>>;
+
+    /// Starts a scan of one part.
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
+
+    /// Statistics as the format stores them; `Null` if it stores none.
+    fn statistics(&self) -> Result<Value> {
+        Ok(Value::Null)
+    }
+
+    /// The physical layout: each byte belongs to a leaf. Damage is a node, not an error.
+    fn inspect(&self) -> Result<Node>;
+
+    /// Checks what a scan of all columns does not: checksums of what it skips, agreement of counts, unused bytes.
+    /// Damage is returned.
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        Ok(Vec::new())
+    }
+
+    /// The concrete type, for what only this format can do.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Finds the units of a split one after another; prunes here; may read indexes.
+///
+/// With [`crate::OnError::Skip`], a plan records damage in its request's log and goes on behind it; an error it
+/// returns ends the scan.
+pub trait Plan: Send {
+    /// The next unit that may hold matching rows.
+    fn next_unit(&mut self) -> Result<Option<Unit>>;
+}
+
+/// A range of one source to fetch.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// The file.
+    pub source: Arc<dyn ReadAt>,
+    /// Its bytes.
+    pub range: Range<u64>,
+}
+
+/// What can be decoded without any other unit's bytes: a stripe, a row group, a run of blocks.
+pub struct Unit {
+    /// To fetch, together.
+    pub fetch: Vec<Fetch>,
+    /// Where it stands in the file: for damage records.
+    pub bytes: Range<u64>,
+    /// Rows it holds, if known before decoding: for damage records.
+    pub rows: Option<u64>,
+    /// Its name: `row group 3`.
+    pub structure: String,
+    /// Turns the bytes into batches.
+    pub decode: Box<dyn DecodeUnit>,
+}
+
+/// CPU work only: no I/O, no GIL.
+pub trait DecodeUnit: Send {
+    /// `bytes[i]` are the bytes of the unit's `fetch[i]`. Each batch has the request's decoded columns.
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter>;
+}
+
+/// Writes batches into one file.
+pub trait BatchWriter: Send {
+    /// Appends rows.
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes what comes last and flushes; a file without it is invalid. Returns the file's length in bytes.
+    fn finish(self: Box<Self>) -> Result<u64>;
+}
+
+/// What `verify` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Rows that decode.
+    pub rows: u64,
+    /// Units (stripes, row groups, blocks) that were read.
+    pub units: u64,
+    /// What does not.
+    pub damage: Vec<Damage>,
+}

@@ -1,0 +1,108 @@
+//! Where bytes come from.
+//!
+//! A format asks a [`ReadAt`] for ranges, all that it needs at once; the source decides how to get them: one
+//! positioned read each for a local file, few coalesced requests for an object store. Nothing above this module
+//! knows which it is.
+
+mod coalesce;
+mod file;
+mod folder;
+mod memory;
+mod object;
+mod recorded;
+mod window;
+
+pub use coalesce::{coalesce, read_coalesced};
+pub use file::LocalFile;
+pub use folder::{Entry, Folder, LocalFolder};
+#[cfg(feature = "object-store")]
+pub use object::open_url;
+pub use recorded::{Recorded, Recording};
+pub use window::Window;
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_encoding::{Error, Result};
+
+/// Random access to the bytes of one file.
+pub trait ReadAt: Send + Sync + Debug {
+    /// Length of the file in bytes.
+    fn len(&self) -> u64;
+
+    /// All `ranges`, together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One range.
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let mut all = self.read_ranges(std::slice::from_ref(&range))?;
+        all.pop().ok_or_else(|| Error::invalid("a source answered a request for one range with none"))
+    }
+
+    /// How many bytes more it is worth reading to save one request; sources with dear requests say more.
+    fn worthwhile_gap(&self) -> u64 {
+        4096
+    }
+}
+
+/// Whether `range` lies inside a source of `len` bytes; an error that names both if not.
+pub fn check_range(range: &Range<u64>, len: u64) -> Result<()> {
+    if range.start <= range.end && range.end <= len {
+        return Ok(());
+    }
+    let (start, end) = (range.start, range.end);
+    Err(Error::corrupt(format!("expected bytes {start}..{end}, found the end of the file at {len}"))
+        .at(start))
+}
+
+/// What was opened: a file, or a folder that is one table.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// One file, and where it stands if files beside it can be reached.
+    File {
+        /// Path or URL as the user gave it.
+        path: Arc<str>,
+        /// Its bytes.
+        bytes: Arc<dyn ReadAt>,
+        /// The folder that holds it.
+        siblings: Option<Arc<dyn Folder>>,
+    },
+    /// A folder (a Kudu data directory, a Hudi metadata table).
+    Folder {
+        /// Path or URL as the user gave it.
+        path: Arc<str>,
+        /// Its files.
+        folder: Arc<dyn Folder>,
+    },
+}
+
+impl Source {
+    /// A file without siblings.
+    pub fn file(path: impl Into<Arc<str>>, bytes: Arc<dyn ReadAt>) -> Self {
+        Self::File { path: path.into(), bytes, siblings: None }
+    }
+
+    /// The file's or folder's name as the user gave it.
+    pub fn path(&self) -> &Arc<str> {
+        match self {
+            Self::File { path, .. } | Self::Folder { path, .. } => path,
+        }
+    }
+
+    /// The bytes, if this is a file.
+    pub fn bytes(&self) -> Result<&Arc<dyn ReadAt>> {
+        match self {
+            Self::File { bytes, .. } => Ok(bytes),
+            Self::Folder { path, .. } => {
+                Err(Error::invalid("expected a file, found a directory").in_file(&**path))
+            }
+        }
+    }
+}

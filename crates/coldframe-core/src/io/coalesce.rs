@@ -1,0 +1,63 @@
+//! Few large requests instead of many small ones.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use coldframe_encoding::{Error, Result};
+
+use super::{ReadAt, memory::slice};
+
+/// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too. Sorted, without overlap.
+pub fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
+    let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
+    sorted.sort_unstable_by_key(|r| (r.start, r.end));
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(gap) => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Answers `ranges` from `source` by as few requests as [`coalesce`] makes of them.
+pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+    let merged = coalesce(ranges, source.worthwhile_gap());
+    let blocks = source.read_ranges(&merged)?;
+    ranges
+        .iter()
+        .map(|r| {
+            if r.start >= r.end {
+                return Ok(Bytes::new());
+            }
+            let i = merged.partition_point(|m| m.end < r.end);
+            match (merged.get(i), blocks.get(i)) {
+                (Some(m), Some(block)) if m.start <= r.start => {
+                    slice(block, &(r.start - m.start..r.end - m.start))
+                }
+                _ => Err(Error::invalid("a source answered with fewer ranges than it was asked for")),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn coalesced_reads_equal_plain_ones(
+            starts in proptest::collection::vec((0u64..1000, 0u64..50), 0..20),
+            gap in 0u64..40,
+        ) {
+            let bytes = Bytes::from((0..1050u32).map(|i| i.to_le_bytes()[0]).collect::<Vec<u8>>());
+            let ranges: Vec<_> = starts.iter().map(|(s, n)| *s..*s + *n).collect();
+            prop_assert_eq!(read_coalesced(&bytes, &ranges).unwrap(), bytes.read_ranges(&ranges).unwrap());
+            let merged = coalesce(&ranges, gap);
+            prop_assert!(merged.windows(2).all(|w| w[0].end + gap < w[1].start));
+        }
+    }
+}

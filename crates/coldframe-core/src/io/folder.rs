@@ -1,0 +1,92 @@
+//! A folder whose files together are one table, or that holds files beside the one opened.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coldframe_encoding::{Error, Result};
+
+use super::{LocalFile, ReadAt, file::not_found_or_io};
+
+/// A file or folder found by [`Folder::list`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Path below the folder, parts joined by `/`.
+    pub path: String,
+    /// Length in bytes; 0 for a folder.
+    pub len: u64,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+/// Files under a common root.
+pub trait Folder: Send + Sync + Debug {
+    /// What lies directly below `path` ("" is the root), sorted by name.
+    fn list(&self, path: &str) -> Result<Vec<Entry>>;
+
+    /// Opens the file at `path` below the root.
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
+}
+
+/// A folder of the local file system. Paths that would leave it are refused.
+#[derive(Debug)]
+pub struct LocalFolder {
+    root: PathBuf,
+}
+
+impl LocalFolder {
+    /// The folder at `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn resolve(&self, path: &str) -> Result<PathBuf> {
+        let relative = Path::new(path);
+        let inside = relative.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        if !inside {
+            return Err(Error::invalid(format!("expected a path below the folder, found {path:?}")));
+        }
+        Ok(self.root.join(relative))
+    }
+}
+
+impl Folder for LocalFolder {
+    fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let folder = self.resolve(path)?;
+        let mut entries = Vec::new();
+        for item in std::fs::read_dir(&folder).map_err(|e| not_found_or_io(e, &folder))? {
+            let item = item?;
+            let Ok(name) = item.file_name().into_string() else { continue };
+            // Follows links, as opening does.
+            let meta = std::fs::metadata(item.path()).map_err(|e| not_found_or_io(e, &item.path()))?;
+            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            let len = if meta.is_dir() { 0 } else { meta.len() };
+            entries.push(Entry { path, len, is_folder: meta.is_dir() });
+        }
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        Ok(Arc::new(LocalFile::open(self.resolve(path)?)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_inside_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/b"), b"xyz").unwrap();
+        let folder = LocalFolder::new(dir.path());
+        assert_eq!(folder.list("").unwrap(), [Entry { path: "a".into(), len: 0, is_folder: true }]);
+        assert_eq!(folder.list("a").unwrap(), [Entry { path: "a/b".into(), len: 3, is_folder: false }]);
+        assert_eq!(folder.open("a/b").unwrap().read(1..3).unwrap().as_ref(), b"yz");
+        assert!(folder.open("../a").is_err());
+        assert!(folder.open("/etc/hostname").is_err());
+        assert!(matches!(folder.open("no").unwrap_err().kind(), coldframe_encoding::ErrorKind::NotFound(_)));
+    }
+}

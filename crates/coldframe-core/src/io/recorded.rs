@@ -1,0 +1,111 @@
+//! What opening a file read, kept so that another process can open it without reading that again.
+//!
+//! A split travels to a Spark executor with the bytes its file was opened by (header, footer, indexes); there
+//! [`Recorded`] answers the same requests from memory. No format has to know.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use coldframe_encoding::Result;
+
+use super::{ReadAt, memory::slice};
+
+/// Most bytes worth carrying with a split.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Passes requests on and keeps the answers until [`Recording::stop`].
+#[derive(Debug)]
+pub struct Recording {
+    inner: Arc<dyn ReadAt>,
+    kept: Mutex<Option<Vec<(u64, Bytes)>>>,
+}
+
+impl Recording {
+    /// Starts to record.
+    pub fn new(inner: Arc<dyn ReadAt>) -> Self {
+        Self { inner, kept: Mutex::new(Some(Vec::new())) }
+    }
+
+    /// Ends the recording and returns it: offset and bytes of each answer; nothing if they were too many.
+    pub fn stop(&self) -> Vec<(u64, Bytes)> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.filter(|k| k.iter().map(|(_, b)| b.len()).sum::<usize>() <= MOST_BYTES).unwrap_or_default()
+    }
+}
+
+impl ReadAt for Recording {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let answers = self.inner.read_ranges(ranges)?;
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            kept.extend(ranges.iter().map(|r| r.start).zip(answers.iter().cloned()));
+        }
+        Ok(answers)
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.inner.worthwhile_gap()
+    }
+}
+
+/// Answers what a recording holds from memory and passes all else on.
+#[derive(Debug)]
+pub struct Recorded {
+    inner: Arc<dyn ReadAt>,
+    kept: Vec<(u64, Bytes)>,
+}
+
+impl Recorded {
+    /// `inner`, with `kept` as [`Recording::stop`] gave it for the same file.
+    pub fn new(inner: Arc<dyn ReadAt>, kept: Vec<(u64, Bytes)>) -> Self {
+        Self { inner, kept }
+    }
+
+    fn find(&self, range: &Range<u64>) -> Option<Bytes> {
+        self.kept.iter().find_map(|(start, bytes)| {
+            let end = start.checked_add(bytes.len() as u64)?;
+            let inside = *start <= range.start && range.start <= range.end && range.end <= end;
+            inside.then(|| slice(bytes, &(range.start - start..range.end - start)).ok())?
+        })
+    }
+}
+
+impl ReadAt for Recorded {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        match ranges.iter().map(|r| self.find(r)).collect() {
+            Some(all) => Ok(all),
+            None => self.inner.read_ranges(ranges),
+        }
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.inner.worthwhile_gap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_recorded_is_not_read_again() {
+        let bytes = Bytes::from_static(b"0123456789");
+        let recording = Recording::new(Arc::new(bytes.clone()));
+        recording.read(2..6).unwrap();
+        let kept = recording.stop();
+        recording.read(7..9).unwrap();
+        assert_eq!(kept, [(2, Bytes::from_static(b"2345"))]);
+        // A source that has other bytes shows which answers came from the recording.
+        let other = Recorded::new(Arc::new(Bytes::from_static(b"xxxxxxxxxx")), kept);
+        assert_eq!(other.read(3..5).unwrap().as_ref(), b"34");
+        assert_eq!(other.read(5..7).unwrap().as_ref(), b"xx");
+    }
+}

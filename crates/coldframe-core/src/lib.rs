@@ -1,0 +1,52 @@
+//! What every format shares once bytes become Arrow.
+//!
+//! ```text
+//!   Format ──open──▶ TableFile ──plan(scan, split)──▶ Plan ──next_unit──▶ Unit{ranges, decode}
+//!                                                                          │ fetch: this crate, one request a unit
+//!                     Arrow ◀──project, filter, limit: this crate ◀──decode: pure function of bytes
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`format`] | the waist: the traits that a format implements |
+//! | [`io`] | byte sources and folders |
+//! | [`scan`] | what to read, and the reader that drives any format |
+//! | [`projection`] | columns and nested paths of a schema |
+//! | [`predicate`] | filters: normal form, pruning, exact evaluation |
+//! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
+
+pub mod damage;
+pub mod format;
+pub mod io;
+pub mod layout;
+pub mod options;
+pub mod predicate;
+pub mod projection;
+pub mod scan;
+pub mod value;
+
+pub use coldframe_encoding::error::ErrorContext;
+pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
+pub use damage::{Damage, DamageLog, OnError};
+pub use format::{
+    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, OpenOptions, OptionDoc, Plan, PlanRequest, Report,
+    SchemaSpec, Split, TableFile, Unit, WriteOptions,
+};
+pub use io::{ReadAt, Source};
+pub use layout::Node;
+pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
+pub use projection::Projection;
+pub use scan::{Scan, ScanReader};
+pub use value::Value;
+
+/// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.
+pub fn arrow_error(e: arrow_schema::ArrowError) -> Error {
+    match e {
+        arrow_schema::ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(other) => Error::new(ErrorKind::Foreign(other)),
+        },
+        arrow_schema::ArrowError::SchemaError(m) => Error::schema(m),
+        e => Error::corrupt(e.to_string()),
+    }
+}

@@ -1,0 +1,27 @@
+//! The values of a format's own options, by their types.
+
+use std::collections::BTreeMap;
+
+use coldframe_encoding::{Error, Result};
+
+use crate::Value;
+
+/// The text of an option; `None` where it is not given.
+pub fn text<'a>(extra: &'a BTreeMap<String, Value>, name: &str) -> Result<Option<&'a str>> {
+    match extra.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Str(s)) => Ok(Some(s)),
+        Some(other) => Err(Error::invalid(format!("option `{name}`: expected a string, found {other:?}"))),
+    }
+}
+
+/// The integer of an option; `None` where it is not given.
+pub fn integer<T: TryFrom<i64>>(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<T>> {
+    match extra.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Int(i)) => T::try_from(*i)
+            .map(Some)
+            .map_err(|_| Error::invalid(format!("option `{name}`: {i} is out of range"))),
+        Some(other) => Err(Error::invalid(format!("option `{name}`: expected an integer, found {other:?}"))),
+    }
+}

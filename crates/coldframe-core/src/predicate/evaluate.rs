@@ -1,0 +1,130 @@
+//! Which rows pass: exact, the same for every format.
+
+use arrow_arith::boolean;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Datum, RecordBatch, Scalar};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_ord::cmp;
+use arrow_schema::DataType;
+use coldframe_encoding::{Error, Result};
+
+use super::{Op, Predicate, bind::wider};
+use crate::{arrow_error, projection};
+
+impl Predicate {
+    /// One value a row of `batch`; null where it cannot be told, as in SQL.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        match self {
+            Self::Compare { column, op, value, negated } => {
+                let result = compare(&projection::column(batch, column)?, *op, value, 0)?;
+                if *negated { boolean::not(&result).map_err(arrow_error) } else { Ok(result) }
+            }
+            Self::In { column, values, negated } => {
+                let column = projection::column(batch, column)?;
+                is_in(&column, values, *negated)
+            }
+            Self::Null { column, negated } => {
+                let column = projection::column(batch, column)?;
+                let test = if *negated { boolean::is_not_null } else { boolean::is_null };
+                test(&column).map_err(arrow_error)
+            }
+            Self::And(all) => fold(all, batch, true, boolean::and_kleene),
+            Self::Or(any) => fold(any, batch, false, boolean::or_kleene),
+        }
+    }
+}
+
+type Combine = fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, arrow_schema::ArrowError>;
+
+fn fold(parts: &[Predicate], batch: &RecordBatch, start: bool, combine: Combine) -> Result<BooleanArray> {
+    let start = BooleanBuffer::collect_bool(batch.num_rows(), |_| start);
+    parts.iter().try_fold(BooleanArray::new(start, None), |sum, p| {
+        combine(&sum, &p.evaluate(batch)?).map_err(arrow_error)
+    })
+}
+
+/// `column op values[i]` for each row.
+fn compare(column: &ArrayRef, op: Op, values: &ArrayRef, i: usize) -> Result<BooleanArray> {
+    let value = values.slice(i, 1);
+    if value.is_null(0) {
+        return Ok(BooleanArray::new_null(column.len()));
+    }
+    let (column, value) = same_type(column, &value)?;
+    match column.data_type() {
+        DataType::Float64 => {
+            Ok(floats::<Float64Type>(&column, op, value.as_primitive::<Float64Type>().value(0)))
+        }
+        DataType::Float32 => {
+            Ok(floats::<Float32Type>(&column, op, value.as_primitive::<Float32Type>().value(0)))
+        }
+        _ => {
+            let scalar = Scalar::new(value);
+            let (l, r): (&dyn Datum, &dyn Datum) = (&column, &scalar);
+            let kernel = match op {
+                Op::Eq => cmp::eq,
+                Op::Ne => cmp::neq,
+                Op::Lt => cmp::lt,
+                Op::Le => cmp::lt_eq,
+                Op::Gt => cmp::gt,
+                Op::Ge => cmp::gt_eq,
+            };
+            kernel(l, r).map_err(arrow_error)
+        }
+    }
+}
+
+/// Both in one type: the column's where the literal could be bound to it, else a wider one.
+fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
+    let (a, b) = (column.data_type(), value.data_type());
+    if a == b {
+        return Ok((column.clone(), value.clone()));
+    }
+    let wide = wider(a, b)
+        .ok_or_else(|| Error::schema(format!("a column of type {a} cannot be compared with {b}")))?;
+    let cast = |x: &ArrayRef| arrow_cast::cast(x, &wide).map_err(arrow_error);
+    Ok((cast(column)?, cast(value)?))
+}
+
+/// IEEE comparison: false for NaN but for `<>`, and -0 equals 0. Arrow's own kernels order floats totally.
+fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
+    column: &ArrayRef,
+    op: Op,
+    value: T::Native,
+) -> BooleanArray {
+    let column = column.as_primitive::<T>();
+    let values: &[T::Native] = column.values();
+    let test = |f: fn(&T::Native, &T::Native) -> bool| -> BooleanBuffer {
+        values.iter().map(|v| f(v, &value)).collect()
+    };
+    let bits = match op {
+        Op::Eq => test(PartialEq::eq),
+        Op::Ne => test(PartialEq::ne),
+        Op::Lt => test(PartialOrd::lt),
+        Op::Le => test(PartialOrd::le),
+        Op::Gt => test(PartialOrd::gt),
+        Op::Ge => test(PartialOrd::ge),
+    };
+    BooleanArray::new(bits, column.nulls().cloned())
+}
+
+/// Membership. A null in the set matches null rows, as pyarrow's `isin` has it; the result itself is never null.
+fn is_in(column: &ArrayRef, values: &ArrayRef, negated: bool) -> Result<BooleanArray> {
+    let mut found = BooleanBuffer::new_unset(column.len());
+    for i in 0..values.len() {
+        let hit = if values.is_null(i) {
+            match column.logical_nulls() {
+                Some(nulls) => !nulls.inner(),
+                None => continue,
+            }
+        } else {
+            let result = compare(column, Op::Eq, values, i)?;
+            match result.nulls().map(NullBuffer::inner) {
+                Some(valid) => result.values() & valid,
+                None => result.values().clone(),
+            }
+        };
+        found = &found | &hit;
+    }
+    Ok(BooleanArray::new(if negated { !&found } else { found }, None))
+}

@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int32Array, RecordBatch, StringArray,
+};
+
+use super::*;
+
+fn batch() -> RecordBatch {
+    let i: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None, Some(4)]));
+    let f: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(-0.0), Some(1.5), None]));
+    let s: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None, Some("d")]));
+    let d: ArrayRef =
+        Arc::new(Decimal128Array::from(vec![100, 250, 300, 400]).with_precision_and_scale(5, 2).unwrap());
+    RecordBatch::try_from_iter_with_nullable([("i", i, true), ("f", f, true), ("s", s, true), ("d", d, true)])
+        .unwrap()
+}
+
+fn float(v: f64) -> ArrayRef {
+    Arc::new(Float64Array::from(vec![v]))
+}
+
+fn int(v: i32) -> ArrayRef {
+    Arc::new(Int32Array::from(vec![v]))
+}
+
+fn rows(p: Predicate) -> Vec<Option<bool>> {
+    let batch = batch();
+    p.bind(&batch.schema()).unwrap().evaluate(&batch).unwrap().iter().collect()
+}
+
+#[test]
+fn comparisons_are_exact_across_types() {
+    let (t, f, n) = (Some(true), Some(false), None);
+    assert_eq!(rows(Predicate::compare("i", Op::Gt, float(1.5))), [f, t, n, t]);
+    assert_eq!(rows(Predicate::compare("i", Op::Eq, float(2.0))), [f, t, n, f]);
+    assert_eq!(rows(Predicate::compare("d", Op::Ge, float(2.5))), [f, t, t, t]);
+    assert_eq!(rows(Predicate::compare("d", Op::Lt, int(3))), [t, t, f, f]);
+    let thousandth: ArrayRef =
+        Arc::new(Decimal128Array::from(vec![2501]).with_precision_and_scale(10, 3).unwrap());
+    assert_eq!(rows(Predicate::compare("d", Op::Gt, thousandth)), [f, f, t, t]);
+    let big: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![1i64 << 40]));
+    assert_eq!(rows(Predicate::compare("i", Op::Lt, big)), [t, t, n, t]);
+}
+
+#[test]
+fn nan_is_neither_less_nor_not_less_by_the_opposite() {
+    let (t, f, n) = (Some(true), Some(false), None);
+    assert_eq!(rows(Predicate::compare("f", Op::Lt, float(1.0))), [f, t, f, n]);
+    assert_eq!(rows(!Predicate::compare("f", Op::Lt, float(1.0))), [t, f, t, n]);
+    assert_eq!(rows(Predicate::compare("f", Op::Eq, float(0.0))), [f, t, f, n]);
+    assert_eq!(rows(Predicate::compare("f", Op::Ne, float(f64::NAN))), [t, t, t, n]);
+}
+
+#[test]
+fn sets_nulls_and_three_valued_logic() {
+    let (t, f, n) = (Some(true), Some(false), None);
+    let set: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), Some("d"), Some("x")]));
+    let with_null: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), None]));
+    let within = |values, negated| Predicate::In { column: "s".into(), values, negated };
+    assert_eq!(rows(within(set.clone(), false)), [f, t, f, t]);
+    assert_eq!(rows(within(set, true)), [t, f, t, f]);
+    assert_eq!(rows(within(with_null, false)), [f, t, t, f]);
+    let null = Predicate::Null { column: "i".into(), negated: false };
+    assert_eq!(rows(null.clone()), [f, f, t, f]);
+    let gt = Predicate::compare("i", Op::Gt, int(1));
+    assert_eq!(rows(Predicate::Or(vec![null.clone(), gt.clone()])), [f, t, t, t]);
+    assert_eq!(rows(Predicate::And(vec![gt.clone(), !null])), [f, t, f, t]);
+    assert_eq!(rows(!Predicate::And(vec![gt.clone(), gt])), [t, f, n, f]);
+}
+
+#[test]
+fn an_impossible_comparison_is_a_schema_error() {
+    let batch = batch();
+    let e = Predicate::compare("i", Op::Eq, Arc::new(StringArray::from(vec!["x"]))).bind(&batch.schema());
+    assert!(e.unwrap_err().to_string().contains("column `i` of type Int32 cannot be compared with Utf8"));
+}
+
+#[test]
+fn bounds_prune_only_what_cannot_match() {
+    let bounds = |_: &str| {
+        Some(ColumnBounds {
+            min: Some(int(10)),
+            max: Some(int(20)),
+            has_null: Some(false),
+            has_value: Some(true),
+        })
+    };
+    let may = |op, v| Predicate::compare("i", op, int(v)).may_match(&bounds);
+    assert_eq!([may(Op::Eq, 9), may(Op::Eq, 10), may(Op::Eq, 21)], [false, true, false]);
+    assert_eq!(
+        [may(Op::Lt, 10), may(Op::Le, 10), may(Op::Gt, 20), may(Op::Ge, 20)],
+        [false, true, false, true]
+    );
+    assert!(!Predicate::Null { column: "i".into(), negated: false }.may_match(&bounds));
+    assert!(Predicate::compare("i", Op::Eq, float(9.0)).may_match(&bounds)); // another type: no pruning
+    assert!(Predicate::compare("i", Op::Eq, int(9)).may_match(&|_| None));
+}
+
+#[test]
+fn sorted_files_get_a_key_range() {
+    let key = |k: &str| Arc::new(BinaryArray::from(vec![k.as_bytes()])) as ArrayRef;
+    let p = Predicate::And(vec![
+        Predicate::compare("key", Op::Ge, key("b")),
+        Predicate::compare("key", Op::Lt, key("d")),
+        Predicate::Null { column: "value".into(), negated: true },
+    ]);
+    assert_eq!(p.key_range("key"), KeyRange { lower: Some(b"b".to_vec()), upper: Some(b"d".to_vec()) });
+    assert_eq!(Predicate::Or(vec![p]).key_range("key"), KeyRange::default());
+}

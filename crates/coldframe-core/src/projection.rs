@@ -1,0 +1,277 @@
+//! Which columns of a schema are wanted: names, or dotted paths into structs.
+//!
+//! `["a.b"]` keeps the struct `a` with the one child `b`, as pyarrow.parquet does. A column whose own name holds dots
+//! is found first. Paths go through lists and maps without naming their item (`tags.key` for list<struct<key, ..>>).
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, RecordBatch, StructArray,
+};
+use arrow_array::{RecordBatchOptions, new_empty_array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use coldframe_encoding::{Error, Result};
+
+use crate::arrow_error;
+
+/// The wanted columns, resolved against a file's schema.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// Columns to decode, in file order: the wanted ones and those of the filter.
+    pub decode: SchemaRef,
+    /// Columns to hand out, in the order asked for.
+    pub output: SchemaRef,
+}
+
+impl Projection {
+    /// Resolves `columns` (all, if `None`) and the further columns `also` that only the filter needs.
+    pub fn resolve(schema: &SchemaRef, columns: Option<&[String]>, also: &[&str]) -> Result<Self> {
+        let (mut wanted, mut order) = (Wanted::default(), Vec::new());
+        match columns {
+            None => order = (0..schema.fields().len()).collect(),
+            Some(names) => {
+                for name in names {
+                    let index = wanted.add(schema, name)?;
+                    if !order.contains(&index) {
+                        order.push(index);
+                    }
+                }
+            }
+        }
+        if columns.is_none() {
+            wanted.all(&order);
+        }
+        let output_fields: Vec<FieldRef> = order.iter().filter_map(|i| wanted.field(schema, *i)).collect();
+        for name in also {
+            wanted.add(schema, name)?;
+        }
+        let decode: Vec<FieldRef> =
+            (0..schema.fields().len()).filter_map(|i| wanted.field(schema, i)).collect();
+        let metadata = schema.metadata().clone();
+        Ok(Self {
+            decode: Arc::new(Schema::new(decode)),
+            output: Arc::new(Schema::new_with_metadata(output_fields, metadata)),
+        })
+    }
+
+    /// The output columns of a decoded batch.
+    pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns = self
+            .output
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(i, f)| {
+                // Mostly the columns stand where they are wanted; a look-up of each by name costs wide tables dear.
+                let same = batch.schema_ref().fields().get(i).filter(|g| g.name() == f.name());
+                let array =
+                    same.and_then(|_| batch.columns().get(i)).or_else(|| batch.column_by_name(f.name()));
+                let array = array.ok_or_else(|| {
+                    Error::schema(format!("a decoded batch lacks the column `{}`", f.name()))
+                })?;
+                prune(array, f.data_type())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.output.clone(), columns, &options).map_err(arrow_error)
+    }
+}
+
+/// The paths wanted below each top-level column; an empty path is all of it.
+#[derive(Default)]
+struct Wanted(std::collections::BTreeMap<usize, Vec<Vec<String>>>);
+
+impl Wanted {
+    fn all(&mut self, indexes: &[usize]) {
+        for i in indexes {
+            self.0.insert(*i, vec![Vec::new()]);
+        }
+    }
+
+    fn add(&mut self, schema: &Schema, name: &str) -> Result<usize> {
+        let (index, path) = find(schema, name)?;
+        self.0.entry(index).or_default().push(path);
+        Ok(index)
+    }
+
+    fn field(&self, schema: &Schema, index: usize) -> Option<FieldRef> {
+        let paths: Vec<&[String]> = self.0.get(&index)?.iter().map(Vec::as_slice).collect();
+        schema.fields().get(index).map(|f| keep(f, &paths))
+    }
+}
+
+/// The column that `name` means and the path below it.
+fn find(schema: &Schema, name: &str) -> Result<(usize, Vec<String>)> {
+    if let Some((index, _)) = schema.column_with_name(name) {
+        return Ok((index, Vec::new()));
+    }
+    for (dot, _) in name.match_indices('.') {
+        let (head, rest) = (name.get(..dot).unwrap_or_default(), name.get(dot + 1..).unwrap_or_default());
+        let Some((index, field)) = schema.column_with_name(head) else { continue };
+        let path: Vec<String> = rest.split('.').map(str::to_owned).collect();
+        if has_path(field.data_type(), &path) {
+            return Ok((index, path));
+        }
+    }
+    let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    let mut list = known.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+    if known.len() > 20 {
+        list.push_str(", ...");
+    }
+    Err(Error::schema(format!("no column `{name}`; there are: {list}")))
+}
+
+/// The struct children behind lists and maps.
+fn children(data_type: &DataType) -> Option<&Fields> {
+    match data_type {
+        DataType::Struct(fields) => Some(fields),
+        DataType::List(f) | DataType::LargeList(f) | DataType::FixedSizeList(f, _) | DataType::Map(f, _) => {
+            children(f.data_type())
+        }
+        _ => None,
+    }
+}
+
+fn has_path(data_type: &DataType, path: &[String]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return true };
+    children(data_type)
+        .and_then(|fields| fields.iter().find(|f| f.name() == first))
+        .is_some_and(|f| has_path(f.data_type(), rest))
+}
+
+/// `field` with only the struct children that `paths` lead to.
+fn keep(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
+    if paths.iter().any(|p| p.is_empty()) {
+        return field.clone();
+    }
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(keep_children(fields, paths)),
+        DataType::List(f) => DataType::List(keep(f, paths)),
+        DataType::LargeList(f) => DataType::LargeList(keep(f, paths)),
+        DataType::FixedSizeList(f, n) => DataType::FixedSizeList(keep(f, paths), *n),
+        // A map without its key or value is no map: it is kept whole.
+        _ => return field.clone(),
+    };
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+fn keep_children(fields: &Fields, paths: &[&[String]]) -> Fields {
+    fields
+        .iter()
+        .filter_map(|f| {
+            let below: Vec<&[String]> = paths
+                .iter()
+                .filter_map(|p| p.split_first().filter(|(n, _)| *n == f.name()).map(|(_, r)| r))
+                .collect();
+            (!below.is_empty()).then(|| keep(f, &below))
+        })
+        .collect()
+}
+
+/// `array` with only the struct children that `to` has.
+pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    let mismatch = || Error::schema(format!("expected a column of type {to}, decoded {}", array.data_type()));
+    match (array.data_type(), to) {
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let from = array.as_struct();
+            let children = fields
+                .iter()
+                .map(|f| prune(from.column_by_name(f.name()).ok_or_else(mismatch)?, f.data_type()))
+                .collect::<Result<Vec<_>>>()?;
+            let pruned =
+                StructArray::try_new_with_length(fields.clone(), children, from.nulls().cloned(), from.len());
+            Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        (DataType::List(_), DataType::List(f)) => {
+            let from: &ListArray = array.as_list();
+            let values = prune(from.values(), f.data_type())?;
+            let pruned = ListArray::try_new(f.clone(), from.offsets().clone(), values, from.nulls().cloned());
+            Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        (DataType::LargeList(_), DataType::LargeList(f)) => {
+            let from: &LargeListArray = array.as_list();
+            let values = prune(from.values(), f.data_type())?;
+            let pruned =
+                LargeListArray::try_new(f.clone(), from.offsets().clone(), values, from.nulls().cloned());
+            Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        (DataType::FixedSizeList(..), DataType::FixedSizeList(f, n)) => {
+            let from = array.as_fixed_size_list();
+            let values = prune(from.values(), f.data_type())?;
+            let pruned = FixedSizeListArray::try_new(f.clone(), *n, values, from.nulls().cloned());
+            Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        (DataType::Map(..), DataType::Map(f, sorted)) => {
+            let from: &MapArray = array.as_map();
+            let entries: ArrayRef = Arc::new(from.entries().clone());
+            let entries = prune(&entries, f.data_type())?.as_struct().clone();
+            let pruned =
+                MapArray::try_new(f.clone(), from.offsets().clone(), entries, from.nulls().cloned(), *sorted);
+            Ok(Arc::new(pruned.map_err(arrow_error)?))
+        }
+        _ => Err(mismatch()),
+    }
+}
+
+/// The column that `path` names in `batch`: a column, or a struct's child with the nulls of the structs around it.
+pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
+    let schema = batch.schema();
+    let (index, below) = find(&schema, path)?;
+    let mut array = batch.columns().get(index).cloned().unwrap_or_else(|| new_empty_array(&DataType::Null));
+    for name in below {
+        let outer = array.as_struct_opt().ok_or_else(|| {
+            Error::unsupported(format!("a filter on `{path}`, which is inside a list or map"))
+        })?;
+        let child =
+            outer.column_by_name(&name).ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
+        let nulls = arrow_buffer::NullBuffer::union(outer.nulls(), child.nulls());
+        let data = child.to_data().into_builder().nulls(nulls).build().map_err(arrow_error)?;
+        array = arrow_array::make_array(data);
+    }
+    Ok(array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Int32Array, StringArray};
+
+    fn batch() -> RecordBatch {
+        let a: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let b: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), None]));
+        let inner =
+            Fields::from(vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Utf8, true)]);
+        let nulls = Some(vec![false, true].into());
+        let s: ArrayRef = Arc::new(StructArray::new(inner, vec![a.clone(), b.clone()], nulls));
+        RecordBatch::try_from_iter_with_nullable([("id", a, true), ("s", s, true), ("s.b", b, true)]).unwrap()
+    }
+
+    #[test]
+    fn paths_prune_structs_and_own_names_win() {
+        let batch = batch();
+        let names = |p: &Projection| {
+            (p.decode.fields().len(), p.output.fields().iter().map(|f| f.to_string()).collect::<Vec<_>>())
+        };
+        let one = Projection::resolve(&batch.schema(), Some(&["s.a".into()]), &["id"]).unwrap();
+        assert_eq!(names(&one).0, 2);
+        let out = one.project(&batch).unwrap();
+        assert_eq!(out.num_columns(), 1);
+        assert_eq!(out.column(0).as_struct().num_columns(), 1);
+        let own = Projection::resolve(&batch.schema(), Some(&["s.b".into(), "id".into()]), &[]).unwrap();
+        assert_eq!(own.project(&batch).unwrap().column(0).data_type(), &DataType::Utf8);
+        let none = Projection::resolve(&batch.schema(), Some(&[]), &[]).unwrap();
+        assert_eq!(none.project(&batch).unwrap().num_rows(), 2);
+        let e = Projection::resolve(&batch.schema(), Some(&["s.c".into()]), &[]).unwrap_err();
+        assert_eq!(e.to_string(), "no column `s.c`; there are: id, s, s.b");
+    }
+
+    #[test]
+    fn a_child_takes_the_nulls_of_its_struct() {
+        let array = column(&batch(), "s.a").unwrap();
+        assert!(array.is_null(0) && array.is_valid(1));
+    }
+}

@@ -1,0 +1,256 @@
+//! Drives any format: plan, fetch, decode, filter, project, limit.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::{Error, ErrorKind, Result};
+
+use crate::format::{Fetch, Unit};
+use crate::io::read_coalesced;
+use crate::{
+    BatchIter, Damage, DamageLog, OnError, Plan, PlanRequest, Predicate, Projection, Report, Split,
+    TableFile, arrow_error,
+};
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Names or dotted paths; `None` is all.
+    pub columns: Option<Vec<String>>,
+    /// Rows to keep; exact.
+    pub predicate: Option<Predicate>,
+    /// Most rows to hand out, counted after the filter.
+    pub limit: Option<u64>,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+    /// What to do about damage.
+    pub on_error: OnError,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self { columns: None, predicate: None, limit: None, batch_rows: 65536, on_error: OnError::Raise }
+    }
+}
+
+/// The rows of one split as Arrow, one unit in memory at a time.
+pub struct ScanReader {
+    plan: Box<dyn Plan>,
+    current: Option<Current>,
+    request: PlanRequest,
+    projection: Projection,
+    left: u64,
+    done: bool,
+    units: u64,
+}
+
+/// The unit being decoded.
+struct Current {
+    batches: BatchIter,
+    place: Place,
+    rows_out: u64,
+}
+
+/// Where a unit stands, for errors and damage records.
+struct Place {
+    bytes: Range<u64>,
+    rows: Option<u64>,
+    structure: String,
+}
+
+impl ScanReader {
+    /// Checks names and types, derives the columns to decode, asks the file for a plan of `split`.
+    pub fn try_new(file: &dyn TableFile, scan: &Scan, split: &Split, damage: DamageLog) -> Result<Self> {
+        if scan.batch_rows == 0 {
+            return Err(Error::invalid("`batch_size` must be at least 1"));
+        }
+        let mut scan = scan.clone();
+        scan.predicate = scan.predicate.map(|p| p.bind(file.schema())).transpose()?;
+        let mut filtered = Vec::new();
+        if let Some(p) = &scan.predicate {
+            p.columns(&mut filtered);
+        }
+        let projection = Projection::resolve(file.schema(), scan.columns.as_deref(), &filtered)?;
+        let left = scan.limit.unwrap_or(u64::MAX);
+        let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
+        let plan = file.plan(&request, split)?;
+        Ok(Self { plan, current: None, request, projection, left, done: false, units: 0 })
+    }
+
+    /// The columns handed out.
+    pub fn output_schema(&self) -> &SchemaRef {
+        &self.projection.output
+    }
+
+    /// Units (stripes, row groups, runs of blocks) decoded so far.
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The next batch that has rows.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        while !self.done && self.left > 0 {
+            match self.advance() {
+                Ok(Some(batch)) if batch.num_rows() == 0 => {}
+                Ok(Some(batch)) => return Ok(Some(batch)),
+                Ok(None) => self.done = true,
+                Err(e) => {
+                    self.done = true;
+                    return Err(e);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next batch, perhaps without rows; `None` at the end.
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(current) = &mut self.current else {
+            let Some(unit) = self.plan.next_unit()? else { return Ok(None) };
+            self.units += 1;
+            return self.start(unit).map(Some);
+        };
+        let Some(batch) = current.batches.next() else {
+            self.current = None;
+            return Ok(Some(self.empty()));
+        };
+        match batch {
+            Ok(batch) => {
+                current.rows_out += batch.num_rows() as u64;
+                self.finish_batch(batch).map(Some)
+            }
+            Err(e) => {
+                let rows_out = current.rows_out;
+                match self.current.take() {
+                    Some(c) => self.lose(e, &c.place, rows_out),
+                    None => Err(e),
+                }
+                .map(Some)
+            }
+        }
+    }
+
+    fn start(&mut self, unit: Unit) -> Result<RecordBatch> {
+        let place = Place { bytes: unit.bytes, rows: unit.rows, structure: unit.structure };
+        let decode = unit.decode;
+        match fetch(&unit.fetch).and_then(|bytes| decode.decode(bytes)) {
+            Ok(batches) => {
+                self.current = Some(Current { batches, place, rows_out: 0 });
+                Ok(self.empty())
+            }
+            Err(e) => self.lose(e, &place, 0),
+        }
+    }
+
+    /// Records the rest of a unit as lost, or raises.
+    fn lose(&self, e: Error, place: &Place, rows_out: u64) -> Result<RecordBatch> {
+        let e = e.within(place.structure.clone()).at(place.bytes.start);
+        if self.request.scan.on_error == OnError::Raise || !e.is_damage() {
+            return Err(e);
+        }
+        let rows_lost = place.rows.map(|n| n.saturating_sub(rows_out));
+        self.request.damage.push(Damage::from_error(&e, place.bytes.clone(), rows_lost));
+        Ok(self.empty())
+    }
+
+    fn finish_batch(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
+        if let Some(p) = &self.request.scan.predicate {
+            batch = filter_record_batch(&batch, &p.evaluate(&batch)?).map_err(arrow_error)?;
+        }
+        let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());
+        self.left -= rows as u64;
+        self.projection.project(&if rows < batch.num_rows() { batch.slice(0, rows) } else { batch })
+    }
+
+    fn empty(&self) -> RecordBatch {
+        RecordBatch::new_empty(self.projection.output.clone())
+    }
+}
+
+/// The bytes of all parts, one coalesced request for each source.
+fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
+    let Some(first) = parts.first() else { return Ok(Vec::new()) };
+    if parts.iter().all(|p| Arc::ptr_eq(&p.source, &first.source)) {
+        let ranges: Vec<_> = parts.iter().map(|p| p.range.clone()).collect();
+        return read_coalesced(first.source.as_ref(), &ranges);
+    }
+    let mut answers = vec![Bytes::new(); parts.len()];
+    let mut open: Vec<usize> = (0..parts.len()).collect();
+    while let Some(source) = open.first().and_then(|i| parts.get(*i)).map(|p| p.source.clone()) {
+        let (same, other): (Vec<usize>, Vec<usize>) =
+            open.iter().partition(|i| parts.get(**i).is_some_and(|p| Arc::ptr_eq(&p.source, &source)));
+        let ranges: Vec<_> = same.iter().filter_map(|i| parts.get(*i)).map(|p| p.range.clone()).collect();
+        for (i, bytes) in same.iter().zip(read_coalesced(source.as_ref(), &ranges)?) {
+            if let Some(answer) = answers.get_mut(*i) {
+                *answer = bytes;
+            }
+        }
+        open = other;
+    }
+    Ok(answers)
+}
+
+impl Iterator for ScanReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().map_err(|e| ArrowError::ExternalError(Box::new(e))).transpose()
+    }
+}
+
+impl RecordBatchReader for ScanReader {
+    fn schema(&self) -> SchemaRef {
+        self.projection.output.clone()
+    }
+}
+
+/// Rows that pass `predicate` in the whole table; decodes nothing but the filter's columns.
+pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> {
+    if let (None, Some(rows)) = (&predicate, file.row_count()) {
+        return Ok(rows);
+    }
+    let scan = Scan { columns: Some(Vec::new()), predicate, ..Scan::default() };
+    let mut rows = 0;
+    for split in file.splits(u64::MAX)? {
+        let mut reader = ScanReader::try_new(file, &scan, &split, DamageLog::default())?;
+        while let Some(batch) = reader.next_batch()? {
+            rows += batch.num_rows() as u64;
+        }
+    }
+    Ok(rows)
+}
+
+/// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch with the
+/// rows so far, and may stop the run by an error.
+pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
+    let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
+    let damage = DamageLog::default();
+    let mut report = Report::default();
+    for split in file.splits(u64::MAX)? {
+        let mut reader = ScanReader::try_new(file, &scan, &split, damage.clone())?;
+        loop {
+            match reader.next_batch() {
+                Ok(Some(batch)) => report.rows += batch.num_rows() as u64,
+                Ok(None) => break,
+                // A value that the types asked for cannot hold may be damage or may be meant: it is reported.
+                Err(e) if matches!(e.kind(), ErrorKind::Schema(_)) => {
+                    damage.push(Damage::from_error(&e, split.range.clone(), None));
+                    break;
+                }
+                Err(e) => return Err(e),
+            }
+            tick(report.rows)?;
+        }
+        report.units += reader.units();
+    }
+    report.damage = damage.records();
+    report.damage.extend(file.verify_structure().within(|| "structure")?);
+    report.damage.sort_by_key(|d| d.bytes.start);
+    report.damage.dedup();
+    Ok(report)
+}

@@ -1,0 +1,258 @@
+//! One error type for every crate: what is wrong, where, and who has to act.
+//!
+//! An error is made at the place that notices it, without knowing the file; the frames it passes on its way up add
+//! what they know: the absolute offset, the structure being read (`row group 3: key buffer`), at last the path.
+
+use std::fmt;
+
+/// Result of every fallible function in the workspace.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What is wrong. Variants are told apart by who has to act.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The source failed; a retry may succeed.
+    Io(std::io::Error),
+    /// The bytes break the format's rules. The message says what was expected and what was found.
+    Corrupt(String),
+    /// A stored checksum differs from the one computed over the bytes.
+    Checksum {
+        /// The algorithm's name.
+        algorithm: &'static str,
+        /// As stored in the file.
+        expected: u32,
+        /// As computed.
+        found: u32,
+    },
+    /// Valid by the format (or by another option), but not something this reader or writer does.
+    Unsupported(String),
+    /// The file asks for more than [`crate::Limits`] allows.
+    LimitExceeded {
+        /// What was to be allocated or visited.
+        what: &'static str,
+        /// How much the file asks for.
+        asked: u64,
+        /// How much is allowed.
+        limit: u64,
+        /// The option that raises the limit.
+        option: &'static str,
+    },
+    /// The caller passed something impossible.
+    InvalidArgument(String),
+    /// The schema given or asked for does not fit the data.
+    Schema(String),
+    /// Data is encrypted and no key that opens it was given.
+    KeyUnavailable(String),
+    /// The file, table or column does not exist.
+    NotFound(String),
+    /// The caller's own object (a Python file, a callback) failed, or the caller asked to stop.
+    Foreign(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// An error with the place in the file where it was noticed. One pointer wide, so that hot paths stay small.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    offset: Option<u64>,
+    /// Innermost first.
+    structure: Vec<String>,
+    path: Option<String>,
+}
+
+const _: () = assert!(size_of::<Error>() == size_of::<usize>());
+
+impl Error {
+    /// A new error without a place. Out of line so that decode loops stay small.
+    #[cold]
+    #[inline(never)]
+    pub fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, offset: None, structure: Vec::new(), path: None }))
+    }
+
+    /// The bytes break the format's rules; `message` says what was expected and what was found.
+    #[cold]
+    #[inline(never)]
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt(message.into()))
+    }
+
+    /// Valid, but not done here.
+    #[cold]
+    #[inline(never)]
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported(what.into()))
+    }
+
+    /// The caller passed something impossible.
+    #[cold]
+    #[inline(never)]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument(message.into()))
+    }
+
+    /// A schema that does not fit.
+    #[cold]
+    #[inline(never)]
+    pub fn schema(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Schema(message.into()))
+    }
+
+    /// Something that does not exist.
+    #[cold]
+    #[inline(never)]
+    pub fn not_found(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound(what.into()))
+    }
+
+    /// Records the absolute offset in the file, unless a more precise one is already known.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Adds an outer frame such as `row group 3` around what is already there.
+    #[must_use]
+    pub fn within(mut self, structure: impl Into<String>) -> Self {
+        self.0.structure.push(structure.into());
+        self
+    }
+
+    /// Records the file, unless a more precise one is already known.
+    #[must_use]
+    pub fn in_file(mut self, path: impl Into<String>) -> Self {
+        self.0.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// What is wrong, by value.
+    pub fn into_kind(self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Absolute offset in the file where it was noticed.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// The structures being read, outermost first, such as `row group 3: key buffer`; empty if none was recorded.
+    pub fn structure(&self) -> String {
+        let frames: Vec<&str> = self.0.structure.iter().rev().map(String::as_str).collect();
+        frames.join(": ")
+    }
+
+    /// The file.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// What is wrong, without the place.
+    pub fn reason(&self) -> String {
+        self.0.kind.to_string()
+    }
+
+    /// Whether the bytes of the file are to blame, so that `on_error="skip"` may go on behind them.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self.0.kind,
+            ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. }
+        )
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(e) => write!(f, "{e}"),
+            Self::Corrupt(m)
+            | Self::Unsupported(m)
+            | Self::InvalidArgument(m)
+            | Self::Schema(m)
+            | Self::KeyUnavailable(m)
+            | Self::NotFound(m) => f.write_str(m),
+            Self::Checksum { algorithm, expected, found } => {
+                write!(f, "{algorithm} mismatch: stored {expected:#010x}, computed {found:#010x}")
+            }
+            Self::LimitExceeded { what, asked, limit, option } => {
+                write!(f, "{what} asks for {asked}, more than the limit of {limit} (option `{option}`)")
+            }
+            Self::Foreign(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.0.path {
+            write!(f, "{path}: ")?;
+        }
+        if let Some(offset) = self.0.offset {
+            write!(f, "byte {offset}: ")?;
+        }
+        for frame in self.0.structure.iter().rev() {
+            write!(f, "{frame}: ")?;
+        }
+        write!(f, "{}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            ErrorKind::Io(e) => Some(e),
+            ErrorKind::Foreign(e) => Some(e.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(e: std::io::Error) -> Self {
+        Self::new(ErrorKind::Io(e))
+    }
+}
+
+/// Adds a place to the error of a result.
+pub trait ErrorContext<T> {
+    /// See [`Error::at`].
+    fn at(self, offset: u64) -> Result<T>;
+    /// See [`Error::within`]; `structure` is only called for an error.
+    fn within<S: Into<String>>(self, structure: impl FnOnce() -> S) -> Result<T>;
+}
+
+impl<T> ErrorContext<T> for Result<T> {
+    fn at(self, offset: u64) -> Result<T> {
+        self.map_err(|e| e.at(offset))
+    }
+
+    fn within<S: Into<String>>(self, structure: impl FnOnce() -> S) -> Result<T> {
+        self.map_err(|e| e.within(structure()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_file_offset_structure_and_reason() {
+        let e = Error::corrupt("expected 3 columns, found 4")
+            .at(57)
+            .at(99)
+            .within("key buffer")
+            .within("row group 3")
+            .in_file("a.rc");
+        assert_eq!(e.to_string(), "a.rc: byte 57: row group 3: key buffer: expected 3 columns, found 4");
+        assert_eq!(e.structure(), "row group 3: key buffer");
+        assert_eq!((e.offset(), e.path()), (Some(57), Some("a.rc")));
+    }
+}

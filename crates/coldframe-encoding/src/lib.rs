@@ -1,0 +1,28 @@
+//! Bytes in, values out: what the storage formats share below Arrow and below I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`cursor`] | a bounds-checked reader over a slice that knows its place in the file |
+//! | [`varint`] | variable-length integers, named by their grammar |
+//! | [`bits`] | fixed-width integers of 1 to 64 bits, packed in either bit order |
+//! | [`codec`] | every compression algorithm, and Hadoop's block framing of them |
+//! | [`checksum`], [`hash`] | CRC-32, CRC-32C; Murmur3, City64, Jenkins |
+//! | [`values`] | the trait of all decoders; spreading values over nulls |
+//! | [`limits`] | what a file may make a reader allocate |
+//! | [`error`] | the one error type of the workspace |
+//!
+//! Nothing here allocates what a file claims before comparing the claim with the bytes that exist.
+
+pub mod bits;
+pub mod checksum;
+pub mod codec;
+pub mod cursor;
+pub mod error;
+pub mod hash;
+pub mod limits;
+pub mod values;
+pub mod varint;
+
+pub use cursor::Cursor;
+pub use error::{Error, ErrorKind, Result};
+pub use limits::Limits;

@@ -1,0 +1,82 @@
+//! What a file may make a reader allocate or visit.
+//!
+//! A length in a file is a claim. Before it becomes an allocation it is compared with the bytes that exist (by
+//! [`crate::Cursor`], or by the expansion a codec can reach) and with these bounds, which the user can raise by the
+//! option of the same name.
+
+use crate::{Error, ErrorKind, Result};
+
+/// Upper bounds for what comes from a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `max_block_bytes`: largest single block, column chunk or page after decompression. Default 1 GiB.
+    pub max_block_bytes: u64,
+    /// `max_columns`: most columns (leaves) of a file. Default 100,000.
+    pub max_columns: u64,
+    /// `max_depth`: deepest nesting of a type tree, an index or a message. Default 64.
+    pub max_depth: u64,
+    /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default 256 MiB.
+    pub max_metadata_bytes: u64,
+    /// `max_unit_rows`: most rows of one row group, stripe or block: a run of empty values takes no bytes of the file,
+    /// so nothing else bounds what it decodes to. Default 2^24.
+    pub max_unit_rows: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_block_bytes: 1 << 30,
+            max_columns: 100_000,
+            max_depth: 64,
+            max_metadata_bytes: 256 << 20,
+            max_unit_rows: 1 << 24,
+        }
+    }
+}
+
+impl Limits {
+    /// `asked` bytes of decompressed data as a `usize`, or an error that names the option.
+    pub fn block(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_block_bytes, "max_block_bytes")
+    }
+
+    /// `asked` bytes of metadata as a `usize`, or an error that names the option.
+    pub fn metadata(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_metadata_bytes, "max_metadata_bytes")
+    }
+
+    /// `asked` columns as a `usize`, or an error that names the option.
+    pub fn columns(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_columns, "max_columns")
+    }
+
+    /// `asked` rows of one unit as a `usize`, or an error that names the option.
+    pub fn unit_rows(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_unit_rows, "max_unit_rows")
+    }
+
+    /// Whether `asked` levels of nesting are allowed.
+    pub fn depth(&self, what: &'static str, asked: u64) -> Result<usize> {
+        bounded(what, asked, self.max_depth, "max_depth")
+    }
+}
+
+fn bounded(what: &'static str, asked: u64, limit: u64, option: &'static str) -> Result<usize> {
+    match usize::try_from(asked) {
+        Ok(n) if asked <= limit => Ok(n),
+        _ => Err(Error::new(ErrorKind::LimitExceeded { what, asked, limit, option })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exceeded_limit_names_its_option() {
+        let limits = Limits { max_depth: 2, ..Limits::default() };
+        assert_eq!(limits.depth("type tree", 2).unwrap(), 2);
+        let e = limits.depth("type tree", 3).unwrap_err();
+        assert_eq!(e.to_string(), "type tree asks for 3, more than the limit of 2 (option `max_depth`)");
+    }
+}

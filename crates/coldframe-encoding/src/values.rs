@@ -1,0 +1,130 @@
+//! What every encoding of a column's values has in common, and how dense values are spread over nulls.
+
+use crate::{Error, Result};
+
+/// Decodes a run of values into the caller's memory.
+pub trait Decode<T> {
+    /// Fills all of `values`; an error if the encoded bytes hold fewer.
+    fn decode(&mut self, values: &mut [T]) -> Result<()>;
+
+    /// Passes over `n` values; an error if the encoded bytes hold fewer.
+    fn skip(&mut self, n: usize) -> Result<()>;
+}
+
+/// How many bits of the first `rows` of `validity` are set, lowest bit of a byte first.
+pub fn count_valid(validity: &[u8], rows: usize) -> Result<usize> {
+    let (whole, last) = checked(validity, rows)?;
+    let (words, bytes) = whole.as_chunks::<8>();
+    let ones = words.iter().map(|w| u64::from_ne_bytes(*w).count_ones() as usize).sum::<usize>()
+        + bytes.iter().map(|b| b.count_ones() as usize).sum::<usize>();
+    Ok(ones + last.count_ones() as usize)
+}
+
+/// Moves values that stand one after the other at the front of `values` to the rows whose bit in `validity` (lowest bit
+/// of a byte first, as in Arrow) is set; the other rows get `T::default()`. There is a row for each of `values`. Returns
+/// how many values were moved.
+///
+/// From the back, so that it works in place: a value never moves to an earlier row, so no value is overwritten before it
+/// was moved. Sixty-four rows at a time: all null and all valid are a fill and a copy.
+pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<usize> {
+    let rows = values.len();
+    let valid = count_valid(validity, rows)?;
+    let mut dense = valid;
+    let mut end = rows;
+    while end > dense {
+        // Rows `start..end` are those of one 64-bit word of the bitmap; `end > dense` says there is a null left.
+        let start = (end - 1) & !63;
+        let word = word_at(validity, start) & (u64::MAX >> (64 - (end - start)));
+        let ones = word.count_ones() as usize;
+        if ones == 0 {
+            values.get_mut(start..end).unwrap_or_default().fill(T::default());
+        } else if ones == end - start {
+            values.copy_within(dense - ones..dense, start);
+        } else {
+            spread_word(values, word, start..end, dense);
+        }
+        dense -= ones;
+        end = start;
+    }
+    Ok(valid)
+}
+
+/// One word: the values in front of `dense` go to its rows.
+fn spread_word<T: Copy + Default>(
+    values: &mut [T],
+    word: u64,
+    rows: std::ops::Range<usize>,
+    mut dense: usize,
+) {
+    for row in rows.rev() {
+        let valid = word >> (row & 63) & 1 == 1;
+        dense -= usize::from(valid);
+        // `dense <= row` always. A null's row reads some value too and drops it: no branch on random bits.
+        let value = values.get(dense).copied().unwrap_or_default();
+        if let Some(place) = values.get_mut(row) {
+            *place = if valid { value } else { T::default() };
+        }
+    }
+}
+
+/// The 64 bits from bit `start`, a multiple of 64, on; zeros behind the end.
+fn word_at(validity: &[u8], start: usize) -> u64 {
+    let bytes = validity.get(start / 8..).unwrap_or_default();
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)),
+    }
+}
+
+/// The whole bytes of `rows` bits and the bits of the last one.
+fn checked(validity: &[u8], rows: usize) -> Result<(&[u8], u8)> {
+    let Some(bytes) = validity.get(..rows.div_ceil(8)) else {
+        let found = validity.len();
+        return Err(Error::corrupt(format!(
+            "expected a validity bitmap of {rows} bits, found {found} bytes"
+        )));
+    };
+    let whole = bytes.get(..rows / 8).unwrap_or_default();
+    let last = bytes.get(rows / 8).map_or(0, |b| b & ((1 << (rows % 8)) - 1));
+    Ok((whole, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_short_bitmap_is_an_error() {
+        let e = spread(&mut [0u8; 9], &[0xff]).unwrap_err();
+        assert_eq!(e.to_string(), "expected a validity bitmap of 9 bits, found 1 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn spread_agrees_with_row_by_row(
+            runs in proptest::collection::vec((0usize..150, 0u8..3), 0..12),
+            noise in proptest::collection::vec(any::<bool>(), 600),
+        ) {
+            let bits: Vec<bool> = runs
+                .iter()
+                .flat_map(|(n, kind)| noise.iter().take(*n).map(move |b| [false, true, *b][usize::from(*kind)]))
+                .collect();
+            let mut validity = vec![0xffu8; bits.len().div_ceil(8)]; // ones behind the last row must not count
+            for (row, bit) in bits.iter().enumerate().filter(|(_, bit)| !**bit) {
+                validity[row / 8] &= !(u8::from(!bit) << (row % 8));
+            }
+            let valid = bits.iter().filter(|b| **b).count();
+            let mut values = vec![99u32; bits.len()];
+            for (i, v) in values.iter_mut().take(valid).enumerate() {
+                *v = u32::try_from(i).unwrap() + 1000;
+            }
+            let mut dense = values.clone().into_iter();
+            let expected: Vec<u32> =
+                bits.iter().map(|b| if *b { dense.next().unwrap() } else { 0 }).collect();
+            prop_assert_eq!(count_valid(&validity, bits.len()).unwrap(), valid);
+            prop_assert_eq!(spread(&mut values, &validity).unwrap(), valid);
+            prop_assert_eq!(values, expected);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Arrow data across the border: the PyCapsule interface.
+//!
+//! The only unsafe code of the package. A capsule of the right name holds a struct of the C data interface; that is
+//! the contract of the PyCapsule protocol, and the name is checked before the pointer is used.
+#![expect(unsafe_code, reason = "the C data interface hands over raw pointers")]
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{Array, ArrayRef, RecordBatchReader, StructArray, make_array};
+use arrow_schema::{Schema, SchemaRef};
+use coldframe::{Error, arrow_error};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::error::to_python;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const STREAM: &CStr = c"arrow_array_stream";
+
+fn failed(e: arrow_schema::ArrowError) -> PyErr {
+    to_python(arrow_error(e))
+}
+
+/// A schema for another library.
+pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
+    PyCapsule::new_with_value(py, ffi, SCHEMA)
+}
+
+/// A batch for another library, as a struct array.
+pub(crate) fn export_array<'py>(py: Python<'py>, batch: StructArray) -> PyResult<Bound<'py, PyTuple>> {
+    let (array, schema) = to_ffi(&batch.to_data()).map_err(failed)?;
+    let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
+    let array = PyCapsule::new_with_value(py, array, ARRAY)?;
+    PyTuple::new(py, [schema, array])
+}
+
+/// A stream for another library. Its reader runs without the GIL wherever the consumer released it.
+pub(crate) fn export_stream(
+    py: Python<'_>,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+}
+
+/// The capsule that `object.method()` returns.
+fn capsule<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+    if !object.hasattr(method)? {
+        let kind = object.get_type();
+        return Err(PyTypeError::new_err(format!("expected an object with {method}, found {kind}")));
+    }
+    object.call_method0(method)
+}
+
+/// The pointer that a capsule called `name` holds.
+fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
+    let capsule = capsule.cast::<PyCapsule>()?;
+    Ok(capsule.pointer_checked(Some(name))?.cast::<T>().as_ptr())
+}
+
+/// The schema of an object with `__arrow_c_schema__`.
+pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
+    let capsule = capsule(object, "__arrow_c_schema__")?;
+    let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
+    // SAFETY: a capsule of this name holds a valid `ArrowSchema` for as long as it lives, which is to the end of this
+    // function; the struct is only read.
+    let schema = unsafe { &*schema };
+    Ok(Arc::new(Schema::try_from(schema).map_err(failed)?))
+}
+
+/// The array of an object with `__arrow_c_array__`.
+pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let pair = capsule(object, "__arrow_c_array__")?;
+    let pair = pair.cast::<PyTuple>()?;
+    let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
+    let schema = pointer::<FFI_ArrowSchema>(&schema, SCHEMA)?;
+    let array = pointer::<FFI_ArrowArray>(&array, ARRAY)?;
+    // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and
+    // leaves a released one behind, as the protocol has a consumer do. Its buffers are what the producer, code of
+    // this process, says they are.
+    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
+    Ok(make_array(data))
+}
+
+/// The stream of an object with `__arrow_c_stream__`.
+pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
+    let capsule = capsule(object, "__arrow_c_stream__")?;
+    let stream = pointer::<FFI_ArrowArrayStream>(&capsule, STREAM)?;
+    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`; `from_raw` moves it out and leaves a released
+    // one behind, as the protocol has a consumer do.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(stream) };
+    reader.map_err(|e| to_python(Error::schema(e.to_string())))
+}

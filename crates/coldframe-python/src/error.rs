@@ -1,0 +1,96 @@
+//! The small hierarchy of Python exceptions, and the way of an error into it.
+
+use coldframe::{Error, ErrorKind};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(_coldframe, ColdframeError, PyException, "Base of all errors of this package.");
+create_exception!(
+    _coldframe,
+    CorruptFileError,
+    ColdframeError,
+    "The bytes break the format's rules. Attributes: path, offset, structure, reason."
+);
+create_exception!(
+    _coldframe,
+    UnsupportedError,
+    ColdframeError,
+    "Valid, but not something this package does. Attribute: what."
+);
+create_exception!(
+    _coldframe,
+    SchemaError,
+    ColdframeError,
+    "A schema, column or type that does not fit the data."
+);
+create_exception!(
+    _coldframe,
+    KeyUnavailableError,
+    ColdframeError,
+    "The data is encrypted and no key that opens it was given."
+);
+create_exception!(_coldframe, NotFoundError, ColdframeError, "The file, table or column does not exist.");
+
+/// Adds the exceptions to the module.
+pub(crate) fn add_to(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ColdframeError", py.get_type::<ColdframeError>())?;
+    module.add("CorruptFileError", py.get_type::<CorruptFileError>())?;
+    module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
+    module.add("SchemaError", py.get_type::<SchemaError>())?;
+    module.add("KeyUnavailableError", py.get_type::<KeyUnavailableError>())?;
+    module.add("NotFoundError", py.get_type::<NotFoundError>())
+}
+
+/// The exception for an error, with its attributes.
+pub(crate) fn to_python(e: Error) -> PyErr {
+    let message = e.to_string();
+    match e.kind() {
+        ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. } => {
+            corrupt(&e, message)
+        }
+        ErrorKind::Unsupported(what) => {
+            let error = UnsupportedError::new_err(message);
+            with_attributes(error, |object| object.setattr("what", what))
+        }
+        ErrorKind::Schema(_) => SchemaError::new_err(message),
+        ErrorKind::KeyUnavailable(_) => KeyUnavailableError::new_err(message),
+        ErrorKind::NotFound(_) => NotFoundError::new_err(message),
+        ErrorKind::InvalidArgument(_) => PyValueError::new_err(message),
+        ErrorKind::Io(_) => PyOSError::new_err(message),
+        ErrorKind::Foreign(_) => foreign(e, message),
+        _ => ColdframeError::new_err(message),
+    }
+}
+
+fn corrupt(e: &Error, message: String) -> PyErr {
+    with_attributes(CorruptFileError::new_err(message), |object| {
+        object.setattr("path", e.path())?;
+        object.setattr("offset", e.offset())?;
+        object.setattr("structure", e.structure())?;
+        object.setattr("reason", e.reason())
+    })
+}
+
+fn with_attributes(error: PyErr, set: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) -> PyErr {
+    Python::attach(|py| match set(error.value(py).as_any()) {
+        Ok(()) => error,
+        Err(other) => other,
+    })
+}
+
+/// What Python code below us raised comes out as it went in.
+fn foreign(e: Error, message: String) -> PyErr {
+    match e.into_kind() {
+        ErrorKind::Foreign(inner) => match inner.downcast::<PyErr>() {
+            Ok(error) => *error,
+            Err(_) => ColdframeError::new_err(message),
+        },
+        _ => ColdframeError::new_err(message),
+    }
+}
+
+/// A Python exception as an error that [`to_python`] gives back unchanged.
+pub(crate) fn from_python(error: PyErr) -> Error {
+    Error::new(ErrorKind::Foreign(Box::new(error)))
+}

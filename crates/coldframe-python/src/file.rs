@@ -1,0 +1,193 @@
+//! An open file.
+
+use std::collections::BTreeMap;
+
+use coldframe::{File, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
+
+use crate::capsule::{export_schema, import_schema};
+use crate::error::{from_python as foreign, to_python};
+use crate::predicate::PyPredicate;
+use crate::scan::RawScan;
+use crate::{source, value};
+
+/// Part, start, end.
+type Parts = (u32, u64, u64);
+/// [`Parts`] and the rows, if known.
+type CountedParts = (u32, u64, u64, Option<u64>);
+
+/// Opens a file, whatever its format.
+#[pyfunction]
+#[pyo3(signature = (source, *, format=None, storage_options=None, verify_checksums=true, keys=None, schema=None,
+    options=None, recorded=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+pub(crate) fn open_file(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    format: Option<String>,
+    storage_options: Option<BTreeMap<String, String>>,
+    verify_checksums: bool,
+    keys: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    schema: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyAny>>,
+    recorded: Option<Vec<(u64, Vec<u8>)>>,
+) -> PyResult<RawFile> {
+    let source = source::from_python(source, &storage_options.unwrap_or_default())?;
+    let options = OpenOptions {
+        schema: schema.map(schema_spec).transpose()?,
+        skip_checksums: !verify_checksums,
+        keys: keys
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(k, v)| Ok((k, key(&v)?)))
+            .collect::<PyResult<_>>()?,
+        extra: value::options_from_python(options)?,
+        ..OpenOptions::default()
+    };
+    let recorded = recorded.unwrap_or_default().into_iter().map(|(o, b)| (o, b.into())).collect();
+    py.detach(|| coldframe::open_source(source, format.as_deref(), &options, recorded))
+        .map(RawFile)
+        .map_err(to_python)
+}
+
+fn schema_spec(schema: &Bound<'_, PyAny>) -> PyResult<SchemaSpec> {
+    match schema.cast::<PyString>() {
+        Ok(ddl) => ddl.extract().map(SchemaSpec::Ddl),
+        Err(_) => import_schema(schema).map(SchemaSpec::Arrow),
+    }
+}
+
+/// A key: bytes, or hex digits.
+fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(text) = value.cast::<PyString>() {
+        let bytes = value.py().get_type::<PyBytes>().call_method1("fromhex", (text,))?;
+        return bytes.extract();
+    }
+    value.extract()
+}
+
+/// An open file.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawFile(File);
+
+#[pymethods]
+impl RawFile {
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.0.table.format()
+    }
+
+    #[getter]
+    fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    #[getter]
+    fn num_rows(&self) -> Option<u64> {
+        self.0.table.row_count()
+    }
+
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let metadata = py.detach(|| self.0.table.metadata()).map_err(|e| self.raise(e))?;
+        value::to_python(py, &metadata)
+    }
+
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let statistics = py.detach(|| self.0.table.statistics()).map_err(|e| self.raise(e))?;
+        value::to_python(py, &statistics)
+    }
+
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tree = py.detach(|| self.0.table.inspect()).map_err(|e| self.raise(e))?;
+        value::node_to_python(py, &tree)
+    }
+
+    fn recorded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.0.recorded.iter().map(|(offset, bytes)| (*offset, PyBytes::new(py, bytes))))
+    }
+
+    fn splits(&self, py: Python<'_>, target_bytes: u64) -> PyResult<Vec<CountedParts>> {
+        let splits = py.detach(|| self.0.table.splits(target_bytes)).map_err(|e| self.raise(e))?;
+        Ok(splits.into_iter().map(|s| (s.part, s.range.start, s.range.end, s.rows)).collect())
+    }
+
+    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise"))]
+    #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&PyPredicate>,
+        limit: Option<u64>,
+        batch_size: usize,
+        split: Option<Parts>,
+        on_error: &str,
+    ) -> PyResult<RawScan> {
+        let scan = Scan {
+            columns,
+            predicate: predicate.map(|p| p.0.clone()),
+            limit,
+            batch_rows: batch_size,
+            on_error: parse_on_error(on_error)?,
+        };
+        let made = py.detach(|| {
+            let splits = match split {
+                Some((part, start, end)) => vec![Split { part, range: start..end, rows: None }],
+                None => self.0.whole()?,
+            };
+            TableScan::try_new(self.0.clone(), scan, splits)
+        });
+        made.map(RawScan::new).map_err(|e| self.raise(e))
+    }
+
+    #[pyo3(signature = (predicate=None))]
+    fn count(&self, py: Python<'_>, predicate: Option<&PyPredicate>) -> PyResult<u64> {
+        let predicate = predicate.map(|p| p.0.clone());
+        py.detach(|| coldframe::scan::count(self.0.table.as_ref(), predicate)).map_err(|e| self.raise(e))
+    }
+
+    #[pyo3(signature = (progress=None))]
+    fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+        let report = py.detach(|| self.0.verify(|rows| tick(progress.as_ref(), rows))).map_err(to_python)?;
+        let dict = PyDict::new(py);
+        dict.set_item("rows", report.rows)?;
+        dict.set_item("units", report.units)?;
+        dict.set_item("damage", value::damage_to_python(py, &report.damage)?)?;
+        Ok(dict)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, self.0.table.schema())
+    }
+}
+
+impl RawFile {
+    fn raise(&self, e: coldframe::Error) -> PyErr {
+        to_python(self.0.named(e))
+    }
+}
+
+/// Lets Python see how far a long call is, and stop it.
+pub(crate) fn tick(progress: Option<&Py<PyAny>>, rows: u64) -> coldframe::Result<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        match progress {
+            Some(callback) => callback.call1(py, PyTuple::new(py, [rows])?).map(drop),
+            None => Ok(()),
+        }
+    })
+    .map_err(foreign)
+}
+
+fn parse_on_error(on_error: &str) -> PyResult<OnError> {
+    match on_error {
+        "raise" => Ok(OnError::Raise),
+        "skip" => Ok(OnError::Skip),
+        "null" => Ok(OnError::Null),
+        other => Err(PyValueError::new_err(format!(
+            "on_error: expected \"raise\", \"skip\" or \"null\", found {other:?}"
+        ))),
+    }
+}

@@ -1,0 +1,66 @@
+//! The compiled part of the Python package: handles, errors, Arrow capsules. No logic of its own.
+
+mod capsule;
+mod error;
+mod file;
+mod predicate;
+mod scan;
+mod source;
+mod value;
+mod write;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A scan takes and gives back some megabytes for each row group. The system's allocator hands such memory back to the
+/// kernel, which clears it page by page for the next group: more work than decoding is (`benches/README.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Format name from the bytes, None if not one of ours.
+#[pyfunction]
+#[pyo3(signature = (source, storage_options=None))]
+fn detect(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    storage_options: Option<std::collections::BTreeMap<String, String>>,
+) -> PyResult<Option<&'static str>> {
+    let source = source::from_python(source, &storage_options.unwrap_or_default())?;
+    let found = py.detach(|| coldframe::detect(&source)).map_err(error::to_python)?;
+    Ok(found.map(|f| f.name()))
+}
+
+/// Every format with the options of its reader and writer.
+#[pyfunction]
+fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for format in coldframe::formats() {
+        let (open, write, both) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for option in format.open_options().iter().chain(coldframe::format::LIMIT_OPTIONS) {
+            open.set_item(option.name, option.help)?;
+        }
+        for option in format.write_options() {
+            write.set_item(option.name, option.help)?;
+        }
+        both.set_item("open", open)?;
+        both.set_item("write", write)?;
+        all.set_item(format.name(), both)?;
+    }
+    Ok(all)
+}
+
+#[pymodule(gil_used = false)]
+fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::add_to(py, module)?;
+    module.add_function(wrap_pyfunction!(detect, module)?)?;
+    module.add_function(wrap_pyfunction!(formats, module)?)?;
+    module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_class::<file::RawFile>()?;
+    module.add_class::<scan::RawScan>()?;
+    module.add_class::<scan::RawBatch>()?;
+    module.add_class::<predicate::PyPredicate>()?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! One pass over rows, as an iterator of batches or as a C stream.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, SchemaRef};
+use coldframe::{DamageLog, TableScan};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+
+use crate::capsule::{export_array, export_schema, export_stream};
+use crate::error::{ColdframeError, from_python as foreign, to_python};
+use crate::value;
+
+/// One pass over the rows.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawScan {
+    scan: Mutex<Option<TableScan>>,
+    schema: SchemaRef,
+    damage: DamageLog,
+}
+
+impl RawScan {
+    pub(crate) fn new(scan: TableScan) -> Self {
+        let (schema, damage) = (scan.schema(), scan.damage().clone());
+        Self { scan: Mutex::new(Some(scan)), schema, damage }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<TableScan>> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl RawScan {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    /// The next batch. Errors keep their type here; through a C stream only their message survives.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
+        py.check_signals()?;
+        let next = py.detach(|| match self.lock().as_mut() {
+            Some(scan) => scan.next_batch(),
+            None => Ok(None),
+        });
+        next.map(|batch| batch.map(RawBatch)).map_err(to_python)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema); // a wish; the consumer casts
+        let scan = self.lock().take();
+        let scan = scan.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))?;
+        export_stream(py, Box::new(Interruptible(scan)))
+    }
+
+    fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        value::damage_to_python(py, &self.damage.records())
+    }
+}
+
+/// A batch on its way out.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawBatch(RecordBatch);
+
+#[pymethods]
+impl RawBatch {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        drop(requested_schema); // a wish; the consumer casts
+        let columns = self.0.columns().to_vec();
+        let fields = self.0.schema().fields().clone();
+        let batch = StructArray::try_new_with_length(fields, columns, None, self.0.num_rows())
+            .map_err(|e| to_python(coldframe::arrow_error(e)))?;
+        export_array(py, batch)
+    }
+}
+
+/// A scan that Ctrl-C ends between batches.
+struct Interruptible(TableScan);
+
+impl Iterator for Interruptible {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(e) = Python::attach(|py| py.check_signals()) {
+            return Some(Err(ArrowError::ExternalError(Box::new(foreign(e)))));
+        }
+        self.0.next()
+    }
+}
+
+impl RecordBatchReader for Interruptible {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+}

@@ -1,0 +1,139 @@
+//! Finds the row groups of a byte range by walking; goes on at the next readable group behind damage.
+//!
+//! A split `start..end` holds the groups from the first sync marker at or behind `start` (from the first group, if
+//! `start` is in the header) to the last group before the first sync marker at or behind `end`: a group without a
+//! marker belongs to the marker before it. This is what Hive's `RCFileRecordReader` does, so that byte ranges that
+//! cover a file in any way give each row exactly once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::format::Fetch;
+use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit};
+
+use crate::decode::{DecodeGroup, Decoders};
+use crate::key_buffer::count_cells;
+use crate::row_group::{RowGroup, Walk};
+
+/// Walks the row groups of one split.
+pub struct GroupPlan {
+    walk: Walk,
+    source: Arc<dyn ReadAt>,
+    decoders: Arc<Decoders>,
+    request: PlanRequest,
+    /// Where the next group is expected; `None` before the first.
+    at: Option<u64>,
+    split: Range<u64>,
+    /// Groups seen so far, for names in errors.
+    seen: u64,
+}
+
+impl GroupPlan {
+    /// A plan of `split`; nothing is read before the first group is asked for.
+    pub fn new(
+        walk: Walk,
+        source: Arc<dyn ReadAt>,
+        decoders: Decoders,
+        request: PlanRequest,
+        split: Range<u64>,
+    ) -> Self {
+        Self { walk, source, decoders: Arc::new(decoders), request, at: None, split, seen: 0 }
+    }
+
+    fn skips(&self) -> bool {
+        self.request.scan.on_error != OnError::Raise
+    }
+
+    /// The next group, or `None` at the end of the split.
+    fn next_group(&mut self) -> Result<Option<RowGroup>> {
+        loop {
+            let at = match self.at {
+                Some(at) => at,
+                None => self.first()?,
+            };
+            // A position without a marker belongs to the marker before it, however far it is behind the split's end.
+            if at >= self.walk.file_len() || (self.seen == 0 && at >= self.split.end) {
+                return Ok(None);
+            }
+            // What has a marker at or behind the split's end is the next split's, readable or not.
+            if at >= self.split.end && self.walk.is_marker(at) {
+                return Ok(None);
+            }
+            match self.walk.read_group(at).and_then(|g| self.check(g)) {
+                Ok(group) => {
+                    self.at = Some(group.end());
+                    self.seen += 1;
+                    return Ok(Some(group));
+                }
+                Err(e) => self.resync(at, e)?,
+            }
+        }
+    }
+
+    fn first(&mut self) -> Result<u64> {
+        let at = self.walk.sync(self.split.start)?;
+        self.at = Some(at);
+        Ok(at)
+    }
+
+    /// Whether a group is one: not more rows than a group may have and, if damage is to be skipped, no other group
+    /// inside it.
+    fn check(&mut self, group: RowGroup) -> Result<RowGroup> {
+        let rows = group.key.rows;
+        self.walk.limits().unit_rows("a row group", rows).at(group.key_bytes.start).within(|| "key")?;
+        // Decoding finds a lack of cells by itself; a scan that only counts does not decode.
+        let counted = group.key.columns.iter().find(|c| !c.lengths.is_empty());
+        if let Some(column) = counted.filter(|_| self.decoders.is_empty()) {
+            let cells = count_cells(&column.lengths).map(|(cells, _)| cells).unwrap_or(0);
+            if cells < rows || (cells > rows && !self.skips()) {
+                let message = format!("expected lengths of {rows} cells, found {cells}");
+                return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
+            }
+        }
+        if self.skips()
+            && let Some(other) = self.walk.starts_within(&group)?
+        {
+            let message =
+                format!("expected columns up to byte {}, found the next group at {other}", group.end());
+            return Err(Error::corrupt(message).at(group.key_bytes.start).within("key"));
+        }
+        Ok(group)
+    }
+
+    /// Records the damage at `at` and goes on behind it; or raises.
+    fn resync(&mut self, at: u64, e: Error) -> Result<()> {
+        let e = e.within(format!("row group {}", self.seen)).at(at);
+        if !self.skips() || !e.is_damage() {
+            return Err(e);
+        }
+        let (next, is_marker) = self.walk.resume(at)?;
+        self.request.damage.push(Damage::from_error(&e, at..next, None));
+        self.seen += 1;
+        // What has a marker behind the split's end is the next split's.
+        self.at = Some(if is_marker && next >= self.split.end { self.walk.file_len() } else { next });
+        Ok(())
+    }
+
+    fn unit(&self, group: RowGroup) -> Unit {
+        let number = self.seen.saturating_sub(1);
+        let ranges: Vec<Range<u64>> = group.column_ranges().collect();
+        let wanted = self.decoders.file_columns();
+        let fetch = wanted
+            .filter_map(|i| ranges.get(i))
+            .map(|range| Fetch { source: self.source.clone(), range: range.clone() })
+            .collect();
+        Unit {
+            fetch,
+            bytes: group.start()..group.end(),
+            rows: Some(group.key.rows),
+            structure: format!("row group {number}"),
+            decode: Box::new(DecodeGroup::new(self.decoders.clone(), group, &self.request, number)),
+        }
+    }
+}
+
+impl Plan for GroupPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        Ok(self.next_group()?.map(|group| self.unit(group)))
+    }
+}

@@ -1,0 +1,87 @@
+//! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
+
+pub(crate) mod calendar;
+pub mod lazy_binary;
+pub mod text;
+
+use std::sync::Arc;
+
+use arrow_buffer::{Buffer, OffsetBuffer};
+
+/// Whose lenient parsing and calendar apply where Hive versions differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum HiveVersion {
+    /// 0.8 .. 0.14
+    V0_8,
+    /// 1.x and 2.x
+    V2_3,
+    /// 3.x
+    V3_1,
+    /// 4.x
+    #[default]
+    V4_1,
+}
+
+/// Unit of the Arrow timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TimestampUnit {
+    /// Nanoseconds: exact, years 1677..=2262 (outside: an error that names the option `timestamp_unit`).
+    #[default]
+    Nanosecond,
+    /// Microseconds: Hive's nanoseconds are cut (floor), years of Hive's whole range.
+    Microsecond,
+}
+
+/// What both SerDes need to know beside the types.
+#[derive(Clone, Debug, Default)]
+pub struct SerdeOptions {
+    /// Table and SerDe properties under Hive's own names.
+    pub properties: std::collections::BTreeMap<String, String>,
+    /// `hive_version`
+    pub hive_version: HiveVersion,
+    /// `timezone`: the zone of the writing session; needed by LazyBinary timestamps of Hive 2.x (UTC where absent).
+    pub timezone: Option<chrono_tz::Tz>,
+    /// `timestamp_unit`
+    pub timestamp_unit: TimestampUnit,
+    /// Bounds for nesting.
+    pub limits: coldframe_encoding::Limits,
+}
+
+/// The cells of one column of one row group: cell `i` is `data[offsets[i]..offsets[i + 1]]`.
+///
+/// Both parts are shared buffers so that a decoder can hand them on as an Arrow array without a copy.
+/// Invariant: the offsets rise and the last is at most `data.len()`.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// The column's bytes, decompressed.
+    pub data: Buffer,
+    /// One more than there are rows.
+    pub offsets: OffsetBuffer<i32>,
+    /// A column that `TRUNCATE TABLE .. COLUMNS` took away: every cell is null, whatever its length.
+    pub nulled: bool,
+    /// The first cell's row in its row group, for errors.
+    pub first_row: u64,
+}
+
+/// Turns cells into an array, and an array into cells; one for each column, made once per file.
+///
+/// `decode` returns an array of exactly `HiveType::to_arrow(..)`'s data type with one value per cell.
+pub trait ColumnDecoder: Send + Sync {
+    /// One value per cell.
+    fn decode(&self, cells: &Cells) -> coldframe_encoding::Result<arrow_array::ArrayRef>;
+}
+
+/// A shared decoder.
+pub type SharedDecoder = Arc<dyn ColumnDecoder>;
+
+/// Turns the values of an array into cells, appended to `data`, each cell's length to `lengths`.
+pub trait ColumnEncoder: Send + Sync {
+    /// Appends the cells of rows `start..end` of `array`.
+    fn encode(
+        &self,
+        array: &dyn arrow_array::Array,
+        rows: std::ops::Range<usize>,
+        data: &mut Vec<u8>,
+        lengths: &mut Vec<u32>,
+    ) -> coldframe_encoding::Result<()>;
+}

@@ -1,0 +1,247 @@
+//! `timestamp` and `timestamp with local time zone`.
+//!
+//! ```text
+//! | 4 bytes, big-endian: flag, low 31 bits of the seconds |
+//!     flag set: | VInt: the nine digits of the nanoseconds, reversed |
+//!         negative, !x: | VInt: seconds >> 31 |
+//! ```
+//!
+//! Reversed, the zeros at the end of the digits are in front and take no room: 0.12 s is `21`, one byte. Without the
+//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 knows no second VInt and wraps; where there are no
+//! nanoseconds it leaves a byte 0 behind the seconds.
+//!
+//! A `timestamp` is the wall clock as if it were UTC since Hive 3, and the instant before.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray};
+use coldframe_encoding::varint::put_hadoop_vlong;
+use coldframe_encoding::{Cursor, Error, Result};
+
+use super::cells::{CellError, Framing, Run, Values, at};
+use super::has_old_calendar;
+use super::zone::{Zone, hybrid_to_proleptic_seconds, proleptic_to_hybrid_seconds};
+use crate::serde::{SerdeOptions, TimestampUnit};
+
+/// What the seconds in the file count.
+pub(super) enum Clock {
+    /// The wall clock as if UTC, or an instant: as Arrow has it.
+    Proleptic,
+    /// The wall clock of UTC in the hybrid calendar.
+    Hybrid,
+    /// Instants, to be shown in a zone in the hybrid calendar.
+    HybridIn(Box<Zone>),
+}
+
+impl Clock {
+    /// The clock of `timestamp` columns.
+    pub(super) fn new(options: &SerdeOptions) -> Self {
+        match options.timezone {
+            _ if !has_old_calendar(options.hive_version) => Self::Proleptic,
+            None | Some(chrono_tz::UTC) => Self::Hybrid,
+            Some(tz) => Self::HybridIn(Box::new(Zone::new(tz))),
+        }
+    }
+
+    /// Arrow's seconds for those in the file.
+    #[inline]
+    fn shown(&self, seconds: i64) -> i64 {
+        match self {
+            Self::Proleptic => seconds,
+            Self::Hybrid => hybrid_to_proleptic_seconds(seconds),
+            Self::HybridIn(zone) => hybrid_to_proleptic_seconds(zone.wall_clock(seconds)),
+        }
+    }
+
+    /// The file's seconds for Arrow's.
+    pub(super) fn stored(&self, seconds: i64) -> i64 {
+        match self {
+            Self::Proleptic => seconds,
+            Self::Hybrid => proleptic_to_hybrid_seconds(seconds),
+            Self::HybridIn(zone) => zone.instant(proleptic_to_hybrid_seconds(seconds)),
+        }
+    }
+}
+
+pub(super) struct Timestamp {
+    clock: Clock,
+    unit: TimestampUnit,
+    utc: Option<Arc<str>>,
+}
+
+impl Timestamp {
+    /// `timestamp`
+    pub(super) fn wall_clock(options: &SerdeOptions) -> Self {
+        Self { clock: Clock::new(options), unit: options.timestamp_unit, utc: None }
+    }
+
+    /// `timestamp with local time zone`
+    pub(super) fn instant(options: &SerdeOptions) -> Self {
+        Self { clock: Clock::Proleptic, unit: options.timestamp_unit, utc: Some("UTC".into()) }
+    }
+
+    /// Arrow's values in a unit of which `PER_SECOND` are a second.
+    fn values<const PER_SECOND: i64>(&self, run: &Run<'_>) -> Result<Vec<i64>, CellError> {
+        match &self.clock {
+            Clock::Proleptic => self.shown_values::<PER_SECOND>(run, |seconds| seconds),
+            Clock::Hybrid => self.shown_values::<PER_SECOND>(run, hybrid_to_proleptic_seconds),
+            clock => self.shown_values::<PER_SECOND>(run, |seconds| clock.shown(seconds)),
+        }
+    }
+
+    fn shown_values<const PER_SECOND: i64>(
+        &self,
+        run: &Run<'_>,
+        shown: impl Fn(i64) -> i64,
+    ) -> Result<Vec<i64>, CellError> {
+        let data = run.data.as_slice();
+        let fraction = |nanos: i64| nanos / const { 1_000_000_000 / PER_SECOND };
+        let (starts, ends) = run.bounds();
+        let mut values = vec![0; run.len()];
+        let mut unusual = Vec::new();
+        for (i, ((start, end), to)) in starts.iter().zip(ends).zip(&mut values).enumerate() {
+            match short(data, at(*start), at(*end)) {
+                // 31 bits of seconds, even as shown in a zone, overflow in no unit.
+                Some((seconds, nanos)) => {
+                    *to = shown(seconds).wrapping_mul(PER_SECOND).wrapping_add(fraction(nanos));
+                }
+                None if start == end => {}
+                None => unusual.push(i),
+            }
+        }
+        for i in unusual {
+            let (seconds, nanos) = long(run.cell(i)).map_err(|e| CellError::new(i, e))?;
+            let value = shown(seconds).checked_mul(PER_SECOND).and_then(|v| v.checked_add(fraction(nanos)));
+            let value = value.ok_or_else(|| CellError::new(i, self.out_of_range(seconds)))?;
+            values.get_mut(i).into_iter().for_each(|to| *to = value);
+        }
+        Ok(values)
+    }
+
+    fn out_of_range(&self, seconds: i64) -> Error {
+        match self.unit {
+            TimestampUnit::Nanosecond => Error::schema(format!(
+                "the timestamp {seconds} s from 1970 is outside the years 1677 to 2262 of nanoseconds: read it with \
+                 timestamp_unit=\"us\""
+            )),
+            TimestampUnit::Microsecond => Error::corrupt(format!("no timestamp is {seconds} s from 1970")),
+        }
+    }
+}
+
+impl Values for Timestamp {
+    fn framing(&self) -> Framing {
+        Framing::Timestamp
+    }
+
+    fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
+        let (nulls, zone) = (run.nulls.clone(), self.utc.clone());
+        Ok(match self.unit {
+            TimestampUnit::Nanosecond => {
+                let values = self.values::<1_000_000_000>(run)?;
+                Arc::new(TimestampNanosecondArray::new(values.into(), nulls).with_timezone_opt(zone))
+            }
+            TimestampUnit::Microsecond => {
+                let values = self.values::<1_000_000>(run)?;
+                Arc::new(TimestampMicrosecondArray::new(values.into(), nulls).with_timezone_opt(zone))
+            }
+        })
+    }
+}
+
+/// Seconds and nanoseconds of a cell with at most one VInt, and that valid. It looks at 12 bytes, so it refuses a cell
+/// at the end of the column.
+#[inline]
+fn short(data: &[u8], start: usize, end: usize) -> Option<(i64, i64)> {
+    let bytes: &[u8; 12] = data.get(start..)?.first_chunk()?;
+    let first = u32::from_be_bytes(*bytes.first_chunk()?);
+    let digits = u64::from_be_bytes(*bytes.last_chunk()?);
+    let length = end.wrapping_sub(start);
+    if length == 4 && first >> 31 == 0 {
+        return Some((first.into(), 0));
+    }
+    // One byte that is not negative, or 144 - n and n bytes: nine digits fit four.
+    let payload = u32::try_from(length.wrapping_sub(5)).ok().filter(|n| *n <= 4)?;
+    let lead = u32::from(digits.to_be_bytes()[0]);
+    let single = payload == 0;
+    let wrong = if single { lead > 127 } else { lead != 144 - payload };
+    let number = if single { digits >> 56 } else { (digits << 8) >> ((64 - 8 * payload) & 63) };
+    if wrong | (first >> 31 == 0) | (number > 999_999_999) {
+        return None;
+    }
+    Some(((first & 0x7fff_ffff).into(), nanos(u32::try_from(number).unwrap_or(0))))
+}
+
+/// Seconds and nanoseconds of any cell.
+fn long(cell: &[u8]) -> Result<(i64, i64)> {
+    let mut cell = Cursor::new(cell, 0);
+    let first = cell.u32_be()?;
+    let low = i64::from(first & 0x7fff_ffff);
+    if first >> 31 == 0 {
+        // Hive 0.8 writes the nanoseconds' VInt even where it is 0 and there is no flag.
+        if cell.rest() != [0] {
+            cell.finish()?;
+        }
+        return Ok((low, 0));
+    }
+    let stored = cell.hadoop_vint()?;
+    let digits = u32::try_from(if stored < 0 { !stored } else { stored }).unwrap_or(u32::MAX);
+    if digits > 999_999_999 {
+        return Err(Error::corrupt(format!("expected nine digits of nanoseconds, found {digits}")));
+    }
+    let high = if stored < 0 { cell.hadoop_vlong()? } else { 0 };
+    cell.finish()?;
+    if high.unsigned_abs() > 1 << 31 {
+        return Err(Error::corrupt(format!("expected seconds of at most 62 bits, found {high} << 31")));
+    }
+    Ok(((high << 31) | low, nanos(digits)))
+}
+
+/// Passes over a timestamp.
+pub(super) fn skip(bytes: &mut Cursor<'_>) -> Result<()> {
+    if bytes.u32_be()? >> 31 == 1 && bytes.hadoop_vlong()? < 0 {
+        bytes.hadoop_vlong()?;
+    }
+    Ok(())
+}
+
+/// Appends a timestamp. Hive 0.8 (`wraps`) has no room for more than 31 bits of seconds.
+pub(super) fn put(out: &mut Vec<u8>, seconds: i64, nanos: u32, wraps: bool) {
+    let high = seconds >> 31;
+    let digits = i64::from(reversed(nanos));
+    let second = high != 0 && !wraps;
+    let flag = if second || digits != 0 { 1 << 31 } else { 0 };
+    let low = u32::try_from(seconds & 0x7fff_ffff).unwrap_or(0);
+    out.extend_from_slice(&(low | flag).to_be_bytes());
+    if flag != 0 {
+        put_hadoop_vlong(out, if second { !digits } else { digits });
+    }
+    if second {
+        put_hadoop_vlong(out, high);
+    }
+}
+
+#[inline]
+fn nanos(digits: u32) -> i64 {
+    reversed(digits).into()
+}
+
+/// Nine digits, the last one first.
+#[inline]
+fn reversed(digits: u32) -> u32 {
+    let three = |n: u32| usize::try_from(n).ok().and_then(|n| REVERSED.get(n)).map_or(0, |r| u32::from(*r));
+    three(digits % 1000) * 1_000_000 + three(digits / 1000 % 1000) * 1000 + three(digits / 1_000_000)
+}
+
+/// Three digits, the last one first.
+static REVERSED: [u16; 1000] = {
+    let mut table = [0; 1000];
+    let mut number: u16 = 0;
+    let mut rest: &mut [u16] = &mut table;
+    while let Some((first, others)) = rest.split_first_mut() {
+        *first = number % 10 * 100 + number / 10 % 10 * 10 + number / 100;
+        number += 1;
+        rest = others;
+    }
+    table
+};

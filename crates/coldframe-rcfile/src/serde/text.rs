@@ -1,0 +1,188 @@
+//! `ColumnarSerDe`: cells of text, nested values between separators.
+//!
+//! ```text
+//! bigint 42 | string ^A is no separator here | array<map<string,int>> k ^D 1 ^C l ^D 2 ^B m ^D 3 | null \N
+//! ```
+//!
+//! A cell equal to `serialization.null.format` (`\N`) is null at every level; so is text that does not parse as its type.
+//! What parses depends on the version of Hive: each type's module says how. Separators, null format and escapes are
+//! SerDe properties: see [`TextOptions`]. Sources: Apache Hive's packages `serde2.lazy` and `serde2.columnar`, releases
+//! 2.3, 3.1 and 4.1.
+
+mod boolean;
+mod cells;
+mod date_time;
+mod decimal;
+mod digits;
+mod encode;
+mod fixed;
+mod float;
+mod formats;
+mod integer;
+mod interval;
+mod nested;
+mod options;
+mod print;
+mod scanner;
+mod strings;
+mod zoned;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Int32Builder, Int64Builder};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampNanosecondType,
+};
+use arrow_array::{ArrayRef, PrimitiveArray, StructArray, new_null_array};
+use coldframe_encoding::{Error, Limits, Result};
+
+pub use self::encode::encoder;
+pub use self::options::TextOptions;
+
+use self::cells::{Source, Validity};
+use self::fixed::{Parse, boolean, primitive};
+use self::formats::Formats;
+use self::strings::Shape;
+use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit};
+use crate::hive_type::{HiveType, interval_day_time_fields};
+
+/// Whether a value may depend on the cells before it in its row group, so that the group has to be decoded at once:
+/// extended booleans keep the last value at a word that is none.
+pub fn looks_back(hive_type: &HiveType, options: &SerdeOptions) -> bool {
+    TextOptions::from(options).extended_boolean && hive_type.contains(&HiveType::Boolean)
+}
+
+/// A decoder of a text column of type `hive_type`.
+pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn ColumnDecoder>> {
+    options.limits.depth("type tree", hive_type.depth())?;
+    let text = TextOptions::from(options);
+    text.check_nesting(hive_type)?;
+    Ok(Box::new(TextDecoder {
+        hive_type: hive_type.clone(),
+        formats: Formats::compile(&text.timestamp_formats, options.hive_version)?,
+        options: text,
+        version: options.hive_version,
+        session_zone: options.timezone,
+        unit: options.timestamp_unit,
+        limits: options.limits,
+    }))
+}
+
+struct TextDecoder {
+    hive_type: HiveType,
+    options: TextOptions,
+    formats: Formats,
+    version: HiveVersion,
+    session_zone: Option<chrono_tz::Tz>,
+    unit: TimestampUnit,
+    limits: Limits,
+}
+
+impl ColumnDecoder for TextDecoder {
+    fn decode(&self, cells: &Cells) -> Result<ArrayRef> {
+        if cells.nulled {
+            return Ok(new_null_array(&self.hive_type.to_arrow(self.unit), cells.len()));
+        }
+        self.values(&self.hive_type, cells, 1)
+    }
+}
+
+impl TextDecoder {
+    /// The values of a column whose separators begin at `level`.
+    fn values<S: Source>(&self, hive_type: &HiveType, source: &S, level: usize) -> Result<ArrayRef> {
+        let null_format = self.options.null_format.as_slice();
+        Ok(match hive_type {
+            HiveType::Boolean => {
+                Arc::new(boolean(source, null_format, &boolean::Boolean::new(self.options.extended_boolean)))
+            }
+            HiveType::TinyInt => {
+                Arc::new(primitive::<Int8Type, _>(source, null_format, &integer::Integer::new())?)
+            }
+            HiveType::SmallInt => {
+                Arc::new(primitive::<Int16Type, _>(source, null_format, &integer::Integer::new())?)
+            }
+            HiveType::Int => {
+                Arc::new(primitive::<Int32Type, _>(source, null_format, &integer::Integer::new())?)
+            }
+            HiveType::BigInt => {
+                Arc::new(primitive::<Int64Type, _>(source, null_format, &integer::Integer::new())?)
+            }
+            HiveType::Float => {
+                Arc::new(primitive::<Float32Type, _>(source, null_format, &float::Float::new())?)
+            }
+            HiveType::Double => {
+                Arc::new(primitive::<Float64Type, _>(source, null_format, &float::Float::new())?)
+            }
+            HiveType::Decimal { precision, scale } => {
+                let parser = decimal::Decimal::new(*precision, *scale, self.version);
+                let array: PrimitiveArray<Decimal128Type> = primitive(source, null_format, &parser)?;
+                Arc::new(array.with_data_type(hive_type.to_arrow(self.unit)))
+            }
+            HiveType::Date => {
+                let parser = date_time::Date::new(self.version);
+                Arc::new(primitive::<Date32Type, _>(source, null_format, &parser)?)
+            }
+            HiveType::Timestamp => self.time(
+                hive_type,
+                source,
+                &date_time::Timestamp::new(self.version, self.unit, &self.formats),
+            )?,
+            HiveType::TimestampLocalTz => {
+                self.time(hive_type, source, &zoned::Zoned::new(self.session_zone, self.unit))?
+            }
+            HiveType::IntervalYearMonth => {
+                Arc::new(primitive::<Int32Type, _>(source, null_format, &interval::YearMonth)?)
+            }
+            HiveType::IntervalDayTime => self.interval_day_time(source)?,
+            HiveType::String => strings::string(source, &self.options, Shape::AsIs, &self.limits)?,
+            HiveType::Varchar(n) => strings::string(source, &self.options, Shape::AtMost(*n), &self.limits)?,
+            HiveType::Char(n) => strings::string(source, &self.options, Shape::Padded(*n), &self.limits)?,
+            HiveType::Binary => strings::binary(source, null_format, self.version, &self.limits)?,
+            HiveType::Array(element) => self.list(element, source, level)?,
+            HiveType::Map(key, value) => self.map(key, value, source, level)?,
+            HiveType::Struct(fields) => self.structure(fields, source, level)?,
+            HiveType::Union(branches) => self.union(branches, source, level)?,
+        })
+    }
+
+    fn time<S: Source>(
+        &self,
+        hive_type: &HiveType,
+        source: &S,
+        parser: &impl Parse<Value = i64>,
+    ) -> Result<ArrayRef> {
+        let data_type = hive_type.to_arrow(self.unit);
+        let null_format = self.options.null_format.as_slice();
+        Ok(match self.unit {
+            TimestampUnit::Nanosecond => {
+                let array: PrimitiveArray<TimestampNanosecondType> = primitive(source, null_format, parser)?;
+                Arc::new(array.with_data_type(data_type))
+            }
+            TimestampUnit::Microsecond => {
+                let array: PrimitiveArray<TimestampMicrosecondType> = primitive(source, null_format, parser)?;
+                Arc::new(array.with_data_type(data_type))
+            }
+        })
+    }
+
+    fn interval_day_time<S: Source>(&self, source: &S) -> Result<ArrayRef> {
+        let mut seconds = Int64Builder::with_capacity(source.len());
+        let mut nanos = Int32Builder::with_capacity(source.len());
+        let mut validity = Validity::with_capacity(source.len());
+        for cell in source.cells() {
+            let value = cell
+                .filter(|c| c.bytes() != self.options.null_format)
+                .and_then(|c| interval::DayTime.parse(c));
+            validity.push(value.is_some());
+            seconds.append_option(value.map(|v| v.0));
+            nanos.append_option(value.map(|v| v.1));
+        }
+        let columns: Vec<ArrayRef> = vec![Arc::new(seconds.finish()), Arc::new(nanos.finish())];
+        let array = StructArray::try_new(interval_day_time_fields(), columns, validity.finish());
+        Ok(Arc::new(array.map_err(|e| Error::corrupt(e.to_string()))?))
+    }
+}

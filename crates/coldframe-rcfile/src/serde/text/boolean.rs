@@ -1,0 +1,58 @@
+//! `boolean`: `true` and `false` in any case, and with `hive.lazysimple.extended_boolean_literal` also `t`, `1`, `f`, `0`.
+//!
+//! With that property Hive's `LazyBoolean` does not touch its (reused) object where a cell is longer than one byte and
+//! none of these words: the cell reads as the one before it. That is followed within a row group, so that the same
+//! values come out; a row group's first such cell is null.
+
+use std::cell::Cell as Shared;
+
+use super::cells::Cell;
+use super::fixed::Parse;
+
+pub(super) struct Boolean {
+    extended: bool,
+    /// What the object holds that Hive reuses.
+    previous: Shared<Option<bool>>,
+}
+
+impl Boolean {
+    pub(super) fn new(extended: bool) -> Self {
+        Self { extended, previous: Shared::new(None) }
+    }
+
+    #[cold]
+    fn extended(&self, text: &[u8]) -> Option<bool> {
+        match text {
+            b"1" | b"t" | b"T" => Some(true),
+            b"0" | b"f" | b"F" => Some(false),
+            [_] => None,
+            _ => self.previous.get(),
+        }
+    }
+}
+
+impl Parse for Boolean {
+    type Value = bool;
+
+    #[inline(always)]
+    fn parse(&self, cell: Cell<'_>) -> Option<bool> {
+        let value = match word(cell) {
+            None if self.extended => self.extended(cell.bytes()),
+            value => value,
+        };
+        if self.extended {
+            self.previous.set(value);
+        }
+        value
+    }
+}
+
+/// The cell, if it is `true` or `false`. Its length leaves only one of them, so that nothing branches on which it is.
+#[inline(always)]
+fn word(cell: Cell<'_>) -> Option<bool> {
+    const CASE: u32 = 0x2020_2020;
+    const HEADS: [u32; 6] = [0, 0, 0, 0, u32::from_le_bytes(*b"true"), u32::from_le_bytes(*b"fals")];
+    let head = u32::from_le_bytes(*cell.rest.first_chunk()?) | CASE;
+    let last = cell.rest.get(cell.len.wrapping_sub(1))? | 0x20;
+    (head == *HEADS.get(cell.len)? && last == b'e').then_some(cell.len == 4)
+}

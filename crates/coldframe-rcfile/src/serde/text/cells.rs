@@ -1,0 +1,163 @@
+//! Where the bytes of each value are: the cells of a column, or the parts of cells that nested types cut out.
+
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
+
+use crate::serde::Cells;
+
+/// One value's bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Cell<'a> {
+    /// The bytes from the value's first to the end of the buffer, so that a parser can load words of fixed size that
+    /// reach beyond the value.
+    pub(super) rest: &'a [u8],
+    /// How many of them are the value's.
+    pub(super) len: usize,
+}
+
+impl<'a> Cell<'a> {
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.rest.get(..self.len).unwrap_or(self.rest)
+    }
+}
+
+/// The bytes of a column of values, missing values among them.
+pub(super) trait Source {
+    /// How many values there are.
+    fn len(&self) -> usize;
+
+    /// The bytes that all values are in.
+    fn data(&self) -> &[u8];
+
+    /// Start and end of each value in `data`; a start behind the end is a missing value.
+    fn ranges(&self) -> impl Iterator<Item = (usize, usize)>;
+
+    /// The buffers, if the values lie in a row and none is missing.
+    fn shared(&self) -> Option<(&Buffer, &OffsetBuffer<i32>)> {
+        None
+    }
+
+    /// The bytes of each value; `None` for a missing one.
+    fn cells(&self) -> impl Iterator<Item = Option<Cell<'_>>> {
+        let data = self.data();
+        self.ranges().map(move |(start, end)| {
+            let len = end.checked_sub(start)?;
+            Some(Cell { rest: data.get(start..)?, len })
+        })
+    }
+}
+
+impl Source for Cells {
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    #[inline]
+    fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut start = self.offsets.inner().first().map_or(0, |o| o.as_usize());
+        let ends = self.offsets.get(1..).unwrap_or_default();
+        ends.iter().map(move |end| {
+            let range = (start, end.as_usize());
+            start = range.1;
+            range
+        })
+    }
+
+    fn shared(&self) -> Option<(&Buffer, &OffsetBuffer<i32>)> {
+        Some((&self.data, &self.offsets))
+    }
+}
+
+/// Parts of cells.
+pub(super) struct Parts<'a> {
+    data: &'a [u8],
+    ranges: Vec<(u32, u32)>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(data: &'a [u8], capacity: usize) -> Self {
+        Self { data, ranges: Vec::with_capacity(capacity) }
+    }
+
+    /// Adds `data[start..end]`. A column's bytes are counted by an `i32`, so both fit.
+    pub(super) fn push(&mut self, start: usize, end: usize) {
+        let narrow = |n| u32::try_from(n).unwrap_or(u32::MAX);
+        self.ranges.push((narrow(start), narrow(end)));
+    }
+
+    /// Adds a value that is not there.
+    pub(super) fn push_missing(&mut self) {
+        self.ranges.push((u32::MAX, 0));
+    }
+
+    /// Those for which `keep` is set.
+    pub(super) fn filter(&self, keep: &BooleanBuffer) -> Self {
+        let ranges = self.ranges.iter().zip(keep).filter(|(_, k)| *k).map(|(r, _)| *r).collect();
+        Self { data: self.data, ranges }
+    }
+}
+
+impl Source for Parts<'_> {
+    fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    #[inline]
+    fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.ranges.iter().map(|&(start, end)| (start.as_usize(), end.as_usize()))
+    }
+}
+
+/// Collects validity in words.
+pub(super) struct Validity {
+    words: Vec<u64>,
+    word: u64,
+    len: usize,
+}
+
+impl Validity {
+    pub(super) fn with_capacity(len: usize) -> Self {
+        Self { words: Vec::with_capacity(len / 64 + 1), word: 0, len: 0 }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, valid: bool) {
+        self.word |= u64::from(valid) << (self.len % 64);
+        self.len += 1;
+        if self.len.is_multiple_of(64) {
+            self.words.push(self.word);
+            self.word = 0;
+        }
+    }
+
+    /// The next `len` bits, up to 64: a whole word, but for the last time.
+    pub(super) fn push_block(&mut self, bits: u64, len: usize) {
+        debug_assert!(self.len.is_multiple_of(64) && len <= 64);
+        self.len += len;
+        if len == 64 {
+            self.words.push(bits);
+        } else {
+            self.word = bits;
+        }
+    }
+
+    /// `None` if all are valid.
+    pub(super) fn finish(self) -> Option<NullBuffer> {
+        let len = self.len;
+        let nulls = NullBuffer::new(self.into_bits());
+        debug_assert_eq!(nulls.len(), len);
+        (nulls.null_count() > 0).then_some(nulls)
+    }
+
+    pub(super) fn into_bits(mut self) -> BooleanBuffer {
+        self.words.push(self.word);
+        BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len)
+    }
+}

@@ -1,0 +1,100 @@
+//! Columns of values of one size: a parser, and the loop around it.
+
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{BooleanArray, PrimitiveArray};
+use coldframe_encoding::Result;
+
+use super::cells::{Cell, Source, Validity};
+
+/// Reads one value.
+pub(super) trait Parse {
+    /// What it gives.
+    type Value: Copy + Default;
+
+    /// The value, or `None` where Hive has null.
+    fn parse(&self, cell: Cell<'_>) -> Option<Self::Value>;
+
+    /// An error that belongs to the column as a whole, once all is parsed.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a cell is compared with to be null. Only where the null format itself parses (`-1`, say) must that be done: else
+/// parsing gives null.
+struct NullFormat<'a> {
+    text: &'a [u8],
+    /// Beyond every cell's if there is no need to compare.
+    len: usize,
+}
+
+impl<'a> NullFormat<'a> {
+    fn new(text: &'a [u8], parser: &impl Parse) -> Self {
+        let parses = parser.parse(Cell { rest: text, len: text.len() }).is_some();
+        Self { text, len: if parses { text.len() } else { usize::MAX } }
+    }
+
+    #[inline(always)]
+    fn is(&self, cell: Cell<'_>) -> bool {
+        cell.len == self.len && cell.bytes() == self.text
+    }
+}
+
+/// An array of the parsed values, made in blocks of 64.
+///
+/// A function of its own for each type, so that its loop has the processor's registers for itself.
+#[inline(never)]
+pub(super) fn primitive<T: ArrowPrimitiveType, S: Source>(
+    source: &S,
+    null_format: &[u8],
+    parser: &impl Parse<Value = T::Native>,
+) -> Result<PrimitiveArray<T>> {
+    let null = NullFormat::new(null_format, parser);
+    let mut values = Vec::with_capacity(source.len());
+    let mut validity = Validity::with_capacity(source.len());
+    let mut cells = source.cells();
+    let mut block = [T::Native::default(); 64];
+    loop {
+        let (mut valid, mut len) = (0u64, 0);
+        for (slot, cell) in block.iter_mut().zip(&mut cells) {
+            let value = cell.filter(|c| !null.is(*c)).and_then(|c| parser.parse(c));
+            valid |= u64::from(value.is_some()) << (len & 63);
+            *slot = value.unwrap_or_default();
+            len += 1;
+        }
+        values.extend_from_slice(block.get(..len).unwrap_or_default());
+        validity.push_block(valid, len);
+        if len < block.len() {
+            break;
+        }
+    }
+    parser.check()?;
+    Ok(PrimitiveArray::new(values.into(), validity.finish()))
+}
+
+/// An array of booleans, made in blocks of 64.
+#[inline(never)]
+pub(super) fn boolean<S: Source>(
+    source: &S,
+    null_format: &[u8],
+    parser: &impl Parse<Value = bool>,
+) -> BooleanArray {
+    let null = NullFormat::new(null_format, parser);
+    let (mut values, mut validity) =
+        (Validity::with_capacity(source.len()), Validity::with_capacity(source.len()));
+    let mut cells = source.cells();
+    loop {
+        let (mut bits, mut valid, mut len) = (0u64, 0u64, 0);
+        for cell in cells.by_ref().take(64) {
+            let value = cell.filter(|c| !null.is(*c)).and_then(|c| parser.parse(c));
+            valid |= u64::from(value.is_some()) << (len & 63);
+            bits |= u64::from(value.unwrap_or_default()) << (len & 63);
+            len += 1;
+        }
+        values.push_block(bits, len);
+        validity.push_block(valid, len);
+        if len < 64 {
+            return BooleanArray::new(values.into_bits(), validity.finish());
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Numbers and times as Hive prints them: the text of Java's `toString`.
+
+use std::io::Write as _;
+
+use coldframe_encoding::{Error, Result};
+
+use crate::serde::HiveVersion;
+use crate::serde::calendar::Civil;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Writing to a `Vec` does not fail.
+macro_rules! put {
+    ($out:expr, $($format:tt)*) => {{
+        let _ = write!($out, $($format)*);
+    }};
+}
+
+pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut rest = value.unsigned_abs();
+    let mut used = 0;
+    for slot in digits.iter_mut().rev() {
+        let [digit, ..] = (rest % 10).to_le_bytes();
+        *slot = b'0' + digit;
+        used += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(digits.get(20 - used..).unwrap_or_default());
+}
+
+/// All digits of the scale, also zeros.
+pub(super) fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
+    let unit = 10u128.pow(scale.min(38).into());
+    let magnitude = value.unsigned_abs();
+    if value < 0 {
+        out.push(b'-');
+    }
+    put!(out, "{}", magnitude / unit);
+    if scale > 0 {
+        put!(out, ".{:0width$}", magnitude % unit, width = usize::from(scale));
+    }
+}
+
+/// `Double.toString`
+pub(super) fn double(value: f64, out: &mut Vec<u8>) {
+    if !special(value, out) {
+        let mut digits = Vec::with_capacity(32);
+        put!(digits, "{value:e}");
+        if !digits.contains(&b'.') {
+            // Where one digit would do, Java prints the nearest two.
+            digits.clear();
+            put!(digits, "{value:.1e}");
+        } else if can_tie(value) {
+            even_of_two(value, &mut digits);
+        }
+        java_notation(&digits, out);
+    }
+}
+
+/// `Float.toString`
+pub(super) fn float(value: f32, out: &mut Vec<u8>) {
+    if !special(value.into(), out) {
+        let mut digits = Vec::with_capacity(32);
+        put!(digits, "{value:e}");
+        if !digits.contains(&b'.') {
+            digits.clear();
+            put!(digits, "{value:.1e}");
+        } else if can_tie(value.into()) {
+            even_of_two(value.into(), &mut digits);
+        }
+        java_notation(&digits, out);
+    }
+}
+
+/// Whether the value's last bit is worth at least 2^-20: only then can it end behind the digits printed with a 5, which
+/// needs as many digits behind the point as bits.
+fn can_tie(value: f64) -> bool {
+    let bits = value.to_bits();
+    let exponent = i64::from((bits >> 52) as u16 & 0x7ff);
+    let fraction_bits = 52 - i64::from((bits | 1 << 52).trailing_zeros());
+    exponent - 1023 - fraction_bits >= -20
+}
+
+/// Of two decimals that are equally short and near, Java takes the one with the even last digit; Rust the greater.
+fn even_of_two(value: f64, digits: &mut [u8]) {
+    let Some(e) = digits.iter().position(|&b| b == b'e') else { return };
+    let Some(last) = e.checked_sub(1).and_then(|i| digits.get(i).copied()) else { return };
+    if last % 2 == 0 {
+        return;
+    }
+    // The exact digits: at most 53 bits before the point and 20 behind it.
+    let exact = format!("{value:.80e}");
+    let tail = exact.as_bytes().get(e..).unwrap_or_default();
+    let exact_last = e.checked_sub(1).and_then(|i| exact.as_bytes().get(i).copied());
+    let is_tie =
+        tail.first() == Some(&b'5') && tail.iter().skip(1).take_while(|b| **b != b'e').all(|b| *b == b'0');
+    if is_tie
+        && exact_last == Some(last - 1)
+        && let Some(slot) = digits.get_mut(e - 1)
+    {
+        *slot = last - 1;
+    }
+}
+
+fn special(value: f64, out: &mut Vec<u8>) -> bool {
+    let text: &[u8] = if value.is_nan() {
+        b"NaN"
+    } else if value.is_infinite() {
+        if value > 0.0 { b"Infinity" } else { b"-Infinity" }
+    } else if value == 0.0 {
+        if value.is_sign_negative() { b"-0.0" } else { b"0.0" }
+    } else {
+        return false;
+    };
+    out.extend_from_slice(text);
+    true
+}
+
+/// From `-d.ddde-x` to Java's form: plain from 1e-3 to 1e7, else `d.dddE-x`; at least one digit behind the point.
+fn java_notation(scientific: &[u8], out: &mut Vec<u8>) {
+    let unsigned = scientific.strip_prefix(b"-").unwrap_or(scientific);
+    if unsigned.len() < scientific.len() {
+        out.push(b'-');
+    }
+    let at = unsigned.iter().position(|&b| b == b'e').unwrap_or(unsigned.len());
+    let (significand, exponent) = unsigned.split_at_checked(at).unwrap_or((unsigned, &[]));
+    let exponent =
+        exponent.get(1..).and_then(|e| std::str::from_utf8(e).ok()?.parse::<i32>().ok()).unwrap_or(0);
+    let mut digits: Vec<u8> = significand.iter().copied().filter(|&b| b != b'.').collect();
+    while digits.len() > 1 && digits.ends_with(b"0") {
+        digits.pop();
+    }
+    let (whole, scientific) = match exponent {
+        0..=6 => (usize::try_from(exponent).unwrap_or(0) + 1, false),
+        -3..=-1 => {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + usize::try_from(-1 - exponent).unwrap_or(0), b'0');
+            out.extend_from_slice(&digits);
+            return;
+        }
+        _ => (1, true),
+    };
+    while digits.len() <= whole {
+        digits.push(b'0');
+    }
+    let (before, behind) = digits.split_at_checked(whole).unwrap_or((&digits, &[]));
+    out.extend_from_slice(before);
+    out.push(b'.');
+    out.extend_from_slice(behind);
+    if scientific {
+        put!(out, "E{exponent}");
+    }
+}
+
+fn civil(date: Civil, out: &mut Vec<u8>) {
+    let sign = if date.year < 0 { "-" } else { "" };
+    put!(out, "{sign}{:04}-{:02}-{:02}", date.year.unsigned_abs(), date.month, date.day);
+}
+
+/// Refuses years and days that the Hive version in question would not read back.
+fn check_readable(date: Civil, years: std::ops::RangeInclusive<i64>, version: HiveVersion) -> Result<()> {
+    if !years.contains(&date.year) {
+        return Err(Error::invalid(format!(
+            "the year {}: text of Hive {version:?} holds the years {} to {}",
+            date.year,
+            years.start(),
+            years.end()
+        )));
+    }
+    if version <= HiveVersion::V2_3 && Civil::from_hybrid_days(date.hybrid_days()) != date {
+        return Err(Error::invalid(format!(
+            "{:04}-{:02}-{:02}: the calendar of Hive before 3 lacks this day",
+            date.year, date.month, date.day
+        )));
+    }
+    Ok(())
+}
+
+pub(super) fn date(days: i32, version: HiveVersion, out: &mut Vec<u8>) -> Result<()> {
+    let date = Civil::from_days(days.into());
+    let years = match version {
+        HiveVersion::V0_8 | HiveVersion::V2_3 => 1..=9999,
+        HiveVersion::V3_1 => i64::MIN..=i64::MAX,
+        HiveVersion::V4_1 => -9999..=9999,
+    };
+    check_readable(date, years, version)?;
+    civil(date, out);
+    Ok(())
+}
+
+/// `yyyy-MM-dd HH:mm:ss` and the fraction without the zeros at its end.
+pub(super) fn timestamp((seconds, nanos): (i64, i64), version: HiveVersion, out: &mut Vec<u8>) -> Result<()> {
+    let date = Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY));
+    let years = if version <= HiveVersion::V2_3 { 1..=9999 } else { i64::MIN..=i64::MAX };
+    check_readable(date, years, version)?;
+    clock(date, seconds.rem_euclid(SECONDS_PER_DAY), out);
+    fraction(nanos, 0, out);
+    Ok(())
+}
+
+/// `yyyy-MM-dd HH:mm:ss.f UTC`, with at least one digit of the fraction.
+pub(super) fn instant((seconds, nanos): (i64, i64), out: &mut Vec<u8>) {
+    clock(Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY)), seconds.rem_euclid(SECONDS_PER_DAY), out);
+    fraction(nanos, 1, out);
+    out.extend_from_slice(b" UTC");
+}
+
+fn clock(date: Civil, of_day: i64, out: &mut Vec<u8>) {
+    civil(date, out);
+    put!(out, " {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
+}
+
+fn fraction(nanos: i64, least: usize, out: &mut Vec<u8>) {
+    let point = out.len();
+    put!(out, ".{nanos:09}");
+    while out.len() > point + 1 + least && out.ends_with(b"0") {
+        out.pop();
+    }
+    if out.ends_with(b".") {
+        out.pop();
+    }
+}
+
+pub(super) fn year_month(months: i32, out: &mut Vec<u8>) {
+    let sign = if months < 0 { "-" } else { "" };
+    let months = months.unsigned_abs();
+    put!(out, "{sign}{}-{}", months / 12, months % 12);
+}
+
+pub(super) fn day_time(seconds: i64, nanos: i32, out: &mut Vec<u8>) {
+    // Brought to one sign first, as Hive's constructor does.
+    let total = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    let sign = if total < 0 { "-" } else { "" };
+    let magnitude = total.unsigned_abs();
+    let (seconds, nanos) = (magnitude / 1_000_000_000, magnitude % 1_000_000_000);
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    put!(out, "{sign}{} {:02}:{:02}:{:02}.{nanos:09}", hours / 24, hours % 24, minutes % 60, seconds % 60);
+}

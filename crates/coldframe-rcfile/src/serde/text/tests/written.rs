@@ -1,0 +1,191 @@
+//! Values against the text that Hive writes for them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::types::{Date32Type, Float32Type, Float64Type, TimestampNanosecondType};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Decimal128Array, Int32Array, Int64Array, PrimitiveArray, StringArray,
+    StructArray,
+};
+
+use super::{encoded, encoder, hive_type, options, with_options};
+use crate::hive_type::interval_day_time_fields;
+use crate::serde::HiveVersion::{V2_3, V4_1};
+use crate::serde::SerdeOptions;
+
+fn written(text: &str, options: &SerdeOptions, array: &dyn Array) -> Vec<String> {
+    encoded(&hive_type(text), options, array).into_iter().map(|c| String::from_utf8(c).unwrap()).collect()
+}
+
+#[test]
+fn doubles_are_printed_as_java_prints_them() {
+    let table = [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (100.0, "100.0"),
+        (1234567.0, "1234567.0"),
+        (9999999.0, "9999999.0"),
+        (1.0e7, "1.0E7"),
+        (12345678.9, "1.23456789E7"),
+        (1.0e10, "1.0E10"),
+        (0.001, "0.001"),
+        (0.00123, "0.00123"),
+        (0.0009999, "9.999E-4"),
+        (0.1, "0.1"),
+        (-2.5e-7, "-2.5E-7"),
+        (f64::MAX, "1.7976931348623157E308"),
+        (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
+        (f64::from_bits(1), "4.9E-324"),
+        (2e-323, "2.0E-323"),
+        (1e23, "1.0E23"),
+        (2e23, "2.0E23"),
+        (9007199254740993.0 * 4.0, "3.602879701896397E16"),
+        (f64::NAN, "NaN"),
+        (f64::INFINITY, "Infinity"),
+        (f64::NEG_INFINITY, "-Infinity"),
+    ];
+    let array: PrimitiveArray<Float64Type> = table.iter().map(|(v, _)| Some(*v)).collect();
+    assert_eq!(written("double", &options(V4_1, &[]), &array), table.map(|(_, text)| text));
+    let floats: PrimitiveArray<Float32Type> = [
+        0.1f32,
+        1.0e10,
+        f32::MAX,
+        1e-45,
+        16_777_216.0,
+        3.0,
+        1_149_305.0 / 8.0,
+        -4_024_753.0 / 8.0,
+        3_878_939.0 / 8.0,
+    ]
+    .into_iter()
+    .map(Some)
+    .collect();
+    let expected = [
+        "0.1",
+        "1.0E10",
+        "3.4028235E38",
+        "1.4E-45",
+        "1.6777216E7",
+        "3.0",
+        "143663.12",
+        "-503094.12",
+        "484867.38",
+    ];
+    assert_eq!(written("float", &options(V4_1, &[]), &floats), expected);
+}
+
+#[test]
+fn numbers_keep_their_zeros() {
+    let decimals = Decimal128Array::from(vec![Some(150), Some(-5), Some(0), None, Some(10i128.pow(38) - 1)])
+        .with_precision_and_scale(38, 2)
+        .unwrap();
+    let expected = ["1.50", "-0.05", "0.00", "\\N", "999999999999999999999999999999999999.99"];
+    assert_eq!(written("decimal(38,2)", &options(V4_1, &[]), &decimals), expected);
+    let longs = Int64Array::from(vec![0, i64::MIN, i64::MAX, -7]);
+    let expected = ["0", "-9223372036854775808", "9223372036854775807", "-7"];
+    assert_eq!(written("bigint", &options(V4_1, &[]), &longs), expected);
+    let months = Int32Array::from(vec![-560, 3460, 11, -1]);
+    assert_eq!(
+        written("interval_year_month", &options(V4_1, &[]), &months),
+        ["-46-8", "288-4", "0-11", "-0-1"]
+    );
+}
+
+#[test]
+fn times_lose_the_zeros_at_their_end() {
+    let o = options(V4_1, &[]);
+    let times = PrimitiveArray::<TimestampNanosecondType>::from(vec![0, 1_577_934_245_120_000_000, -1, 1]);
+    let expected = [
+        "1970-01-01 00:00:00",
+        "2020-01-02 03:04:05.12",
+        "1969-12-31 23:59:59.999999999",
+        "1970-01-01 00:00:00.000000001",
+    ];
+    assert_eq!(written("timestamp", &o, &times), expected);
+    let zoned = written("timestamp with local time zone", &o, &times);
+    assert_eq!(zoned[..2], ["1970-01-01 00:00:00.0 UTC", "2020-01-02 03:04:05.12 UTC"]);
+    let dates = PrimitiveArray::<Date32Type>::from(vec![0, -719_528, 18_263]);
+    assert_eq!(written("date", &o, &dates), ["1970-01-01", "0000-01-01", "2020-01-02"]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from(vec![662_638_010, -1_530_242_506, 0])),
+        Arc::new(Int32Array::from(vec![1, -1, -5])),
+    ];
+    let intervals = StructArray::new(interval_day_time_fields(), columns, None);
+    let expected = ["7669 10:06:50.000000001", "-17711 03:21:46.000000001", "-0 00:00:00.000000005"];
+    assert_eq!(written("interval_day_time", &o, &intervals), expected);
+}
+
+#[test]
+fn what_the_version_could_not_read_back_is_refused() {
+    let refused = |text: &str, version, array: &dyn Array| {
+        let e = encoder(&hive_type(text), &options(version, &[])).unwrap();
+        e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).unwrap_err().to_string()
+    };
+    let far = PrimitiveArray::<Date32Type>::from(vec![2_932_897]);
+    assert!(refused("date", V4_1, &far).contains("the year 10000"));
+    let gap = PrimitiveArray::<Date32Type>::from(vec![-141_428]);
+    assert!(refused("date", V2_3, &gap).contains("1582-10-14"));
+    assert!(refused("int", V4_1, &far).contains("Date32"));
+    assert!(refused("decimal(5,2)", V4_1, &Decimal128Array::from(vec![1])).contains("cannot be written"));
+}
+
+#[test]
+fn text_is_escaped_cut_and_padded() {
+    let texts = StringArray::from(vec!["a|b\\c\r\n", "x\u{2}y"]);
+    let o = options(V4_1, &[("escape.delim", "\\"), ("field.delim", "|")]);
+    assert_eq!(written("string", &o, &texts), ["a\\|b\\\\c\r\n", "x\\\u{2}y"]);
+    let crlf = options(V4_1, &[("escape.delim", "\\"), ("serialization.escape.crlf", "true")]);
+    assert_eq!(written("string", &crlf, &texts)[0], "a|b\\\\c\\r\\n");
+    let texts = StringArray::from(vec!["é", "abcdef"]);
+    assert_eq!(written("char(3)", &options(V4_1, &[]), &texts), ["é  ", "abc"]);
+    assert_eq!(written("varchar(3)", &options(V4_1, &[]), &texts), ["é", "abc"]);
+    let bytes = BinaryArray::from(vec![b"hello".as_slice(), b""]);
+    assert_eq!(written("binary", &options(V4_1, &[]), &bytes), ["aGVsbG8", ""]);
+    assert_eq!(written("binary", &options(V2_3, &[]), &bytes), ["aGVsbG8=", ""]);
+}
+
+#[test]
+fn lists_hold_nulls_between_separators() {
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    builder.append_value([Some("a"), None, Some("")]);
+    builder.append_null();
+    builder.append_value([None::<&str>; 0]);
+    let expected = ["a\u{2}\\N\u{2}", "\\N", ""];
+    assert_eq!(written("array<string>", &options(V4_1, &[]), &builder.finish()), expected);
+}
+
+#[test]
+fn patterns_of_timestamps_come_before_hives_own() {
+    let formats =
+        "yyyy-MM-dd'T'HH:mm:ss,yyyy-MM-dd'T'HH:mm:ss.SSS,MM/dd/yyyy,d MMM yy h:mm a,yyyyMMdd,millis";
+    let o = options(V4_1, &[("timestamp.formats", formats)]);
+    let cells = [
+        "2020-01-02T03:04:05",
+        "2020-01-02T03:04:05.678",
+        "01/02/2020",
+        "2 Jan 20 3:04 PM",
+        "2020-01-02 03:04:05.123456",
+        "1577934245678.9",
+        "nothing",
+    ];
+    let array = with_options("timestamp", &o, &cells);
+    let expected = [
+        "2020-01-02 03:04:05",
+        "2020-01-02 03:04:05.678",
+        "2020-01-02 00:00:00",
+        "2020-01-02 15:04:00",
+        "2020-01-02 03:04:05.123456",
+        "2020-01-02 03:04:05.678",
+        "\\N",
+    ];
+    assert_eq!(written("timestamp", &options(V4_1, &[]), &array), expected);
+    let e = encoder_or_decoder_error("yyyy-DDD");
+    assert!(e.contains("`D`"), "{e}");
+}
+
+fn encoder_or_decoder_error(format: &str) -> String {
+    let o = options(V4_1, &[("timestamp.formats", format)]);
+    super::decoder(&hive_type("timestamp"), &o).err().unwrap().to_string()
+}

@@ -1,0 +1,389 @@
+//! Writes RCFiles as Hive's `RCFile.Writer` does.
+//!
+//! ```text
+//! file       | header | row group .. |                    no row: the header is the file
+//! row group  | [sync: ffffffff, 16 bytes] | record length i32 | key length i32 | compressed key length i32 |
+//!            | key | column | column .. |
+//! ```
+//!
+//! * A row group ends behind the row with which its cells have more than `row_group_bytes` bytes, or its rows reach
+//!   `record_interval`.
+//! * A sync marker is in front of a row group that begins 2000 bytes or more behind the last marker (or the start of
+//!   the file), so not in front of each.
+//! * The record length is that of the *uncompressed* key and of the columns as they are on disk.
+//! * Key and columns are compressed each on their own.
+//!
+//! The layout of header and key is in [`header`] and [`key`]. Sources: Hive's `RCFile.Writer`, and the bytes of files
+//! that it wrote.
+//!
+//! A row group is held in memory until it is complete; nothing else is.
+
+mod header;
+mod key;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use coldframe_core::BatchWriter;
+use coldframe_encoding::codec::Compressor;
+use coldframe_encoding::codec::hadoop::HadoopCodec;
+use coldframe_encoding::{Error, ErrorKind, Result};
+
+use crate::hive_type::HiveType;
+use crate::serde::{ColumnEncoder, SerdeOptions, lazy_binary, text};
+
+/// How a file begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Header {
+    /// `RCF1`, Hive 0.9 and later.
+    #[default]
+    Rcf1,
+    /// `SEQ6`, the header of a sequence file: Hive 0.8, or `hive.exec.rcfile.use.explicit.header=false`.
+    Seq6,
+}
+
+/// Which SerDe makes the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Serde {
+    /// ColumnarSerDe
+    Text,
+    /// LazyBinaryColumnarSerDe, Hive's default.
+    #[default]
+    Binary,
+}
+
+/// How to write a file.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Which SerDe makes the cells.
+    pub serde: Serde,
+    /// What the SerDe needs to know. Arrays are taken in any unit of time.
+    pub serde_options: SerdeOptions,
+    /// Compression of keys and columns.
+    pub codec: Option<HadoopCodec>,
+    /// The codec's level, its default where absent.
+    pub compression_level: Option<i32>,
+    /// How the file begins.
+    pub header: Header,
+    /// `hive.io.rcfile.record.buffer.size`: bytes of cells with which a row group is full. 4 MiB in Hive.
+    pub row_group_bytes: usize,
+    /// `hive.io.rcfile.record.interval`: rows with which a row group is full. Unlimited in Hive.
+    pub record_interval: usize,
+    /// Further metadata.
+    pub metadata: BTreeMap<String, String>,
+    /// What the sync marker is made from; a random one where absent.
+    pub sync_seed: Option<u64>,
+    /// Hive's types of the columns; those nearest to the Arrow types where absent.
+    pub types: Option<Vec<HiveType>>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            serde: Serde::default(),
+            serde_options: SerdeOptions::default(),
+            codec: None,
+            compression_level: None,
+            header: Header::default(),
+            row_group_bytes: 4 << 20,
+            record_interval: usize::try_from(i32::MAX).unwrap_or(usize::MAX),
+            metadata: BTreeMap::new(),
+            sync_seed: None,
+            types: None,
+        }
+    }
+}
+
+/// Bytes from the end of one sync marker after which the next is due.
+const SYNC_INTERVAL: u64 = 2000;
+
+/// What a sync marker begins with, where else the record length is.
+const SYNC_ESCAPE: [u8; 4] = [0xff; 4];
+
+/// Rows encoded before the size of the row group is looked at.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// Writes one file.
+pub struct Writer<W> {
+    sink: W,
+    position: u64,
+    /// Where the last sync marker ended.
+    last_sync: u64,
+    sync: [u8; 16],
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    /// Rows of the row group begun, and bytes of their cells.
+    rows: usize,
+    bytes: usize,
+    options: WriteOptions,
+    compressor: Compressor,
+    failed: bool,
+}
+
+impl<W> std::fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("position", &self.position)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header.
+    pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
+        let columns = columns(schema, &options)?;
+        if columns.is_empty() {
+            return Err(Error::schema("an RCFile has one column at least"));
+        }
+        let sync = sync_marker(options.sync_seed);
+        let header = header::header(&options, columns.len(), sync)?;
+        sink.write_all(&header)?;
+        Ok(Self {
+            sink,
+            position: u64::try_from(header.len()).unwrap_or(u64::MAX),
+            last_sync: 0,
+            sync,
+            schema: schema.clone().into(),
+            columns,
+            rows: 0,
+            bytes: 0,
+            options,
+            compressor: Compressor::new(),
+            failed: false,
+        })
+    }
+
+    /// Appends rows.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.failed {
+            return Err(Error::invalid("this file could not be written before; it is incomplete"));
+        }
+        let written = self.write_batch(batch);
+        self.failed = written.is_err();
+        written
+    }
+
+    fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_columns() != self.columns.len() {
+            let (expected, found) = (self.columns.len(), batch.num_columns());
+            return Err(Error::schema(format!("expected batches of {expected} columns, found {found}")));
+        }
+        let arrays = self.columns.iter().zip(batch.columns()).map(|(column, array)| column.prepare(array));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        for start in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
+            let end = batch.num_rows().min(start + ROWS_AT_ONCE);
+            for ((column, array), field) in self.columns.iter_mut().zip(&arrays).zip(self.schema.fields()) {
+                let encoded = column.encoder.encode(array, start..end, &mut column.data, &mut column.lengths);
+                encoded.map_err(|e| e.within(format!("column {:?}", field.name())))?;
+            }
+            self.cut(end - start)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the last `added` rows of the columns, and writes the row groups that are full.
+    fn cut(&mut self, added: usize) -> Result<()> {
+        let mut sizes = vec![0usize; added];
+        for column in &self.columns {
+            let lengths =
+                column.lengths.get(column.lengths.len().saturating_sub(added)..).unwrap_or_default();
+            for (size, length) in sizes.iter_mut().zip(lengths) {
+                *size = size.saturating_add(usize::try_from(*length).unwrap_or(usize::MAX));
+            }
+        }
+        for size in sizes {
+            self.rows += 1;
+            self.bytes = self.bytes.saturating_add(size);
+            if self.bytes > self.options.row_group_bytes || self.rows >= self.options.record_interval {
+                self.write_row_group()?;
+            }
+        }
+        self.columns.iter_mut().for_each(Column::compact);
+        Ok(())
+    }
+
+    /// Writes the next `self.rows` rows of the columns.
+    fn write_row_group(&mut self) -> Result<()> {
+        let mut key = key::Key::new(self.rows);
+        let mut values = Vec::new();
+        for column in &mut self.columns {
+            let (cells, lengths) = column.next(self.rows)?;
+            let plain = cells.len();
+            let start = values.len();
+            match self.options.codec {
+                Some(codec) => {
+                    codec.compress(
+                        &mut self.compressor,
+                        self.options.compression_level,
+                        cells,
+                        &mut values,
+                    )?;
+                }
+                None => values.extend_from_slice(cells),
+            }
+            key.column(values.len() - start, plain, lengths)?;
+            column.rows_written += self.rows;
+            column.bytes_written += plain;
+        }
+        self.write_record(&key.bytes, &values)?;
+        (self.rows, self.bytes) = (0, 0);
+        Ok(())
+    }
+
+    fn write_record(&mut self, key: &[u8], values: &[u8]) -> Result<()> {
+        let mut compressed = Vec::new();
+        let stored_key = match self.options.codec {
+            Some(codec) => {
+                codec.compress(&mut self.compressor, self.options.compression_level, key, &mut compressed)?;
+                &compressed
+            }
+            None => key,
+        };
+        if self.position >= self.last_sync + SYNC_INTERVAL {
+            self.put(&SYNC_ESCAPE)?;
+            self.put(&self.sync.clone())?;
+            self.last_sync = self.position;
+        }
+        for length in [key.len().saturating_add(values.len()), key.len(), stored_key.len()] {
+            self.put(&length_field(length)?)?;
+        }
+        self.put(stored_key)?;
+        self.put(values)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.write_all(bytes)?;
+        self.position = self.position.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    /// Writes the last row group and flushes. Returns the sink and the file's length.
+    pub fn finish(mut self) -> Result<(W, u64)> {
+        if self.failed {
+            return Err(Error::invalid("this file could not be written; it is incomplete"));
+        }
+        if self.rows > 0 {
+            self.write_row_group()?;
+        }
+        self.sink.flush()?;
+        Ok((self.sink, self.position))
+    }
+}
+
+impl<W: Write + Send> BatchWriter for Writer<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        Self::write(self, batch)
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64> {
+        Self::finish(*self).map(|(_, length)| length)
+    }
+}
+
+/// The cells of one column that are not written yet, and those that were just written.
+struct Column {
+    encoder: Box<dyn ColumnEncoder>,
+    /// What arrays are cast to first, where the encoder does not take them as they come.
+    cast: Option<DataType>,
+    data: Vec<u8>,
+    lengths: Vec<u32>,
+    /// How many of the first rows are written, and the bytes of their cells.
+    rows_written: usize,
+    bytes_written: usize,
+}
+
+impl Column {
+    fn new(hive_type: &HiveType, array_type: &DataType, options: &WriteOptions) -> Result<Self> {
+        let serde_options = &options.serde_options;
+        let encoder = match options.serde {
+            Serde::Binary => lazy_binary::encoder(hive_type, serde_options)?,
+            Serde::Text => text::encoder(hive_type, serde_options)?,
+        };
+        let (data, lengths) = (Vec::new(), Vec::new());
+        let mut column = Self { encoder, cast: None, data, lengths, rows_written: 0, bytes_written: 0 };
+        let empty = new_empty_array(array_type);
+        if let Err(e) = column.encoder.encode(&empty, 0..0, &mut column.data, &mut column.lengths) {
+            let target = hive_type.to_arrow(serde_options.timestamp_unit);
+            if !matches!(e.kind(), ErrorKind::Schema(_)) || !can_cast_types(array_type, &target) {
+                return Err(e);
+            }
+            column.cast = Some(target);
+        }
+        Ok(column)
+    }
+
+    fn prepare(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        let Some(target) = &self.cast else { return Ok(array.clone()) };
+        let exactly = CastOptions { safe: false, ..CastOptions::default() };
+        let cast = cast_with_options(array, target, &exactly);
+        cast.map_err(|e| Error::invalid(format!("values of {} as {target}: {e}", array.data_type())))
+    }
+
+    /// The cells of the next `rows` rows, and their lengths.
+    fn next(&self, rows: usize) -> Result<(&[u8], &[u32])> {
+        let lengths = self.lengths.get(self.rows_written..self.rows_written + rows).unwrap_or_default();
+        let bytes: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
+        if i32::try_from(bytes).is_err() {
+            return Err(Error::invalid(format!(
+                "a row group with {bytes} bytes in one column: the most is 2 GiB"
+            )));
+        }
+        let end = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(self.bytes_written);
+        Ok((self.data.get(self.bytes_written..end).unwrap_or_default(), lengths))
+    }
+
+    /// Forgets what is written.
+    fn compact(&mut self) {
+        self.lengths.drain(..self.rows_written.min(self.lengths.len()));
+        self.data.drain(..self.bytes_written.min(self.data.len()));
+        (self.rows_written, self.bytes_written) = (0, 0);
+    }
+}
+
+fn columns(schema: &Schema, options: &WriteOptions) -> Result<Vec<Column>> {
+    let types = match &options.types {
+        Some(types) => types.clone(),
+        None => schema.fields().iter().map(|f| hive_type(f)).collect::<Result<_>>()?,
+    };
+    if types.len() != schema.fields().len() {
+        let (expected, found) = (schema.fields().len(), types.len());
+        return Err(Error::schema(format!("expected Hive types for {expected} columns, found {found}")));
+    }
+    let columns = types.iter().zip(schema.fields()).map(|(hive_type, field)| {
+        let column = Column::new(hive_type, field.data_type(), options);
+        column.map_err(|e| e.within(format!("column {:?}", field.name())))
+    });
+    columns.collect()
+}
+
+fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {
+    HiveType::from_arrow(field.data_type()).map_err(|e| e.within(format!("column {:?}", field.name())))
+}
+
+/// Sixteen bytes that should not be anywhere else in the file.
+fn sync_marker(seed: Option<u64>) -> [u8; 16] {
+    // The hasher's keys come from the operating system.
+    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+    let half = |n: u64| {
+        // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+        let mut x = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    ((u128::from(half(1)) << 64) | u128::from(half(2))).to_be_bytes()
+}
+
+fn length_field(length: usize) -> Result<[u8; 4]> {
+    let length = i32::try_from(length).map_err(|_| {
+        Error::invalid(format!("a row group of {length} bytes: the most is 2 GiB (option `row_group_bytes`)"))
+    });
+    length.map(i32::to_be_bytes)
+}

@@ -1,0 +1,117 @@
+//! Each file as a whole: layout, projection by place, batches of any size.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use coldframe_core::{Node, OnError, OpenOptions, Scan, TableFile, Value};
+use coldframe_rcfile::RcFile;
+use coldframe_testing::fixture::{self, Fixture, source};
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::rows;
+use serde_json::Value as Json;
+
+fn open(one: &Fixture) -> RcFile {
+    RcFile::open(&source(one.bytes()), &one.options()).unwrap_or_else(|e| panic!("{}: {e}", one.name()))
+}
+
+fn expect_row_count(one: &Fixture) -> Option<u64> {
+    one.entry.get("rows").and_then(Json::as_u64)
+}
+
+#[test]
+fn all_files_read_as_many_rows_as_their_writers_say() {
+    for one in fixture::files("rcfile") {
+        let file = open(&one);
+        let outcome = rows::read(&file, OnError::Raise).unwrap();
+        assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
+        if let Some(rows) = expect_row_count(&one) {
+            assert_eq!(outcome.batch.num_rows() as u64, rows, "{}", one.name());
+            assert_eq!(coldframe_core::scan::count(&file, None).unwrap(), rows, "{}", one.name());
+        }
+        // Nothing is lost where nothing is damaged, whatever may be skipped.
+        for on_error in [OnError::Skip, OnError::Null] {
+            let tolerant = rows::read(&file, on_error).unwrap();
+            assert!(
+                tolerant.error.is_none() && tolerant.damage.is_empty(),
+                "{}: {:?}",
+                one.name(),
+                tolerant.damage
+            );
+            assert_eq!(tolerant.batch, outcome.batch, "{}", one.name());
+        }
+    }
+}
+
+#[test]
+fn batches_of_any_size_hold_the_same_rows() {
+    for one in fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json")) {
+        let file = open(&one);
+        let whole = rows::read(&file, OnError::Raise).unwrap().batch;
+        for batch_rows in [1, 7, 64] {
+            let scan = Scan { batch_rows, ..Scan::default() };
+            let outcome = rows::scan(&file, &scan, None).unwrap();
+            assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
+            assert_eq!(outcome.batch, whole, "{} by {batch_rows}", one.name());
+        }
+    }
+}
+
+/// Each byte belongs to one leaf, in damaged files too.
+#[test]
+fn inspect_accounts_for_each_byte() {
+    let mut all = fixture::distinct(fixture::files("rcfile"));
+    all.extend(fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json")));
+    for one in all {
+        let tree = open(&one).inspect().unwrap();
+        assert_eq!(tree.bytes, 0..one.bytes().len() as u64);
+        assert!(!tree.children.is_empty());
+        assert_tiled(&tree);
+        let unknown = tree.children.iter().filter(|n| n.name == "unknown").count();
+        assert_eq!(unknown, 0, "{}", one.name());
+    }
+}
+
+#[test]
+fn undamaged_files_verify() {
+    for one in fixture::files("rcfile") {
+        let report = coldframe_core::scan::verify(&open(&one), |_| Ok(())).unwrap();
+        assert_eq!(report.damage, [], "{}", one.name());
+        assert_eq!(Some(report.rows), expect_row_count(&one).or(Some(report.rows)), "{}", one.name());
+    }
+}
+
+fn detail(node: &Node, key: &str) -> Json {
+    match node.detail.iter().find(|(k, _)| k == key).map(|(_, v)| v) {
+        Some(Value::Int(n)) => Json::from(*n),
+        other => panic!("{}: {key}: {other:?}", node.name),
+    }
+}
+
+/// Header and row groups stand where a parser that shares nothing with ours found them.
+#[test]
+fn the_layout_is_the_one_that_another_parser_found() {
+    let Some(folder) = fixture::larger_corpus("rcfile") else { return };
+    let layouts = fixture::json(&folder.join("layout.json"));
+    let layouts = layouts.as_object().unwrap();
+    assert!(layouts.len() > 100);
+    for (name, layout) in layouts {
+        let bytes = std::fs::read(folder.join(format!("{name}.rc"))).unwrap();
+        let file =
+            RcFile::open(&source(bytes), &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(Json::from(file.header().end), layout["header_end"], "{name}");
+        assert_eq!(Json::from(file.header().codec_class.clone()), layout["codec"], "{name}");
+        let tree = file.inspect().unwrap();
+        let groups = tree.children.iter().filter(|n| n.name.starts_with("row group"));
+        let found: Vec<Json> = groups
+            .map(|g| {
+                let header = g.children.iter().find(|n| n.name == "record header").unwrap();
+                let sync = g.children.iter().any(|n| n.name == "sync marker");
+                serde_json::json!({
+                    "offset": g.bytes.start, "sync": sync, "rows": detail(g, "rows"),
+                    "record_len": detail(header, "record_length"), "key_len": detail(header, "key_length"),
+                    "ckey_len": detail(header, "key_length_on_disk"), "end": g.bytes.end,
+                })
+            })
+            .collect();
+        assert_eq!(Json::from(found), layout["groups"], "{name}");
+    }
+}

@@ -1,0 +1,222 @@
+//! What is read, and what is not: projections, counts, limits, filters.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use coldframe_core::{
+    BatchWriter, DamageLog, Format, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source,
+    Split, TableFile, Value, WriteOptions,
+};
+use coldframe_rcfile::{RcFile, RcFileFormat};
+use coldframe_testing::fixture::{self, Fixture};
+use coldframe_testing::{Logged, rows};
+
+/// An opened file whose reads are recorded, from behind the header on.
+fn logged(one: &Fixture) -> (Arc<Logged>, RcFile) {
+    let log = Arc::new(Logged::new(one.bytes()));
+    let file = RcFile::open(&Source::file("logged", log.clone()), &one.options()).unwrap();
+    (log, file)
+}
+
+fn fixture(name: &str) -> Fixture {
+    let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
+    all.into_iter().find(|f| f.name() == name).unwrap()
+}
+
+/// The ranges that requests name beyond the walk over the keys, which reads the file in windows.
+fn fetched(log: &Logged) -> Vec<Range<u64>> {
+    log.take().into_iter().flatten().collect()
+}
+
+fn columns(tree: &Node, wanted: &str) -> BTreeSet<(u64, u64)> {
+    let groups = tree.children.iter().filter(|n| n.name.starts_with("row group"));
+    groups
+        .flat_map(|g| &g.children)
+        .filter(|n| n.name == wanted)
+        .map(|n| (n.bytes.start, n.bytes.end))
+        .collect()
+}
+
+/// A file of few large groups, so that the walk's windows do not cover it all.
+fn large() -> Bytes {
+    let ids: ArrayRef = Arc::new((0..400_000i64).collect::<Int64Array>());
+    let text = |k: i64| {
+        Arc::new(StringArray::from_iter_values((0..400_000i64).map(|i| format!("{k} {i:x}")))) as ArrayRef
+    };
+    let batch = arrow_array::RecordBatch::try_from_iter([
+        ("id", ids),
+        ("a", text(1)),
+        ("b", text(2)),
+        ("c", text(3)),
+    ])
+    .unwrap();
+    let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let options = WriteOptions {
+        extra: [
+            ("serde".to_owned(), Value::from("binary")),
+            ("record_interval".to_owned(), Value::Int(100_000)),
+        ]
+        .into(),
+    };
+    let mut writer: Box<dyn BatchWriter> =
+        RcFileFormat.create(Box::new(Sink(shared.clone())), &batch.schema(), &options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    std::mem::take(&mut *shared.lock().unwrap()).into()
+}
+
+struct Sink(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn large_file() -> (Arc<Logged>, RcFile, u64) {
+    let bytes = large();
+    let len = bytes.len() as u64;
+    let log = Arc::new(Logged::new(bytes));
+    let mut options = OpenOptions {
+        schema: Some(coldframe_core::SchemaSpec::Ddl("id bigint, a string, b string, c string".to_owned())),
+        ..OpenOptions::default()
+    };
+    options.extra.insert("serde".to_owned(), Value::from("binary"));
+    let file = RcFile::open(&Source::file("logged", log.clone()), &options).unwrap();
+    (log, file, len)
+}
+
+/// One column of n costs its own bytes and the keys', not the other columns'.
+#[test]
+fn one_column_reads_its_bytes_and_the_keys() {
+    let (log, file, len) = large_file();
+    let tree = file.inspect().unwrap();
+    let wanted = columns(&tree, "column 2");
+    assert_eq!(wanted.len(), 4);
+    log.take();
+    let scan = Scan { columns: Some(vec!["b".to_owned()]), ..Scan::default() };
+    let outcome = rows::scan(&file, &scan, None).unwrap();
+    assert_eq!((outcome.batch.num_rows(), outcome.batch.num_columns()), (400_000, 1));
+    assert_eq!(outcome.batch.column(0).as_string::<i32>().value(399_999), "2 61a7f");
+    let read = fetched(&log);
+    for (start, end) in &wanted {
+        assert!(read.iter().any(|r| r.start == *start && r.end == *end), "{start}..{end} in {read:?}");
+    }
+    let keys: u64 = columns(&tree, "key buffer").iter().map(|(start, end)| end - start).sum();
+    let column: u64 = wanted.iter().map(|(start, end)| end - start).sum();
+    let total: u64 = read.iter().map(|r| r.end - r.start).sum();
+    // A walk reads a key by windows of 64 KiB, and may have to ask twice where a key is longer.
+    assert!(
+        total <= column + 3 * keys + 4 * 2 * (64 << 10),
+        "{total} of {len}; column {column}, keys {keys}"
+    );
+    assert!(total < len / 2, "{total} of {len}");
+}
+
+#[test]
+fn a_count_reads_keys_only() {
+    let (log, file, len) = large_file();
+    let tree = file.inspect().unwrap();
+    log.take();
+    assert_eq!(coldframe_core::scan::count(&file, None).unwrap(), 400_000);
+    let total: u64 = fetched(&log).iter().map(|r| r.end - r.start).sum();
+    let keys: u64 = columns(&tree, "key buffer").iter().map(|(start, end)| end - start).sum();
+    assert!(total <= 3 * keys + 4 * 2 * (64 << 10) && total < len / 4, "{total} of {len}; keys {keys}");
+}
+
+#[test]
+fn a_limit_stops_the_reading() {
+    let (log, file, len) = large_file();
+    let tree = file.inspect().unwrap();
+    let second = tree.children.iter().find(|n| n.name == "row group 1").unwrap().bytes.clone();
+    log.take();
+    for (limit, rows) in [(0, 0), (1, 1), (99_999, 99_999), (1_000_000, 400_000)] {
+        let scan = Scan { limit: Some(limit), ..Scan::default() };
+        let outcome = rows::scan(&file, &scan, None).unwrap();
+        assert_eq!(outcome.batch.num_rows(), rows);
+        let read = fetched(&log);
+        let beyond = read.iter().map(|r| r.end).max().unwrap_or(0);
+        match limit {
+            0 => assert_eq!(read, []),
+            1 | 99_999 => assert!(beyond <= second.start + (64 << 10), "{beyond} {second:?}"),
+            _ => assert!(beyond >= len - 1),
+        }
+    }
+}
+
+/// Opening reads the header's guess, once, whatever the length of the file.
+#[test]
+fn opening_reads_the_header_only() {
+    let (log, _file, _) = large_file();
+    let read = log.take();
+    assert_eq!(read.len(), 1, "{read:?}");
+    assert!(read[0].iter().all(|r| r.end <= 4096), "{read:?}");
+}
+
+/// A filter gives the rows that pass it in an unfiltered scan, whatever is projected.
+#[test]
+fn filtered_scans_equal_filtered_results() {
+    for name in ["text_groups.rc", "binary_groups_zlib.rc"] {
+        let one = fixture(name);
+        let (_, file) = logged(&one);
+        let all = rows::read(&file, OnError::Raise).unwrap().batch;
+        let ids = all.column_by_name("id").unwrap().as_primitive::<Int64Type>().clone();
+        let some = |i: usize| ids.value(i * all.num_rows() / 10);
+        for (op, bound) in
+            [(Op::Lt, some(3)), (Op::Ge, some(7)), (Op::Eq, some(5)), (Op::Ne, some(5)), (Op::Gt, i64::MAX)]
+        {
+            let value: ArrayRef = Arc::new(Int64Array::from(vec![bound]));
+            let predicate = Predicate::compare("id", op, value);
+            let keep = predicate.clone().bind(&all.schema()).unwrap().evaluate(&all).unwrap();
+            let want = filter_record_batch(&all, &keep).unwrap();
+            for columns in [None, Some(vec!["name".to_owned(), "flag".to_owned()]), Some(vec![])] {
+                let scan =
+                    Scan { predicate: Some(predicate.clone()), columns: columns.clone(), ..Scan::default() };
+                let got = rows::scan(&file, &scan, None).unwrap();
+                assert_eq!(got.batch.num_rows(), want.num_rows(), "{name} {op:?} {bound}");
+                for (i, field) in got.batch.schema().fields().iter().enumerate() {
+                    assert_eq!(
+                        got.batch.column(i),
+                        want.column_by_name(field.name()).unwrap(),
+                        "{name} {op:?} {bound}"
+                    );
+                }
+            }
+            let counted = coldframe_core::scan::count(&file, Some(predicate)).unwrap();
+            assert_eq!(counted, want.num_rows() as u64);
+        }
+    }
+}
+
+/// A batch that is dropped is gone: what a scan holds is one row group, not the file.
+#[test]
+fn a_scan_holds_one_row_group() {
+    let (log, file, _) = large_file();
+    let split = Split { part: 0, range: 0..u64::MAX, rows: None };
+    let mut reader = ScanReader::try_new(&file, &Scan::default(), &split, DamageLog::default()).unwrap();
+    let (mut seen, mut groups) = (0, 0);
+    log.take();
+    while let Some(batch) = reader.next_batch().unwrap() {
+        if seen % 100_000 == 0 {
+            groups += 1;
+            assert_eq!(reader.units(), groups, "a group was decoded before it was asked for");
+        }
+        // Nothing of later groups is fetched before their rows are asked for.
+        seen += batch.num_rows();
+        assert!(seen as u64 <= reader.units() * 100_000);
+    }
+    assert_eq!((seen, groups), (400_000, 4));
+}

@@ -1,0 +1,167 @@
+//! Damaged files: what `OnError::Skip` brings back, and that what is lost is reported.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+use std::collections::BTreeMap;
+
+use coldframe_core::{OnError, Result, TableFile};
+use coldframe_rcfile::RcFile;
+use coldframe_testing::fixture::{self, Fixture, source};
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::rows::{self, Outcome, as_text, in_order};
+
+fn open(one: &Fixture) -> Result<RcFile> {
+    RcFile::open(&source(one.bytes()), &one.options())
+}
+
+fn truth(base: &Fixture) -> Vec<String> {
+    let outcome = rows::read(&open(base).unwrap(), OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{}: {:?}", base.name(), outcome.error);
+    as_text(&outcome.batch)
+}
+
+/// Without permission to skip, a damaged file gives an error or what is true. Cells that nothing sums up (no codec,
+/// snappy, lz4, zstd as Hadoop writes it) may be wrong unnoticed, in the damaged groups alone.
+fn assert_raises_or_right(entry: &Entry, expected: &[String]) {
+    let Ok(file) = open(&entry.one) else { return };
+    let raised = rows::read(&file, OnError::Raise).unwrap();
+    if raised.error.is_some() {
+        return;
+    }
+    let right = in_order(&as_text(&raised.batch), expected);
+    let least = if entry.is_checked() { raised.batch.num_rows() } else { entry.undamaged };
+    assert!(right >= least, "{}: {right} right rows, {least} wanted, and no error", entry.one.name());
+}
+
+fn salvaged(one: &Fixture) -> Outcome {
+    let file = open(one).unwrap();
+    assert_tiled(&file.inspect().unwrap());
+    let outcome = rows::read(&file, OnError::Skip).unwrap();
+    assert!(outcome.error.is_none(), "{}: {:?}", one.name(), outcome.error);
+    outcome
+}
+
+#[test]
+fn the_damaged_fixtures_give_back_what_survives() {
+    let all = fixture::manifest(&fixture::data().join("rcfile/damaged/MANIFEST.json"));
+    assert_eq!(all.len(), 3);
+    for one in all {
+        let base =
+            Fixture { path: one.path.with_file_name(one.entry["base"].as_str().unwrap()), ..one.clone() };
+        let truth = truth(&base);
+        let outcome = salvaged(&one);
+        let mut want = Vec::new();
+        for range in one.entry["survive"].as_array().unwrap() {
+            let [first, last] = [0, 1].map(|i| usize::try_from(range[i].as_u64().unwrap()).unwrap());
+            want.extend_from_slice(&truth[first..last]);
+        }
+        assert_eq!(as_text(&outcome.batch), want, "{}", one.name());
+        assert!(want.len() as u64 >= one.number("hive_rows"));
+        assert_eq!(outcome.damage.len(), 1, "{}: {:?}", one.name(), outcome.damage);
+        let place = one.entry["damage"]["offset"].as_u64().unwrap();
+        let damage = &outcome.damage[0];
+        assert!(damage.bytes.contains(&place) || place == one.bytes().len() as u64, "{damage:?} {place}");
+        let lost = truth.len() - want.len();
+        assert!(damage.rows_lost.is_none_or(|n| n == lost as u64), "{damage:?}: {lost} lost");
+        let raised = rows::read(&open(&one).unwrap(), OnError::Raise).unwrap();
+        let error = raised.error.unwrap();
+        assert!(error.is_damage() && error.offset().is_some(), "{}: {error}", one.name());
+        assert_eq!(as_text(&raised.batch), truth[..raised.batch.num_rows()]);
+    }
+}
+
+/// What is known of a damaged file of the larger corpus.
+struct Entry {
+    one: Fixture,
+    base: String,
+    /// At least so many rows must come back.
+    least: usize,
+    undamaged: usize,
+    all: usize,
+}
+
+impl Entry {
+    /// Whether the codec has a checksum.
+    fn is_checked(&self) -> bool {
+        ["default", "deflate", "gzip", "bzip2"].iter().any(|codec| self.base.contains(codec))
+    }
+}
+
+fn entries(folder: &std::path::Path, bases: &BTreeMap<String, Fixture>) -> Vec<Entry> {
+    let manifest = fixture::json(&folder.join("corrupt.json"));
+    let files = manifest["files"].as_array().unwrap();
+    files
+        .iter()
+        .map(|entry| {
+            let number = |value: &serde_json::Value| usize::try_from(value.as_u64().unwrap_or(0)).unwrap();
+            let base = entry["base"].as_str().unwrap().to_owned();
+            let undamaged = number(&entry["rows_in_undamaged_groups"]);
+            let least = [
+                undamaged,
+                number(&entry["rows_before_first_damage"]),
+                number(&entry["tolerate_false"]["rows_correct"]),
+                number(&entry["tolerate_true"]["rows_correct"]),
+            ];
+            let mut described = bases[&base].entry.clone();
+            described["damage"] = entry["damage"].clone();
+            Entry {
+                one: Fixture { path: folder.join(entry["file"].as_str().unwrap()), entry: described },
+                base,
+                least: least.into_iter().max().unwrap(),
+                undamaged,
+                all: number(&entry["base_rows"]),
+            }
+        })
+        .collect()
+}
+
+/// Never fewer rows than lie in undamaged groups, nor than Hive gets right, with or without `tolerate.corruptions`.
+#[test]
+fn a_larger_corpus_gives_back_all_undamaged_groups() {
+    let Some(folder) = fixture::larger_corpus("rcfile") else { return };
+    let bases: BTreeMap<String, Fixture> =
+        fixture::manifest(&folder.join("MANIFEST.json")).into_iter().map(|f| (f.name(), f)).collect();
+    let mut truths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let (mut found, mut undamaged, mut all, mut complaints) = (0, 0, 0, Vec::new());
+    for entry in entries(&folder, &bases) {
+        let truth = truths.entry(entry.base.clone()).or_insert_with(|| truth(&bases[&entry.base]));
+        assert_eq!(truth.len(), entry.all, "{}", entry.base);
+        let (name, what) = (entry.one.name(), &entry.one.entry["damage"]);
+        assert_raises_or_right(&entry, truth);
+        undamaged += entry.undamaged;
+        all += entry.all;
+        if open(&entry.one).is_err() {
+            // A header that cannot be read is an error in every mode.
+            if entry.least > 0 {
+                complaints.push(format!("{name} ({what}): not opened, {} wanted", entry.least));
+            }
+            continue;
+        }
+        let outcome = salvaged(&entry.one);
+        let right = in_order(&as_text(&outcome.batch), truth);
+        found += right;
+        if right < entry.least {
+            complaints.push(format!(
+                "{name} ({what}): {right} right rows, {} wanted; {:?}",
+                entry.least, outcome.damage
+            ));
+        }
+        let wrong = outcome.batch.num_rows() != truth.len() || (right != truth.len() && entry.is_checked());
+        let verified = coldframe_core::scan::verify(&open(&entry.one).unwrap(), |_| Ok(())).unwrap();
+        if outcome.damage.is_empty() && verified.damage.is_empty() && wrong {
+            complaints.push(format!("{name} ({what}): {right} of {} rows and nothing reported", truth.len()));
+        }
+        if outcome.damage.is_empty() && outcome.batch.num_rows() < truth.len() {
+            complaints.push(format!("{name} ({what}): the scan lost rows and did not say so"));
+        }
+    }
+    println!("rows that came back right: {found} of {all}; {undamaged} are in undamaged groups");
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(found >= undamaged);
+}

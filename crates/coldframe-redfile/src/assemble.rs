@@ -1,0 +1,376 @@
+//! From levels and dense values to Arrow arrays.
+//!
+//! Dremel's record assembly is a state machine that goes from value to value and row to row. Arrow wants no rows: each
+//! optional node wants a validity bitmap, each repeated one offsets. Both come out of the levels of any leaf below the
+//! node in one pass without branches. With `r`, `d` the levels of an entry and `R`, `D` those of the nearest repeated node
+//! around (0 if there is none):
+//!
+//! ```text
+//! the entry begins a slot of the node   r <= R and d >= D
+//! an optional node is there             d >= its own definition level      one bit for each slot
+//! an item of a repeated node            r <= its own repetition level and d >= its own definition level
+//! a list's offset                       the items before its slot
+//! a leaf's value is there               d = the leaf's definition level    dense values spread over slots
+//! ```
+//!
+//! Leaves below one node must agree on its bitmap and offsets: they are computed for each of them and compared.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, StringArray,
+    StructArray, TimestampNanosecondArray, types,
+};
+use arrow_buffer::{
+    BooleanBuffer, BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
+};
+use arrow_schema::DataType;
+use coldframe_core::{Error, ErrorContext, Result, arrow_error};
+use coldframe_encoding::values::spread;
+
+use crate::chunk::LeafData;
+use crate::metadata::Repetition;
+use crate::plain::Values;
+use crate::schema::{Node, NodeKind};
+
+/// The nearest repeated node around.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    repetition: u8,
+    definition: u8,
+}
+
+/// Data of the leaves of a column, by their places in the schema.
+pub type Leaves = std::collections::BTreeMap<usize, LeafData>;
+
+/// The array of a column of `rows` rows.
+pub fn column(node: &Node, leaves: &mut Leaves, rows: usize) -> Result<ArrayRef> {
+    field(node, Around::default(), rows, leaves).within(|| format!("column `{}`", node.name))
+}
+
+/// `slots` times a node.
+fn field(node: &Node, around: Around, slots: usize, leaves: &mut Leaves) -> Result<ArrayRef> {
+    match node.repetition {
+        Repetition::Required => item(node, around, slots, None, leaves),
+        Repetition::Optional => {
+            let nulls = validity(node, around, slots, leaves)?;
+            item(node, around, slots, nulls, leaves)
+        }
+        Repetition::Repeated => {
+            let offsets = offsets(node, around, slots, leaves)?;
+            let inside = Around { repetition: node.repetition_level, definition: node.definition };
+            let items = offsets.last().unsigned_abs() as usize;
+            let values = item(node, inside, items, None, leaves)?;
+            let DataType::List(item) = node.field().data_type().clone() else { return Err(lacks(node)) };
+            Ok(Arc::new(ListArray::try_new(item, offsets, values, None).map_err(arrow_error)?))
+        }
+    }
+}
+
+/// `slots` occurrences of a node, some of them perhaps null.
+fn item(
+    node: &Node,
+    around: Around,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+    leaves: &mut Leaves,
+) -> Result<ArrayRef> {
+    if let Some((repeated, element)) = node.list_element() {
+        let offsets = offsets(repeated, around, slots, leaves)?;
+        let inside = Around { repetition: repeated.repetition_level, definition: repeated.definition };
+        let items = offsets.last().unsigned_abs() as usize;
+        let values = field(element, inside, items, leaves)?;
+        let DataType::List(item) = node.item_type() else { return Err(lacks(node)) };
+        return Ok(Arc::new(ListArray::try_new(item, offsets, values, nulls).map_err(arrow_error)?));
+    }
+    match &node.kind {
+        NodeKind::Leaf(_, data_type) => {
+            let data = leaves.remove(&node.leaves.start).ok_or_else(|| lacks(node))?;
+            leaf(node, data_type, around, slots, nulls, data)
+        }
+        NodeKind::Group(children) => {
+            let fields = children.iter().map(Node::field).collect();
+            let arrays = children.iter().map(|c| field(c, around, slots, leaves)).collect::<Result<_>>()?;
+            let array =
+                StructArray::try_new_with_length(fields, arrays, nulls, slots).map_err(arrow_error)?;
+            Ok(Arc::new(array))
+        }
+    }
+}
+
+#[cold]
+fn lacks(node: &Node) -> Error {
+    Error::schema(format!("`{}`: expected its leaves, found fewer", node.name))
+}
+
+/// What `of` makes of every leaf below `node`, on which they must agree.
+fn agreed<T: PartialEq>(node: &Node, leaves: &Leaves, of: impl Fn(&LeafData) -> Result<T>) -> Result<T> {
+    let mut places = Vec::new();
+    node.leaf_places(&mut places);
+    let mut data = places.iter().map(|i| leaves.get(i).ok_or_else(|| lacks(node)));
+    let first = of(data.next().ok_or_else(|| lacks(node))??)?;
+    for other in data {
+        if of(other?)? != first {
+            return Err(Error::corrupt(format!(
+                "expected the leaves of `{}` to agree on it, found them apart",
+                node.name
+            )));
+        }
+    }
+    Ok(first)
+}
+
+/// Which slots of an optional node are there.
+fn validity(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result<Option<NullBuffer>> {
+    let bits = agreed(node, leaves, |data| {
+        let slot_levels = slot_levels(data, around);
+        check_slots(slot_levels.len(), slots)?;
+        Ok(at_least(&slot_levels, node.definition))
+    })?;
+    let nulls = NullBuffer::new(bits);
+    Ok((nulls.null_count() > 0).then_some(nulls))
+}
+
+fn check_slots(found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected levels of {expected} slots, found {found}")))
+}
+
+/// The definition levels of the entries that begin a slot.
+fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
+    let levels = data.levels.definition.as_slice();
+    if data.levels.repetition.is_empty() {
+        return levels.into();
+    }
+    let mut found = vec![0; levels.len()];
+    let mut n = 0;
+    for (d, r) in levels.iter().zip(&data.levels.repetition) {
+        if let Some(place) = found.get_mut(n) {
+            *place = *d;
+        }
+        n += usize::from((*r <= around.repetition) & (*d >= around.definition));
+    }
+    found.truncate(n);
+    found.into()
+}
+
+/// A bit for each level: whether it is `least` or more.
+fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
+    let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
+    let (words, rest) = levels.as_chunks::<64>();
+    for word in words {
+        let mut bits = 0u64;
+        for (i, eight) in word.as_chunks::<8>().0.iter().enumerate() {
+            // A byte of 0 or 1 for each level; the product gathers them in the top byte, the first lowest.
+            let ones = u64::from_le_bytes(eight.map(|l| u8::from(l >= least)));
+            bits |= (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
+        }
+        out.push(bits);
+    }
+    if !rest.is_empty() {
+        let bits = rest.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
+        out.push(bits);
+    }
+    BooleanBuffer::new(out.into(), 0, levels.len())
+}
+
+/// Where each slot's items begin.
+fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result<OffsetBuffer<i32>> {
+    let offsets = agreed(node, leaves, |data| {
+        let mut offsets = vec![0i32; slots.saturating_add(1)];
+        let (mut slot, mut items) = (0usize, 0i32);
+        for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
+            // One more than there are is the end; what would be behind it is counted and refused.
+            if let Some(place) = offsets.get_mut(slot) {
+                *place = items;
+            }
+            slot += usize::from((*r <= around.repetition) & (*d >= around.definition));
+            items = items.wrapping_add(i32::from((*r <= node.repetition_level) & (*d >= node.definition)));
+        }
+        check_slots(slot, slots)?;
+        if let Some(last) = offsets.last_mut() {
+            *last = items;
+        }
+        Ok(offsets)
+    })?;
+    // Entries of a batch are bounded by the limits, but those are the user's.
+    if offsets.last().is_some_and(|n| *n < 0) || !offsets.is_sorted() {
+        return Err(Error::corrupt("expected fewer than 2^31 items in a batch, found more"));
+    }
+    Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+}
+
+/// The array of a leaf.
+fn leaf(
+    node: &Node,
+    data_type: &DataType,
+    around: Around,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+    data: LeafData,
+) -> Result<ArrayRef> {
+    let optional = node.repetition == Repetition::Optional;
+    let present = if optional {
+        nulls.as_ref().map(|n| n.inner().clone())
+    } else if node.definition > around.definition {
+        // Required, but in an optional group: null slots of that have no value.
+        let levels = slot_levels(&data, around);
+        check_slots(levels.len(), slots)?;
+        Some(at_least(&levels, node.definition)).filter(|bits| bits.count_set_bits() < slots)
+    } else {
+        None
+    };
+    let present = present.as_ref();
+    match (data.values, data_type) {
+        (Values::Booleans(mut values), _) => {
+            let values = spread_bits(values.finish(), present, slots)?;
+            Ok(Arc::new(BooleanArray::new(values, nulls)))
+        }
+        (Values::Arrays { offsets, data }, _) => arrays(offsets, data, data_type, present, slots, nulls),
+        (Values::Fixed(values), DataType::Int32) => {
+            primitive::<types::Int32Type>(values, present, slots, nulls)
+        }
+        (Values::Fixed(values), DataType::Int64) => {
+            primitive::<types::Int64Type>(values, present, slots, nulls)
+        }
+        (Values::Fixed(values), DataType::Float32) => {
+            primitive::<types::Float32Type>(values, present, slots, nulls)
+        }
+        (Values::Fixed(values), DataType::Float64) => {
+            primitive::<types::Float64Type>(values, present, slots, nulls)
+        }
+        (Values::Fixed(values), other) => {
+            let (values, _) = values.as_slice().as_chunks::<12>();
+            let values = spread_copy(values, present, slots)?;
+            int96(&values, other, nulls)
+        }
+    }
+}
+
+/// The bits of a bitmap without an offset, as `spread` wants them.
+fn bytes_of(bits: &BooleanBuffer) -> &[u8] {
+    bits.values()
+}
+
+fn primitive<T: arrow_array::ArrowPrimitiveType>(
+    mut values: MutableBuffer,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let width = size_of::<T::Native>();
+    let dense = values.len() / width;
+    check_values(dense, present, slots)?;
+    if let Some(present) = present {
+        values.resize(slots * width, 0);
+        spread(values.typed_data_mut::<T::Native>(), bytes_of(present))?;
+    }
+    let values = ScalarBuffer::new(values.into(), 0, slots);
+    Ok(Arc::new(PrimitiveArray::<T>::try_new(values, nulls).map_err(arrow_error)?))
+}
+
+fn check_values(found: usize, present: Option<&BooleanBuffer>, slots: usize) -> Result<()> {
+    let expected = present.map_or(slots, BooleanBuffer::count_set_bits);
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected {expected} values, found {found}")))
+}
+
+fn spread_copy<T: Copy + Default>(
+    values: &[T],
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+) -> Result<Vec<T>> {
+    check_values(values.len(), present, slots)?;
+    let mut values = values.to_vec();
+    if let Some(present) = present {
+        values.resize(slots, T::default());
+        spread(&mut values, bytes_of(present))?;
+    }
+    Ok(values)
+}
+
+fn spread_bits(
+    values: BooleanBuffer,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+) -> Result<BooleanBuffer> {
+    check_values(values.len(), present, slots)?;
+    let Some(present) = present else { return Ok(values) };
+    let mut out = BooleanBufferBuilder::new(slots);
+    out.append_n(slots, false);
+    for (slot, value) in present.set_indices().zip(values.iter()) {
+        out.set_bit(slot, value);
+    }
+    Ok(out.finish())
+}
+
+/// Byte arrays: a slot without a value begins and ends where the next value begins.
+fn arrays(
+    mut offsets: Vec<i32>,
+    data: Vec<u8>,
+    data_type: &DataType,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    check_values(offsets.len().saturating_sub(1), present, slots)?;
+    if let Some(present) = present {
+        let mut spread = Vec::with_capacity(slots + 1);
+        spread.push(0);
+        let mut ends = offsets.iter().skip(1);
+        let mut at = 0;
+        for word in present.bit_chunks().iter_padded() {
+            let n = (slots + 1 - spread.len()).min(64);
+            for i in 0..n {
+                if word >> i & 1 == 1 {
+                    at = ends.next().copied().unwrap_or(at);
+                }
+                spread.push(at);
+            }
+        }
+        offsets = spread;
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let data = Buffer::from_vec(data);
+    if *data_type == DataType::Utf8 {
+        return Ok(Arc::new(StringArray::try_new(offsets, data, nulls).map_err(arrow_error)?));
+    }
+    Ok(Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)?))
+}
+
+/// INT96 as its bytes, or as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day.
+fn int96(values: &[[u8; 12]], data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    if *data_type == DataType::FixedSizeBinary(12) {
+        let bytes = Buffer::from_vec(values.as_flattened().to_vec());
+        return Ok(Arc::new(FixedSizeBinaryArray::try_new(12, bytes, nulls).map_err(arrow_error)?));
+    }
+    const EPOCH: i64 = 2_440_588;
+    const DAY: i64 = 86_400_000_000_000;
+    let mut out = Vec::with_capacity(values.len());
+    for (i, value) in values.iter().enumerate() {
+        let valid = nulls.as_ref().is_none_or(|n| n.is_valid(i));
+        let (nanos, day) = value.split_first_chunk().map_or(([0; 8], [0; 4]), |(nanos, day)| {
+            (*nanos, day.first_chunk().copied().unwrap_or_default())
+        });
+        let days = i64::from(i32::from_le_bytes(day)) - EPOCH;
+        let instant = days.checked_mul(DAY).and_then(|d| d.checked_add(i64::from_le_bytes(nanos)));
+        out.push(match instant {
+            Some(instant) if valid => instant,
+            None if valid => {
+                return Err(Error::corrupt(format!(
+                    "expected a timestamp between 1677 and 2262, found Julian day {}",
+                    i32::from_le_bytes(day)
+                )));
+            }
+            _ => 0,
+        });
+    }
+    Ok(Arc::new(TimestampNanosecondArray::try_new(out.into(), nulls).map_err(arrow_error)?))
+}
+
+#[cfg(test)]
+mod tests;

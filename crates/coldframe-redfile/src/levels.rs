@@ -1,0 +1,200 @@
+//! Repetition and definition levels.
+//!
+//! The stream of runs, filled from the lowest bit of each byte on, `w` bits a level:
+//!
+//! ```text
+//! level | 0 | value: w bits |
+//! run   | 1 | value: w bits | count: LEB128, its groups of 8 bits from whatever bit on |
+//! ```
+//!
+//! It has no end of its own: who reads it knows how many levels there are. All dialects write definition levels so; the
+//! first also repetition levels. The others pack repetition levels, highest bit first, and four of those fill up the
+//! group of values that ends on a byte (8 levels of 3 bits, 4 of 6).
+//!
+//! A level is one load of 64 bits, of which at least 57 count, whatever bit it begins at; single levels that follow
+//! each other share one load.
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::bits::{self, BitOrder};
+
+/// Bits that a level up to `max` takes.
+pub fn width(max: u8) -> u32 {
+    8 - max.leading_zeros()
+}
+
+/// Fills `levels` from a stream of runs; returns how many bytes of it that took.
+pub fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
+    let w = width(max);
+    let mask = (1u64 << w) - 1;
+    let (mut bit, mut at) = (0usize, 0usize);
+    let end = stream.len().saturating_mul(8);
+    while at < levels.len() {
+        if bit >= end {
+            return Err(too_few(levels.len(), at));
+        }
+        let mut word = window(stream, bit);
+        if word & 1 == 0 {
+            // At least 57 bits are at hand, and a single level takes at most 9.
+            let most = 57 / (w as usize + 1);
+            let mut taken = 0;
+            for level in levels.get_mut(at..).unwrap_or_default().iter_mut().take(most) {
+                if word & 1 == 1 {
+                    break;
+                }
+                *level = (word >> 1 & mask).to_le_bytes()[0];
+                word >>= w + 1;
+                taken += 1;
+            }
+            at += taken;
+            bit += taken * (w as usize + 1);
+            continue;
+        }
+        let value = (word >> 1 & mask).to_le_bytes()[0];
+        let (count, bits) = run_length(word >> (w + 1))?;
+        bit += bits + w as usize + 1;
+        let left = levels.len() - at;
+        let run = usize::try_from(count).ok().filter(|n| (1..=left).contains(n)).ok_or_else(|| {
+            Error::corrupt(format!("expected a run of 1 to {left} levels, found one of {count}"))
+        })?;
+        levels.get_mut(at..at + run).unwrap_or_default().fill(value);
+        at += run;
+    }
+    if bit > end {
+        return Err(too_few(levels.len(), at));
+    }
+    if mask != u64::from(max) {
+        let highest = levels.iter().fold(0, |most, level| most.max(*level));
+        check_highest(highest, max)?;
+    }
+    Ok(bit.div_ceil(8))
+}
+
+/// The count of a run at the front of `word` and the bits it takes.
+fn run_length(word: u64) -> Result<(u64, usize)> {
+    let (mut count, mut shift) = (0, 0);
+    for group in 0..5 {
+        let byte = word >> (8 * group) & 0xff;
+        count |= (byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            return Ok((count, 8 * (group + 1)));
+        }
+    }
+    Err(Error::corrupt("expected a run's length of at most 5 bytes, found a longer one"))
+}
+
+/// The 57 or more bits from `bit` on; zeros behind the end.
+#[inline(always)]
+fn window(stream: &[u8], bit: usize) -> u64 {
+    let bytes = stream.get(bit / 8..).unwrap_or_default();
+    let word = match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)),
+    };
+    word >> (bit % 8)
+}
+
+#[cold]
+#[inline(never)]
+fn too_few(expected: usize, found: usize) -> Error {
+    Error::corrupt(format!("expected {expected} levels, found the end of their bytes after {found}"))
+}
+
+fn check_highest(highest: u8, max: u8) -> Result<()> {
+    if highest <= max {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected levels up to {max}, found {highest}")))
+}
+
+/// Bytes that packed levels take, `padded` to a whole group or not.
+pub fn packed_len(count: usize, max: u8, padded: bool) -> usize {
+    let width = width(max);
+    if !padded {
+        return bits::packed_len(count, width);
+    }
+    let group = 8usize >> width.trailing_zeros().min(3);
+    bits::packed_len(count.div_ceil(group).saturating_mul(group), width)
+}
+
+/// Fills `levels` from packed ones, which begin `packed` and must all be there.
+pub fn unpack(packed: &[u8], max: u8, levels: &mut [u8]) -> Result<()> {
+    bits::unpack(BitOrder::Msb, width(max), packed, levels)?;
+    let highest = levels.iter().fold(0, |most, level| most.max(*level));
+    check_highest(highest, max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A stream as the format has it, a bit at a time.
+    fn naive(runs: &[(u8, u32)], max: u8) -> (Vec<u8>, Vec<u8>) {
+        let (mut bits, mut levels) = (Vec::new(), Vec::new());
+        let mut put = |value: u64, n: u32| (0..n).for_each(|i| bits.push(value >> i & 1 == 1));
+        for (value, count) in runs {
+            let value = value % (max + 1);
+            if count % 2 == 0 {
+                put(1, 1);
+                put(value.into(), width(max));
+                let mut bytes = vec![];
+                coldframe_encoding::varint::put_uleb128(&mut bytes, (*count + 1).into());
+                bytes.iter().for_each(|b| put((*b).into(), 8));
+                levels.extend(std::iter::repeat_n(value, *count as usize + 1));
+            } else {
+                put(0, 1);
+                put(value.into(), width(max));
+                levels.push(value);
+            }
+        }
+        let bytes =
+            bits.chunks(8).map(|c| c.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))).collect();
+        (bytes, levels)
+    }
+
+    #[test]
+    fn the_papers_column_is_read() {
+        let mut levels = [9; 4];
+        assert_eq!(decode_runs(&[0x25, 0], 2, &mut levels).unwrap(), 2);
+        assert_eq!(levels, [2; 4]);
+        unpack(&[0x60], 1, &mut levels).unwrap();
+        assert_eq!(levels, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn lies_are_errors() {
+        let mut levels = [0; 4];
+        let e = decode_runs(&[0x2d, 0], 2, &mut levels).unwrap_err();
+        assert_eq!(e.to_string(), "expected a run of 1 to 4 levels, found one of 5");
+        assert!(decode_runs(&[0x05, 0], 2, &mut levels).is_err());
+        let e = decode_runs(&[0], 1, &mut [0; 5]).unwrap_err();
+        assert_eq!(e.to_string(), "expected 5 levels, found the end of their bytes after 5");
+        let e = decode_runs(&[6], 2, &mut [0; 1]).unwrap_err();
+        assert_eq!(e.to_string(), "expected levels up to 2, found 3");
+        assert!(unpack(&[0xff], 2, &mut [0; 4]).is_err());
+        assert!(decode_runs(&[], 1, &mut [0; 1]).is_err());
+    }
+
+    #[test]
+    fn groups_are_padded_where_they_do_not_end_on_a_byte() {
+        let lens = |max| (packed_len(9, max, false), packed_len(9, max, true));
+        assert_eq!(
+            [1, 3, 7, 15, 31, 63, 127, 255].map(lens),
+            [(2, 2), (3, 3), (4, 6), (5, 5), (6, 10), (7, 9), (8, 14), (9, 9),]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn streams_are_read_as_a_naive_writer_means_them(
+            runs in proptest::collection::vec((0u8..=255, 0u32..300), 0..80),
+            max in 1u8..=254,
+        ) {
+            let (bytes, levels) = naive(&runs, max);
+            let mut found = vec![0; levels.len()];
+            prop_assert_eq!(decode_runs(&bytes, max, &mut found).unwrap(), bytes.len());
+            prop_assert_eq!(found, levels);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the user may say of a file when it is opened.
+
+use std::collections::BTreeMap;
+
+use coldframe_core::options::text;
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+
+use crate::dialect::Dialect;
+use crate::schema::TypeOptions;
+
+/// The options of `open`.
+pub const OPEN_OPTIONS: &[OptionDoc] = &[
+    OptionDoc {
+        name: "dialect",
+        help: "\"auto\" (default) tells it by the pages; \"redelm-a\" .. \"redelm-f\" or \"spec\" where they cannot",
+    },
+    OptionDoc {
+        name: "byte_array",
+        help: "\"binary\" or \"string\": what all byte arrays are; default string where the file calls them UTF8 and their first page is",
+    },
+    OptionDoc { name: "int96", help: "\"binary\" (default) or \"timestamp\": what 96-bit values are" },
+    OptionDoc {
+        name: "recover",
+        help: "true reads a file without a whole footer at its end up to the last cumulative footer inside it",
+    },
+];
+
+/// The options, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The dialect; `None` is auto.
+    pub dialect: Option<Dialect>,
+    /// Types that the file leaves open.
+    pub types: TypeOptions,
+    /// Whether an earlier footer does.
+    pub recover: bool,
+    /// Whether checksums are compared.
+    pub verify: bool,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// From what the user said.
+    pub fn new(options: &OpenOptions) -> Result<Self> {
+        let extra = &options.extra;
+        if options.schema.is_some() {
+            return Err(Error::unsupported("a schema for Redfile, whose files hold their own"));
+        }
+        let dialect = match text(extra, "dialect")? {
+            None => None,
+            Some(name) if name.eq_ignore_ascii_case("auto") => None,
+            Some(name) => Some(name.parse()?),
+        };
+        let types = TypeOptions {
+            text: choice(extra, "byte_array", ["binary", "string"])?,
+            int96_timestamp: choice(extra, "int96", ["binary", "timestamp"])?.unwrap_or(false),
+        };
+        let recover = match extra.get("recover") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(b)) => *b,
+            Some(other) => {
+                return Err(Error::invalid(format!(
+                    "option `recover`: expected true or false, found {other:?}"
+                )));
+            }
+        };
+        Ok(Self { dialect, types, recover, verify: !options.skip_checksums, limits: options.limits })
+    }
+}
+
+/// Whether the second of two was chosen; `None` if neither was.
+fn choice(extra: &BTreeMap<String, Value>, name: &str, of: [&str; 2]) -> Result<Option<bool>> {
+    let [first, second] = of;
+    match text(extra, name)? {
+        None => Ok(None),
+        Some(chosen) if chosen == first => Ok(Some(false)),
+        Some(chosen) if chosen == second => Ok(Some(true)),
+        Some(other) => Err(Error::invalid(format!(
+            "option `{name}`: expected \"{first}\" or \"{second}\", found {other:?}"
+        ))),
+    }
+}

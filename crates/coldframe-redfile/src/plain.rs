@@ -1,0 +1,365 @@
+//! The values of a page: PLAIN, and GROUP_VAR_INT once it is decoded.
+//!
+//! ```text
+//! INT32 INT64 FLOAT DOUBLE | 4 or 8 bytes each, little endian; big endian in the first dialect |
+//! INT96                    | 12 bytes |
+//! BYTE_ARRAY               | length | bytes |     length: u32 LE, u32 BE or LEB128, as the dialect has it
+//! BOOLEAN                  | a bit each, the highest of a byte first; a byte each in the first two dialects |
+//! ```
+//!
+//! Nulls are not among them: values are dense, and are spread over their rows when a column is assembled.
+
+use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorKind, Result};
+use coldframe_encoding::{Cursor, bits};
+
+use crate::dialect::{Dialect, LengthCoding};
+use crate::group_varint;
+use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
+
+/// Values of a column, one after the other.
+#[derive(Debug)]
+pub enum Values {
+    /// Of one width, as they are in memory.
+    Fixed(MutableBuffer),
+    /// Byte arrays.
+    Arrays {
+        /// Where each ends; one more than there are.
+        offsets: Vec<i32>,
+        /// Their bytes.
+        data: Vec<u8>,
+    },
+    /// Bits.
+    Booleans(BooleanBufferBuilder),
+}
+
+impl Values {
+    /// None yet.
+    pub fn new(physical: Type) -> Self {
+        match physical {
+            Type::Boolean => Self::Booleans(BooleanBufferBuilder::new(0)),
+            Type::ByteArray => Self::Arrays { offsets: vec![0], data: Vec::new() },
+            _ => Self::Fixed(MutableBuffer::new(0)),
+        }
+    }
+}
+
+/// Bytes of a value of a fixed width.
+pub fn fixed_width(physical: Type) -> Option<usize> {
+    match physical {
+        Type::Int32 | Type::Float => Some(4),
+        Type::Int64 | Type::Double => Some(8),
+        Type::Int96 => Some(12),
+        Type::Boolean | Type::ByteArray => None,
+    }
+}
+
+/// The values of a page that are not read yet.
+#[derive(Clone, Debug)]
+pub enum PageValues {
+    /// Of one width.
+    Fixed {
+        /// All that are left.
+        bytes: Bytes,
+        /// Of one.
+        width: usize,
+        /// Whether they must be turned round.
+        big_endian: bool,
+    },
+    /// Byte arrays.
+    Arrays {
+        /// All that are left, lengths included.
+        bytes: Bytes,
+        /// How a length is coded.
+        lengths: LengthCoding,
+    },
+    /// Bits, lowest first.
+    Booleans {
+        /// All of the page.
+        bits: Vec<u8>,
+        /// How many were read.
+        at: usize,
+    },
+}
+
+impl PageValues {
+    /// The `count` values that are all of `bytes`.
+    pub fn new(dialect: Dialect, physical: Type, encoding: i32, bytes: Bytes, count: usize) -> Result<Self> {
+        let big_endian = dialect.big_endian();
+        match (encoding, physical) {
+            (PLAIN, Type::ByteArray) => Ok(Self::Arrays { bytes, lengths: dialect.lengths() }),
+            (PLAIN, Type::Boolean) if dialect.byte_booleans() => {
+                check_len(bytes.len(), count)?;
+                Ok(Self::Booleans { bits: pack_bytes(&bytes)?, at: 0 })
+            }
+            (PLAIN, Type::Boolean) => {
+                check_len(bytes.len(), bits::packed_len(count, 1))?;
+                Ok(Self::Booleans { bits: bytes.iter().map(|b| b.reverse_bits()).collect(), at: 0 })
+            }
+            (PLAIN, fixed) => {
+                let width = fixed_width(fixed).unwrap_or(1);
+                check_len(bytes.len(), count.saturating_mul(width))?;
+                Ok(Self::Fixed { bytes, width, big_endian: big_endian && width < 12 })
+            }
+            (GROUP_VAR_INT, Type::Int32) => {
+                let mut values = Vec::new();
+                group_varint::decode_i32(&bytes, count, &mut values)?;
+                Ok(Self::decoded(values.iter().flat_map(|v| v.to_ne_bytes()).collect(), 4))
+            }
+            (GROUP_VAR_INT, Type::Int64) => {
+                let mut values = Vec::new();
+                group_varint::decode_i64(&bytes, count, &mut values)?;
+                Ok(Self::decoded(values.iter().flat_map(|v| v.to_ne_bytes()).collect(), 8))
+            }
+            (other, _) => Err(Error::corrupt(format!(
+                "expected an encoding that {} has, found number {other}",
+                physical.name()
+            ))),
+        }
+    }
+
+    fn decoded(bytes: Vec<u8>, width: usize) -> Self {
+        Self::Fixed { bytes: bytes.into(), width, big_endian: false }
+    }
+
+    /// Appends the next `n` values to `out`.
+    pub fn read(&mut self, n: usize, out: &mut Values) -> Result<()> {
+        match (self, out) {
+            (Self::Fixed { bytes, width, big_endian }, Values::Fixed(out)) => {
+                let len = n.saturating_mul(*width);
+                if len > bytes.len() {
+                    return Err(ended());
+                }
+                let part = bytes.split_to(len);
+                match (*big_endian, *width) {
+                    (true, 8) => swap_into::<8>(&part, out),
+                    (true, _) => swap_into::<4>(&part, out),
+                    _ => out.extend_from_slice(&part),
+                }
+                Ok(())
+            }
+            (Self::Arrays { bytes, lengths }, Values::Arrays { offsets, data }) => {
+                let read = match lengths {
+                    LengthCoding::LittleEndian => read_arrays(bytes, n, u32::from_le_bytes, offsets, data),
+                    LengthCoding::BigEndian => read_arrays(bytes, n, u32::from_be_bytes, offsets, data),
+                    LengthCoding::Varint => read_varint_arrays(bytes, n, offsets, data),
+                }?;
+                drop(bytes.split_to(read));
+                Ok(())
+            }
+            (Self::Booleans { bits, at }, Values::Booleans(out)) => {
+                let end = *at + n;
+                if end.div_ceil(8) > bits.len() {
+                    return Err(ended());
+                }
+                out.append_packed_range(*at..end, bits);
+                *at = end;
+                Ok(())
+            }
+            _ => Err(Error::corrupt("expected values of one type, found pages of two")),
+        }
+    }
+
+    /// Passes over the next `n` values.
+    pub fn skip(&mut self, n: usize) -> Result<()> {
+        match self {
+            Self::Fixed { bytes, width, .. } => {
+                let len = n.saturating_mul(*width);
+                if len > bytes.len() {
+                    return Err(ended());
+                }
+                drop(bytes.split_to(len));
+            }
+            Self::Arrays { bytes, lengths } => {
+                let mut c = Cursor::new(bytes, 0);
+                for _ in 0..n {
+                    let len = match lengths {
+                        LengthCoding::LittleEndian => c.u32_le()?.into(),
+                        LengthCoding::BigEndian => c.u32_be()?.into(),
+                        LengthCoding::Varint => c.uleb128()?,
+                    };
+                    c.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
+                }
+                let read = bytes.len() - c.remaining();
+                drop(bytes.split_to(read));
+            }
+            Self::Booleans { bits, at } => {
+                if (*at + n).div_ceil(8) > bits.len() {
+                    return Err(ended());
+                }
+                *at += n;
+            }
+        }
+        Ok(())
+    }
+
+    /// After the last value nothing may be left.
+    pub fn finish(&self) -> Result<()> {
+        let left = match self {
+            Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } => bytes.len(),
+            Self::Booleans { .. } => 0,
+        };
+        if left == 0 {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("expected the page's end behind its values, found {left} more bytes")))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ended() -> Error {
+    Error::corrupt("expected more values, found the end of the page")
+}
+
+fn check_len(found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected values of {expected} bytes, found {found}")))
+}
+
+/// Booleans of a byte each as bits.
+fn pack_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
+    if let Some(other) = bytes.iter().find(|b| **b > 1) {
+        return Err(Error::corrupt(format!("expected a boolean of 0 or 1, found {other}")));
+    }
+    Ok(bytes.chunks(8).map(|c| c.iter().rev().fold(0, |bits, b| bits << 1 | b)).collect())
+}
+
+fn swap_into<const W: usize>(bytes: &[u8], out: &mut MutableBuffer) {
+    let mut block = [0; 1024];
+    for part in bytes.chunks(block.len()) {
+        let Some(to) = block.get_mut(..part.len()) else { return };
+        to.copy_from_slice(part);
+        for value in to.as_chunks_mut::<W>().0 {
+            value.reverse();
+        }
+        out.extend_from_slice(to);
+    }
+}
+
+/// Bytes copied at once where source and target have room for so many.
+const WIDE: usize = 32;
+
+/// Reads `n` byte arrays behind lengths of four bytes; returns the bytes they take.
+///
+/// First along the lengths, each of which says where the next one is; then the copies, none of which waits for another.
+#[inline(always)]
+fn read_arrays(
+    bytes: &[u8],
+    n: usize,
+    length: impl Fn([u8; 4]) -> u32,
+    offsets: &mut Vec<i32>,
+    data: &mut Vec<u8>,
+) -> Result<usize> {
+    let first = offsets.len();
+    offsets.reserve(n.min(bytes.len() / 4));
+    let (start, mut at) = (data.len(), 0usize);
+    let mut end = start;
+    for _ in 0..n {
+        let prefix = bytes.get(at..).and_then(|b| b.first_chunk()).ok_or_else(ended)?;
+        let len = length(*prefix) as usize;
+        at = at.saturating_add(4).saturating_add(len);
+        end = end.saturating_add(len);
+        // Lengths that leave the page end the loop at the next one, or below; until then `end` only grows.
+        offsets.push(i32::try_from(end).map_err(|_| too_long(end, at, bytes))?);
+    }
+    if at > bytes.len() {
+        return Err(ended());
+    }
+    data.resize(end, 0);
+    let (mut from, mut to) = (4, start);
+    for end in offsets.get(first..).unwrap_or_default() {
+        let end = end.unsigned_abs() as usize;
+        let len = end - to;
+        copy(bytes, from, data, to, len);
+        from += len + 4;
+        to = end;
+    }
+    Ok(at)
+}
+
+/// `len` bytes, both of whose places exist; a short value is one wide copy, what it leaves behind is overwritten.
+#[inline(always)]
+fn copy(bytes: &[u8], from: usize, data: &mut [u8], to: usize, len: usize) {
+    if len <= WIDE
+        && let Some(wide) = bytes.get(from..).and_then(|b| b.first_chunk::<WIDE>())
+        && let Some(place) = data.get_mut(to..).and_then(|d| d.first_chunk_mut::<WIDE>())
+    {
+        *place = *wide;
+    } else if let (Some(value), Some(place)) = (bytes.get(from..from + len), data.get_mut(to..to + len)) {
+        place.copy_from_slice(value);
+    }
+}
+
+fn read_varint_arrays(bytes: &[u8], n: usize, offsets: &mut Vec<i32>, data: &mut Vec<u8>) -> Result<usize> {
+    let mut c = Cursor::new(bytes, 0);
+    for _ in 0..n {
+        let len = c.uleb128()?;
+        data.extend_from_slice(c.take(usize::try_from(len).unwrap_or(usize::MAX))?);
+        offsets.push(i32::try_from(data.len()).map_err(|_| too_long(data.len(), 0, bytes))?);
+    }
+    Ok(bytes.len() - c.remaining())
+}
+
+/// More bytes than one batch can hold, or lengths that leave the page.
+#[cold]
+#[inline(never)]
+fn too_long(bytes: usize, at: usize, page: &[u8]) -> Error {
+    if at > page.len() {
+        return ended();
+    }
+    Error::new(ErrorKind::LimitExceeded {
+        what: "the byte arrays of one batch",
+        asked: bytes as u64,
+        limit: i32::MAX.unsigned_abs().into(),
+        option: "batch_size",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrays(dialect: Dialect, bytes: &'static [u8], n: usize) -> Result<(Vec<i32>, Vec<u8>)> {
+        let mut page = PageValues::new(dialect, Type::ByteArray, PLAIN, Bytes::from_static(bytes), n)?;
+        let mut out = Values::new(Type::ByteArray);
+        page.clone().skip(n)?;
+        page.read(n, &mut out)?;
+        page.finish()?;
+        let Values::Arrays { offsets, data } = out else { panic!("{out:?}") };
+        Ok((offsets, data))
+    }
+
+    #[test]
+    fn byte_arrays_in_three_codings() {
+        let expected = (vec![0, 2, 2, 3], b"abc".to_vec());
+        assert_eq!(arrays(Dialect::RedelmA, b"\0\0\0\x02ab\0\0\0\0\0\0\0\x01c", 3).unwrap(), expected);
+        assert_eq!(arrays(Dialect::RedelmB, b"\x02ab\0\x01c", 3).unwrap(), expected);
+        assert_eq!(arrays(Dialect::RedelmF, b"\x02\0\0\0ab\0\0\0\0\x01\0\0\0c", 3).unwrap(), expected);
+        assert!(arrays(Dialect::RedelmF, b"\x02\0\0\0ab\0\0\0\0\x01\0\0\0c", 2).is_err());
+        assert!(arrays(Dialect::RedelmF, b"\x02\0\0\0ab\0\0\0\0\x01\0\0\0", 3).is_err());
+        assert!(arrays(Dialect::RedelmF, b"\xff\xff\xff\xffab", 1).is_err());
+    }
+
+    #[test]
+    fn numbers_in_both_orders_and_booleans_in_both_sizes() {
+        let read = |dialect, physical, bytes: &'static [u8], n| {
+            let mut out = Values::new(physical);
+            PageValues::new(dialect, physical, PLAIN, Bytes::from_static(bytes), n)?.read(n, &mut out)?;
+            Ok::<_, Error>(out)
+        };
+        for (dialect, bytes) in [(Dialect::RedelmA, b"\0\0\0\x07"), (Dialect::RedelmC, b"\x07\0\0\0")] {
+            let Values::Fixed(out) = read(dialect, Type::Int32, bytes, 1).unwrap() else { panic!() };
+            assert_eq!(out.typed_data::<i32>(), [7]);
+        }
+        for (dialect, bytes) in [(Dialect::RedelmB, &b"\x01\0\x01"[..]), (Dialect::RedelmF, b"\xa0")] {
+            let Values::Booleans(mut out) = read(dialect, Type::Boolean, bytes, 3).unwrap() else { panic!() };
+            assert_eq!(out.finish().iter().collect::<Vec<_>>(), [true, false, true]);
+        }
+        assert!(read(Dialect::RedelmB, Type::Boolean, b"\x02", 1).is_err());
+        assert!(read(Dialect::RedelmF, Type::Int64, b"1234567", 1).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! The row groups of a split: those that begin in it. RED1 has no statistics, so none is pruned.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use coldframe_core::format::Fetch;
+use coldframe_core::{Plan, ReadAt, Result, Unit};
+
+use crate::decode::{DecodeGroup, ScanContext};
+use crate::file::Group;
+
+/// Hands out row groups.
+pub struct GroupPlan {
+    scan: Arc<ScanContext>,
+    groups: VecDeque<Arc<Group>>,
+    sources: Vec<Arc<dyn ReadAt>>,
+}
+
+impl GroupPlan {
+    /// A plan over `groups`, whose chunks stand in `sources`.
+    pub fn new(scan: ScanContext, groups: VecDeque<Arc<Group>>, sources: Vec<Arc<dyn ReadAt>>) -> Self {
+        Self { scan: Arc::new(scan), groups, sources }
+    }
+}
+
+impl Plan for GroupPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        let Some(group) = self.groups.pop_front() else { return Ok(None) };
+        let mut fetch = Vec::new();
+        for chunk in self.scan.wanted().into_iter().filter_map(|i| group.chunks.get(i)) {
+            let Some(source) = self.sources.get(chunk.source) else { continue };
+            // A file that was cut off has the front of a chunk, or nothing of it; its pages tell.
+            let end = chunk.range.end.min(source.len());
+            let range = chunk.range.start.min(end)..end;
+            fetch.push(Fetch { source: source.clone(), range });
+        }
+        Ok(Some(Unit {
+            fetch,
+            bytes: group.start..group.end.max(group.start),
+            rows: Some(group.rows),
+            structure: group.name(),
+            decode: Box::new(DecodeGroup { scan: self.scan.clone(), group }),
+        }))
+    }
+}

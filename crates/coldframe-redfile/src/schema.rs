@@ -1,0 +1,509 @@
+//! The schema: the footer's elements as a tree with levels, and the tree as Arrow types, in both directions.
+//!
+//! | Redfile | Arrow |
+//! |---|---|
+//! | required X, optional X | X, not null or nullable |
+//! | repeated X | list<element: X not null>, not null |
+//! | group | struct |
+//! | group (LIST) { repeated group list { X element } } | list<element: X>, nullable as the outer group is |
+//! | BOOLEAN, INT32, INT64, FLOAT, DOUBLE | bool, int32, int64, float, double |
+//! | INT96 | fixed-size binary of 12 bytes, or timestamp[ns] if asked for |
+//! | BYTE_ARRAY | binary; string where the converted type is UTF8 (and the first page is) or if asked for |
+//!
+//! LIST is a mark that Parquet brought later. It is written where an Arrow list is nullable or holds nulls, which a
+//! repeated field alone cannot say; no file of RED1's time has it.
+//!
+//! A leaf's definition level counts the optional and repeated nodes on its path that are there, its repetition level
+//! says at which repeated node a value goes on (Dremel, section 4.1). A node's own maxima are the levels at which it is
+//! there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
+use coldframe_core::{Error, Limits, Result};
+
+use crate::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
+
+/// Name of a list's item field in Arrow, and of the innermost node of a LIST group.
+pub const ELEMENT: &str = "element";
+/// Name of the repeated node of a LIST group.
+pub const LIST: &str = "list";
+
+/// Types that the file leaves open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeOptions {
+    /// Whether byte arrays are text: all or none; those that the file calls UTF8 where absent.
+    pub text: Option<bool>,
+    /// INT96 is a timestamp: nanoseconds of the day, then the Julian day.
+    pub int96_timestamp: bool,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// How often it occurs in its parent.
+    pub repetition: Repetition,
+    /// What the type stands for.
+    pub converted_type: Option<i32>,
+    /// The definition level from which on it is there.
+    pub definition: u8,
+    /// The highest repetition level at it.
+    pub repetition_level: u8,
+    /// Its leaves, as places in [`Schema::leaves`].
+    pub leaves: Range<usize>,
+    /// A leaf or a group.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeKind {
+    /// A leaf, with its Arrow type.
+    Leaf(Type, DataType),
+    /// A group and its parts.
+    Group(Vec<Node>),
+}
+
+/// What a column chunk holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// Names from the root's child on.
+    pub path: Vec<String>,
+    /// The type in the file.
+    pub physical_type: Type,
+    /// Highest definition level.
+    pub max_definition: u8,
+    /// Highest repetition level.
+    pub max_repetition: u8,
+}
+
+impl Leaf {
+    /// The path with dots.
+    pub fn name(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// The schema of a file.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The root's name.
+    pub name: String,
+    /// The root's children: the columns.
+    pub fields: Vec<Node>,
+    /// All leaves, depth first: the order of column chunks.
+    pub leaves: Vec<Leaf>,
+    /// The columns in Arrow.
+    pub arrow: SchemaRef,
+}
+
+impl Node {
+    /// The element node of a group marked LIST that has the shape of one.
+    pub fn list_element(&self) -> Option<(&Node, &Node)> {
+        if self.converted_type != Some(CONVERTED_LIST) || self.repetition == Repetition::Repeated {
+            return None;
+        }
+        let NodeKind::Group(children) = &self.kind else { return None };
+        let [repeated] = children.as_slice() else { return None };
+        let NodeKind::Group(elements) = &repeated.kind else { return None };
+        let [element] = elements.as_slice() else { return None };
+        let fits = repeated.repetition == Repetition::Repeated && element.repetition != Repetition::Repeated;
+        fits.then_some((repeated, element))
+    }
+
+    /// The type of one occurrence.
+    pub fn item_type(&self) -> DataType {
+        if let Some((_, element)) = self.list_element() {
+            return DataType::List(Arc::new(element.field().with_name(ELEMENT)));
+        }
+        match &self.kind {
+            NodeKind::Leaf(_, data_type) => data_type.clone(),
+            NodeKind::Group(children) => DataType::Struct(children.iter().map(Node::field).collect()),
+        }
+    }
+
+    /// As an Arrow field.
+    pub fn field(&self) -> Field {
+        match self.repetition {
+            Repetition::Required => Field::new(&self.name, self.item_type(), false),
+            Repetition::Optional => Field::new(&self.name, self.item_type(), true),
+            Repetition::Repeated => {
+                let item = Field::new(ELEMENT, self.item_type(), false);
+                Field::new(&self.name, DataType::List(Arc::new(item)), false)
+            }
+        }
+    }
+
+    /// The node with only the children that `field` has.
+    pub fn prune(&self, field: &Field) -> Result<Node> {
+        if self.field().data_type() == field.data_type() {
+            return Ok(self.clone());
+        }
+        let mismatch = || Error::schema(format!("column `{}` has no part {}", self.name, field.data_type()));
+        let item = match (self.repetition, field.data_type()) {
+            (Repetition::Repeated, DataType::List(item)) => item.data_type(),
+            (Repetition::Repeated, _) => return Err(mismatch()),
+            (_, other) => other,
+        };
+        let mut pruned = self.clone();
+        if let Some((_, element)) = self.list_element() {
+            let DataType::List(wanted) = item else { return Err(mismatch()) };
+            let element = element.prune(wanted)?;
+            if let NodeKind::Group(children) = &mut pruned.kind
+                && let [repeated] = children.as_mut_slice()
+            {
+                repeated.kind = NodeKind::Group(vec![element]);
+            }
+            return Ok(pruned);
+        }
+        let (NodeKind::Group(children), DataType::Struct(wanted)) = (&self.kind, item) else {
+            return Err(mismatch());
+        };
+        let children = wanted.iter().map(|f| {
+            children.iter().find(|c| c.name == *f.name()).ok_or_else(mismatch).and_then(|c| c.prune(f))
+        });
+        pruned.kind = NodeKind::Group(children.collect::<Result<_>>()?);
+        Ok(pruned)
+    }
+
+    fn text_leaves(&self, out: &mut Vec<usize>) {
+        match &self.kind {
+            NodeKind::Leaf(_, DataType::Utf8) => out.push(self.leaves.start),
+            NodeKind::Leaf(..) => {}
+            NodeKind::Group(children) => children.iter().for_each(|c| c.text_leaves(out)),
+        }
+    }
+
+    fn make_binary(&mut self, places: &[usize]) {
+        match &mut self.kind {
+            NodeKind::Leaf(_, data_type) if places.contains(&self.leaves.start) => {
+                *data_type = DataType::Binary
+            }
+            NodeKind::Leaf(..) => {}
+            NodeKind::Group(children) => children.iter_mut().for_each(|c| c.make_binary(places)),
+        }
+    }
+
+    /// The places of the leaves that are left of the node, in order.
+    pub fn leaf_places(&self, out: &mut Vec<usize>) {
+        match &self.kind {
+            NodeKind::Leaf(..) => out.push(self.leaves.start),
+            NodeKind::Group(children) => children.iter().for_each(|c| c.leaf_places(out)),
+        }
+    }
+}
+
+impl Schema {
+    /// The tree that the footer's elements are.
+    pub fn from_elements(elements: &[SchemaElement], options: TypeOptions, limits: &Limits) -> Result<Self> {
+        limits.columns("the schema", elements.len() as u64)?;
+        let root = elements.first().ok_or_else(|| Error::corrupt("expected a root, found no element"))?;
+        let mut tree = Tree {
+            elements,
+            used: vec![false; elements.len()],
+            next: 1,
+            options,
+            limits,
+            leaves: Vec::new(),
+        };
+        if root.children == Children::None && elements.iter().any(|e| e.children != Children::None) {
+            return Err(Error::unsupported(
+                "the layout of one commit whose elements name their parent instead of their children",
+            ));
+        }
+        if let Some(place) = tree.used.first_mut() {
+            *place = true;
+        }
+        let fields = tree.children(root, &Place::default())?;
+        if let Some(i) = tree.used.iter().position(|used| !used) {
+            return Err(Error::corrupt(format!("expected element {i} to have a parent, found none")));
+        }
+        Ok(Self::new(root.name.clone(), fields, tree.leaves))
+    }
+
+    fn new(name: String, fields: Vec<Node>, leaves: Vec<Leaf>) -> Self {
+        let arrow: Fields = fields.iter().map(Node::field).collect();
+        Self { name, fields, leaves, arrow: Arc::new(arrow_schema::Schema::new(arrow)) }
+    }
+
+    /// The tree that holds Arrow columns. Reading it gives the types of [`Self::arrow`], which are those of `schema`
+    /// but for names of list items, sizes of integers below 32 bits, and large and view types.
+    pub fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
+        let mut leaves = Vec::new();
+        let fields = schema
+            .fields()
+            .iter()
+            .map(|f| from_field(f, f.name(), true, &Place::default(), limits, &mut leaves))
+            .collect::<Result<_>>()?;
+        Ok(Self::new(name.to_owned(), fields, leaves))
+    }
+
+    /// The places of leaves that are text.
+    pub fn text_leaves(&self) -> Vec<usize> {
+        let mut places = Vec::new();
+        self.fields.iter().for_each(|f| f.text_leaves(&mut places));
+        places
+    }
+
+    /// Makes the leaves at `places` binary.
+    pub fn make_binary(&mut self, places: &[usize]) {
+        self.fields.iter_mut().for_each(|f| f.make_binary(places));
+        let arrow: Fields = self.fields.iter().map(Node::field).collect();
+        self.arrow = Arc::new(arrow_schema::Schema::new(arrow));
+    }
+
+    /// The elements, depth first, with the numbers of children.
+    pub fn elements(&self) -> Vec<SchemaElement> {
+        let root = SchemaElement {
+            name: self.name.clone(),
+            children: Children::Count(count(self.fields.len())),
+            ..SchemaElement::default()
+        };
+        let mut elements = vec![root];
+        self.fields.iter().for_each(|node| put_elements(node, &mut elements));
+        elements
+    }
+}
+
+fn count(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+fn put_elements(node: &Node, out: &mut Vec<SchemaElement>) {
+    let mut element = SchemaElement {
+        physical_type: None,
+        repetition: Some(node.repetition),
+        name: node.name.clone(),
+        children: Children::None,
+        converted_type: node.converted_type,
+    };
+    match &node.kind {
+        NodeKind::Leaf(physical, _) => {
+            element.physical_type = Some(*physical);
+            out.push(element);
+        }
+        NodeKind::Group(children) => {
+            element.children = Children::Count(count(children.len()));
+            out.push(element);
+            children.iter().for_each(|c| put_elements(c, out));
+        }
+    }
+}
+
+/// Where a node is: what its levels and its path come from.
+#[derive(Clone, Default)]
+struct Place {
+    path: Vec<String>,
+    definition: u8,
+    repetition: u8,
+}
+
+impl Place {
+    /// The place of a child.
+    fn child(&self, name: &str, repetition: Repetition, limits: &Limits) -> Result<Self> {
+        let mut path = self.path.clone();
+        path.push(name.to_owned());
+        limits.depth("the schema", path.len() as u64)?;
+        let definition = self.definition.checked_add(u8::from(repetition != Repetition::Required));
+        let level = self.repetition.checked_add(u8::from(repetition == Repetition::Repeated));
+        match definition.zip(level) {
+            Some((definition, repetition)) => Ok(Self { path, definition, repetition }),
+            None => Err(Error::unsupported("more than 255 optional and repeated groups in each other")),
+        }
+    }
+}
+
+/// Elements on their way to become a tree.
+struct Tree<'a> {
+    elements: &'a [SchemaElement],
+    used: Vec<bool>,
+    /// The element that comes next where only numbers of children are given.
+    next: usize,
+    options: TypeOptions,
+    limits: &'a Limits,
+    leaves: Vec<Leaf>,
+}
+
+impl Tree<'_> {
+    fn children(&mut self, parent: &SchemaElement, place: &Place) -> Result<Vec<Node>> {
+        match &parent.children {
+            Children::None => Err(Error::corrupt(format!(
+                "element `{}`: expected a type or children, found neither",
+                parent.name
+            ))),
+            Children::Count(n) => {
+                let left = self.elements.len().saturating_sub(self.next);
+                let n = usize::try_from(*n).ok().filter(|n| *n <= left).ok_or_else(|| {
+                    Error::corrupt(format!(
+                        "element `{}`: expected 0 to {left} children, found {n}",
+                        parent.name
+                    ))
+                })?;
+                (0..n)
+                    .map(|_| {
+                        let at = self.next;
+                        self.next += 1;
+                        self.node(at, place)
+                    })
+                    .collect()
+            }
+            Children::Indices(places) => {
+                places.iter().map(|i| self.node(usize::try_from(*i).unwrap_or(usize::MAX), place)).collect()
+            }
+        }
+    }
+
+    fn node(&mut self, at: usize, parent: &Place) -> Result<Node> {
+        let elements = self.elements;
+        let free = self.used.get_mut(at).filter(|used| !**used);
+        let (Some(element), Some(used)) = (elements.get(at), free) else {
+            return Err(Error::corrupt(format!("expected an element without a parent, found element {at}")));
+        };
+        *used = true;
+        let repetition = element.repetition.unwrap_or(Repetition::Required);
+        let place = parent.child(&element.name, repetition, self.limits)?;
+        let first = self.leaves.len();
+        let kind = match element.physical_type {
+            Some(physical) => {
+                self.leaves.push(leaf(&place, physical));
+                let marked = element.converted_type == Some(CONVERTED_UTF8);
+                let text = self.options.text.unwrap_or(marked);
+                NodeKind::Leaf(physical, leaf_type(physical, text, self.options))
+            }
+            None => {
+                let children = self.children(element, &place)?;
+                if children.is_empty() {
+                    return Err(Error::corrupt(format!(
+                        "group `{}`: expected children, found none",
+                        element.name
+                    )));
+                }
+                NodeKind::Group(children)
+            }
+        };
+        Ok(Node {
+            name: element.name.clone(),
+            repetition,
+            converted_type: element.converted_type,
+            definition: place.definition,
+            repetition_level: place.repetition,
+            leaves: first..self.leaves.len(),
+            kind,
+        })
+    }
+}
+
+fn leaf(place: &Place, physical_type: Type) -> Leaf {
+    let (max_definition, max_repetition) = (place.definition, place.repetition);
+    Leaf { path: place.path.clone(), physical_type, max_definition, max_repetition }
+}
+
+fn leaf_type(physical: Type, text: bool, options: TypeOptions) -> DataType {
+    match physical {
+        Type::Boolean => DataType::Boolean,
+        Type::Int32 => DataType::Int32,
+        Type::Int64 => DataType::Int64,
+        Type::Int96 if options.int96_timestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        Type::Int96 => DataType::FixedSizeBinary(12),
+        Type::Float => DataType::Float32,
+        Type::Double => DataType::Float64,
+        Type::ByteArray if text => DataType::Utf8,
+        Type::ByteArray => DataType::Binary,
+    }
+}
+
+/// `bare` says whether a list may be a repeated field alone; the element of a LIST group may not.
+fn from_field(
+    field: &FieldRef,
+    name: &str,
+    bare: bool,
+    parent: &Place,
+    limits: &Limits,
+    leaves: &mut Vec<Leaf>,
+) -> Result<Node> {
+    let first = leaves.len();
+    let optional = if field.is_nullable() { Repetition::Optional } else { Repetition::Required };
+    let (repetition, of) = match list_item(field.data_type()) {
+        // What a repeated field can say by itself: no null list, no null item, no list of lists.
+        Some(item)
+            if bare
+                && !field.is_nullable()
+                && !item.is_nullable()
+                && list_item(item.data_type()).is_none() =>
+        {
+            (Repetition::Repeated, item.data_type())
+        }
+        _ => (optional, field.data_type()),
+    };
+    let place = parent.child(name, repetition, limits)?;
+    let (kind, converted_type) = if let Some(item) = list_item(of) {
+        let inside = place.child(LIST, Repetition::Repeated, limits)?;
+        let element = from_field(item, ELEMENT, false, &inside, limits, leaves)?;
+        let repeated = Node {
+            name: LIST.to_owned(),
+            repetition: Repetition::Repeated,
+            converted_type: None,
+            definition: inside.definition,
+            repetition_level: inside.repetition,
+            leaves: first..leaves.len(),
+            kind: NodeKind::Group(vec![element]),
+        };
+        (NodeKind::Group(vec![repeated]), Some(CONVERTED_LIST))
+    } else if let DataType::Struct(fields) = of {
+        if fields.is_empty() {
+            return Err(Error::schema(format!("column `{name}`: Redfile has no group without children")));
+        }
+        let children = fields.iter().map(|f| from_field(f, f.name(), true, &place, limits, leaves));
+        (NodeKind::Group(children.collect::<Result<_>>()?), None)
+    } else {
+        let physical = physical_type(of).ok_or_else(|| {
+            Error::unsupported(format!("column `{name}`: writing {of} to Redfile, which has no such type"))
+        })?;
+        leaves.push(leaf(&place, physical));
+        let text = matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let options = TypeOptions { int96_timestamp: matches!(of, DataType::Timestamp(..)), text: None };
+        (NodeKind::Leaf(physical, leaf_type(physical, text, options)), text.then_some(CONVERTED_UTF8))
+    };
+    Ok(Node {
+        name: name.to_owned(),
+        repetition,
+        converted_type,
+        definition: place.definition,
+        repetition_level: place.repetition,
+        leaves: first..leaves.len(),
+        kind,
+    })
+}
+
+/// The item of a list of any kind; a map is a list of its entries.
+fn list_item(data_type: &DataType) -> Option<&FieldRef> {
+    match data_type {
+        DataType::List(f) | DataType::LargeList(f) | DataType::FixedSizeList(f, _) | DataType::Map(f, _) => {
+            Some(f)
+        }
+        _ => None,
+    }
+}
+
+/// The type that holds Arrow's; integers of up to 16 bits go into 32.
+fn physical_type(data_type: &DataType) -> Option<Type> {
+    Some(match data_type {
+        DataType::Boolean => Type::Boolean,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16 => {
+            Type::Int32
+        }
+        DataType::Int64 | DataType::UInt32 => Type::Int64,
+        DataType::FixedSizeBinary(12) | DataType::Timestamp(TimeUnit::Nanosecond, None) => Type::Int96,
+        DataType::Float32 => Type::Float,
+        DataType::Float64 => Type::Double,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::ByteArray,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::ByteArray,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

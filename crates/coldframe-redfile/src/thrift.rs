@@ -1,0 +1,381 @@
+//! Thrift's compact protocol, as much of it as Redfile's structures need.
+//!
+//! ```text
+//! struct | field ... | 00 |
+//! field  | delta of the id << 4, type | value |      or | 00, type | id: zigzag | value |
+//! list   | size << 4, type | element ... |           or | f0, type | size: LEB128 | element ... |
+//! i16 .. i64: zigzag    binary: LEB128 length, bytes    bool: in the field's type (1 true, 2 false)
+//! ```
+//!
+//! Source: the Thrift project's description of the compact protocol. Every size is compared with the bytes that are
+//! left before it is believed, and nesting is bounded by [`Limits::max_depth`].
+
+use coldframe_encoding::varint::{put_uleb128, put_zigzag};
+use coldframe_encoding::{Cursor, Error, Limits, Result};
+
+/// The type of a value, as the low half of a field's header states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A field that is true; the type of all booleans in a list.
+    True = 1,
+    /// A field that is false.
+    False = 2,
+    /// One byte.
+    Byte = 3,
+    /// Zigzag of 16 bits.
+    I16 = 4,
+    /// Zigzag of 32 bits.
+    I32 = 5,
+    /// Zigzag of 64 bits.
+    I64 = 6,
+    /// Eight bytes, little endian.
+    Double = 7,
+    /// Bytes or text.
+    Binary = 8,
+    /// Values of one type.
+    List = 9,
+    /// As a list.
+    Set = 10,
+    /// Pairs.
+    Map = 11,
+    /// Fields.
+    Struct = 12,
+}
+
+impl Kind {
+    fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::True,
+            2 => Self::False,
+            3 => Self::Byte,
+            4 => Self::I16,
+            5 => Self::I32,
+            6 => Self::I64,
+            7 => Self::Double,
+            8 => Self::Binary,
+            9 => Self::List,
+            10 => Self::Set,
+            11 => Self::Map,
+            12 => Self::Struct,
+            _ => return None,
+        })
+    }
+}
+
+/// A field's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its id.
+    pub id: i16,
+    /// The type of its value.
+    pub kind: Kind,
+}
+
+/// Reads structures from the front of a slice.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    cursor: Cursor<'a>,
+    depth: u64,
+    limits: Limits,
+}
+
+impl<'a> Reader<'a> {
+    /// `offset` is the place of `bytes[0]` in the file.
+    pub fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
+        Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits }
+    }
+
+    /// Place in the file of the next byte.
+    pub fn offset(&self) -> u64 {
+        self.cursor.offset()
+    }
+
+    /// The bytes behind what was read.
+    pub fn cursor(&self) -> &Cursor<'a> {
+        &self.cursor
+    }
+
+    /// The bytes behind what was read, to read on.
+    pub fn cursor_mut(&mut self) -> &mut Cursor<'a> {
+        &mut self.cursor
+    }
+
+    /// Reads a struct: `each` is called with every field and must read or [`Self::skip`] its value.
+    pub fn structure(&mut self, mut each: impl FnMut(&mut Self, Field) -> Result<()>) -> Result<()> {
+        self.nested(|reader| {
+            let mut last = 0;
+            while let Some(field) = reader.field(last)? {
+                last = field.id;
+                each(reader, field)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.depth += 1;
+        self.limits.depth("a thrift structure", self.depth)?;
+        read(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// The next field's header; `None` at the end of the struct.
+    fn field(&mut self, last: i16) -> Result<Option<Field>> {
+        let at = self.offset();
+        let header = self.cursor.u8()?;
+        if header == 0 {
+            return Ok(None);
+        }
+        let kind = Kind::from_code(header & 0x0f).ok_or_else(|| {
+            Error::corrupt(format!("expected a thrift type of 1 to 12, found {}", header & 0x0f)).at(at)
+        })?;
+        let id = match header >> 4 {
+            0 => i16::try_from(self.cursor.zigzag()?).ok(),
+            delta => last.checked_add(i16::from(delta)),
+        };
+        let id =
+            id.ok_or_else(|| Error::corrupt("expected a field id of 16 bits, found a larger one").at(at))?;
+        Ok(Some(Field { id, kind }))
+    }
+
+    fn expect(&self, field: Field, kind: Kind) -> Result<()> {
+        if field.kind == kind {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("field {}: expected {kind:?}, found {:?}", field.id, field.kind))
+            .at(self.offset()))
+    }
+
+    fn integer<T: TryFrom<i64>>(&mut self, field: Field) -> Result<T> {
+        let at = self.offset();
+        let value = self.cursor.zigzag()?;
+        T::try_from(value).map_err(|_| {
+            Error::corrupt(format!("field {}: expected {:?}, found {value}", field.id, field.kind)).at(at)
+        })
+    }
+
+    /// The value of an `i32` field.
+    pub fn i32(&mut self, field: Field) -> Result<i32> {
+        self.expect(field, Kind::I32)?;
+        self.integer(field)
+    }
+
+    /// The value of an `i64` field.
+    pub fn i64(&mut self, field: Field) -> Result<i64> {
+        self.expect(field, Kind::I64)?;
+        self.integer(field)
+    }
+
+    /// The value of a binary field.
+    pub fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
+        self.expect(field, Kind::Binary)?;
+        let n = self.cursor.uleb128()?;
+        self.cursor.take(usize::try_from(n).unwrap_or(usize::MAX))
+    }
+
+    /// The value of a text field.
+    pub fn text(&mut self, field: Field) -> Result<String> {
+        let at = self.offset();
+        let bytes = self.binary(field)?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| {
+            Error::corrupt(format!("field {}: expected UTF-8 text, found other bytes", field.id)).at(at)
+        })
+    }
+
+    /// The value of a struct field.
+    pub fn struct_field(
+        &mut self,
+        field: Field,
+        each: impl FnMut(&mut Self, Field) -> Result<()>,
+    ) -> Result<()> {
+        self.expect(field, Kind::Struct)?;
+        self.structure(each)
+    }
+
+    /// The value of a list field: `each` reads one element of type `kind`.
+    pub fn list<T>(
+        &mut self,
+        field: Field,
+        kind: Kind,
+        mut each: impl FnMut(&mut Self, Field) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.expect(field, Kind::List)?;
+        let (found, size) = self.list_header()?;
+        // An empty list may state any type.
+        if size > 0 && found != Some(kind) {
+            return Err(Error::corrupt(format!(
+                "field {}: expected a list of {kind:?}, found one of {found:?}",
+                field.id
+            ))
+            .at(self.offset()));
+        }
+        let element = Field { id: field.id, kind };
+        let mut values = Vec::new();
+        for _ in 0..size {
+            values.push(each(self, element)?);
+        }
+        Ok(values)
+    }
+
+    /// Type and number of a list's elements. Each takes at least a byte.
+    fn list_header(&mut self) -> Result<(Option<Kind>, usize)> {
+        let at = self.offset();
+        let header = self.cursor.u8()?;
+        let size = match header >> 4 {
+            15 => self.cursor.uleb128()?,
+            size => size.into(),
+        };
+        let size = self.fits(size, at)?;
+        Ok((Kind::from_code(header & 0x0f), size))
+    }
+
+    fn fits(&self, size: u64, at: u64) -> Result<usize> {
+        let left = self.cursor.remaining();
+        usize::try_from(size)
+            .ok()
+            .filter(|n| *n <= left)
+            .ok_or_else(|| Error::corrupt(format!("expected at most {left} elements, found {size}")).at(at))
+    }
+
+    /// Passes over a value that is of no interest.
+    pub fn skip(&mut self, field: Field) -> Result<()> {
+        match field.kind {
+            Kind::True | Kind::False => Ok(()),
+            other => self.skip_value(other),
+        }
+    }
+
+    fn skip_value(&mut self, kind: Kind) -> Result<()> {
+        match kind {
+            // An element, not a field: a byte of its own.
+            Kind::True | Kind::False | Kind::Byte => self.cursor.skip(1),
+            Kind::I16 | Kind::I32 | Kind::I64 => self.cursor.uleb128().map(drop),
+            Kind::Double => self.cursor.skip(8),
+            Kind::Binary => self.binary(Field { id: 0, kind }).map(drop),
+            Kind::Struct => self.structure(|reader, field| reader.skip(field)),
+            Kind::List | Kind::Set => self.nested(|reader| {
+                let at = reader.offset();
+                let (element, size) = reader.list_header()?;
+                for _ in 0..size {
+                    reader.skip_value(known(element, at)?)?;
+                }
+                Ok(())
+            }),
+            Kind::Map => self.nested(|reader| {
+                let at = reader.offset();
+                let size = reader.cursor.uleb128()?;
+                if size == 0 {
+                    return Ok(());
+                }
+                let size = reader.fits(size, at)?;
+                let types = reader.cursor.u8()?;
+                let (key, value) = (Kind::from_code(types >> 4), Kind::from_code(types & 0x0f));
+                for _ in 0..size {
+                    reader.skip_value(known(key, at)?)?;
+                    reader.skip_value(known(value, at)?)?;
+                }
+                Ok(())
+            }),
+        }
+    }
+}
+
+fn known(kind: Option<Kind>, at: u64) -> Result<Kind> {
+    kind.ok_or_else(|| Error::corrupt("expected a thrift type of 1 to 12, found another one").at(at))
+}
+
+/// Appends structures to a buffer. Fields are written in ascending order of their ids.
+#[derive(Debug, Default)]
+pub struct Writer {
+    out: Vec<u8>,
+    last: Vec<i16>,
+}
+
+impl Writer {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was written.
+    pub fn finish(self) -> Vec<u8> {
+        self.out
+    }
+
+    /// A struct whose fields `write` writes.
+    pub fn structure(&mut self, write: impl FnOnce(&mut Self)) {
+        self.last.push(0);
+        write(self);
+        self.last.pop();
+        self.out.push(0);
+    }
+
+    fn header(&mut self, id: i16, kind: Kind) {
+        let last = self.last.last().copied().unwrap_or_default();
+        match u8::try_from(i32::from(id) - i32::from(last)) {
+            Ok(delta @ 1..=15) => self.out.push(delta << 4 | kind as u8),
+            _ => {
+                self.out.push(kind as u8);
+                put_zigzag(&mut self.out, id.into());
+            }
+        }
+        if let Some(last) = self.last.last_mut() {
+            *last = id;
+        }
+    }
+
+    /// An `i32` field.
+    pub fn i32(&mut self, id: i16, value: i32) {
+        self.header(id, Kind::I32);
+        put_zigzag(&mut self.out, value.into());
+    }
+
+    /// An `i64` field.
+    pub fn i64(&mut self, id: i16, value: i64) {
+        self.header(id, Kind::I64);
+        put_zigzag(&mut self.out, value);
+    }
+
+    /// A binary or text field.
+    pub fn binary(&mut self, id: i16, value: &[u8]) {
+        self.header(id, Kind::Binary);
+        self.element_binary(value);
+    }
+
+    /// A struct field.
+    pub fn struct_field(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
+        self.header(id, Kind::Struct);
+        self.structure(write);
+    }
+
+    /// A list field: `each` writes one element by an `element_` method or [`Self::structure`].
+    pub fn list<T>(&mut self, id: i16, kind: Kind, values: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.header(id, Kind::List);
+        match u8::try_from(values.len()) {
+            Ok(size @ 0..=14) => self.out.push(size << 4 | kind as u8),
+            _ => {
+                self.out.push(0xf0 | kind as u8);
+                put_uleb128(&mut self.out, values.len() as u64);
+            }
+        }
+        for value in values {
+            each(self, value);
+        }
+    }
+
+    /// A list's `i32` element.
+    pub fn element_i32(&mut self, value: i32) {
+        put_zigzag(&mut self.out, value.into());
+    }
+
+    /// A list's binary or text element.
+    pub fn element_binary(&mut self, value: &[u8]) {
+        put_uleb128(&mut self.out, value.len() as u64);
+        self.out.extend_from_slice(value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,403 @@
+//! Writes Redfiles: as the reference's last commit did (`redelm-f`), or as the format's text says (`spec`).
+//!
+//! ```text
+//! file       | "RED1" | row group .. | [sync] FileMetaData | its length u32 LE | "RED1" |
+//! row group  | column chunk ..  | [sync FileMetaData length "RED1"] |
+//! chunk      | page .. | [ColumnMetaData] |
+//! ```
+//!
+//! | | `redelm-f` | `spec` |
+//! |---|---|---|
+//! | levels of a page | repetition, then definition with its length | definition, then repetition |
+//! | behind a chunk | nothing | its ColumnMetaData |
+//! | ColumnChunk's `file_offset` | the first page | the ColumnMetaData |
+//! | RowGroup's `total_byte_size` | 0 | bytes of the pages before compression |
+//! | no rows | one row group without pages | no row group |
+//!
+//! A file of `redelm-f` has the bytes that the reference writes of the same rows, as far as its codec is deterministic:
+//! pages end where [`column`] says, and a row group ends behind the row at which a look finds more than
+//! `row_group_bytes`; [`look`] says when it looks. There is one exception: where the last row happened to end a row
+//! group, the reference appends one without rows, which its own reader then refuses.
+//!
+//! # Footers on the way
+//!
+//! The README's "Potential extension" is made real by `footer_every`: behind each so many row groups stands a footer of
+//! all so far, in the very form of the last one, with a sync marker of 16 bytes before it. So the file up to the end
+//! of any of them is a whole file, and a reader of a file that ends too early looks for the last `RED1` that ends one.
+//! The marker is drawn for each file, and named (as 32 hexadecimal digits) by the key [`SYNC_KEY`] of each footer's
+//! metadata: what looks like a footer is one if the 16 bytes before it are those that it names. Readers that do not
+//! know of this read the last footer, and never come to the bytes between row groups.
+//!
+//! Sources: the README and the Thrift definitions of 2013, the sources of the reference's commit b598378e0 and the
+//! bytes of files that it wrote. A row group is held in memory until it is complete.
+
+mod column;
+mod definition;
+mod dense;
+mod group_varint;
+mod look;
+mod options;
+mod prepare;
+mod shred;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::ops::Range;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use coldframe_core::BatchWriter;
+use coldframe_encoding::codec::Algorithm;
+use coldframe_encoding::{Error, Limits, Result};
+
+pub use self::options::{WRITE_OPTIONS, write_options};
+
+use self::column::{Column, Pages};
+use self::look::Look;
+use self::shred::{Leaf, Node};
+use crate::metadata::{self, FileMetaData, KeyValue, RowGroup};
+use crate::schema::Schema;
+
+/// How pages and chunks are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// As the last commit of the reference wrote them.
+    #[default]
+    RedelmF,
+    /// As the README says.
+    Spec,
+}
+
+/// How integers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// In 4 or 8 bytes.
+    #[default]
+    Plain,
+    /// By their significant bytes. The reference reads other values than were written.
+    GroupVarInt,
+}
+
+/// How to write a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// How pages and chunks are laid out.
+    pub dialect: Dialect,
+    /// Compression of pages: none, snappy, gzip or LZO.
+    pub codec: Algorithm,
+    /// The codec's level, its default where absent.
+    pub compression_level: Option<i32>,
+    /// What pages end beyond. 8 KiB in the reference.
+    pub page_bytes: usize,
+    /// What row groups end beyond. 50 MiB in the reference.
+    pub row_group_bytes: u64,
+    /// Most rows of a row group. Unlimited in the reference, where nulls and truth values fill no row group for long.
+    pub row_group_rows: u64,
+    /// Whether pages get a checksum of their stored bytes.
+    pub crc: bool,
+    /// How integers are stored.
+    pub encoding: Encoding,
+    /// The file's metadata, in order.
+    pub metadata: Vec<(String, Option<String>)>,
+    /// The name of the schema's root.
+    pub schema_name: String,
+    /// Row groups behind each of which a footer is written.
+    pub footer_every: Option<usize>,
+    /// What the sync marker is made from; a random one where absent.
+    pub sync_seed: Option<u64>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::default(),
+            codec: Algorithm::None,
+            compression_level: None,
+            page_bytes: 8 << 10,
+            row_group_bytes: 50 << 20,
+            row_group_rows: Limits::default().max_unit_rows,
+            crc: false,
+            encoding: Encoding::default(),
+            metadata: Vec::new(),
+            schema_name: "schema".to_owned(),
+            footer_every: None,
+            sync_seed: None,
+        }
+    }
+}
+
+/// The key of the footer's metadata that names the file's sync marker.
+pub const SYNC_KEY: &str = "coldframe.sync";
+
+/// At both ends of a file.
+const MAGIC: &[u8; 4] = b"RED1";
+
+/// Writes one file.
+pub struct Writer<W> {
+    sink: W,
+    position: u64,
+    schema: Schema,
+    nodes: Vec<Node>,
+    columns: Vec<Column>,
+    pages: Pages,
+    look: Look,
+    /// Rows of the row group begun.
+    rows: u64,
+    footer: FileMetaData,
+    /// Where the last footer written ends.
+    footer_end: u64,
+    sync: Option<[u8; 16]>,
+    options: WriteOptions,
+    failed: bool,
+}
+
+impl<W> std::fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("position", &self.position)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the magic.
+    pub fn new(mut sink: W, schema: &arrow_schema::Schema, options: WriteOptions) -> Result<Self> {
+        if options.footer_every == Some(0) {
+            return Err(Error::invalid("option `footer_every`: expected 1 or more, found 0"));
+        }
+        let schema = Schema::from_arrow(&options.schema_name, schema, &Limits::default())?;
+        if schema.leaves.is_empty() {
+            return Err(Error::schema("a Redfile has one column at least"));
+        }
+        let sync = options.footer_every.map(|_| sync_marker(options.sync_seed));
+        let pairs = options.metadata.iter().map(|(key, value)| (key.as_str(), value.clone()));
+        let pairs = pairs.chain(sync.map(|s| (SYNC_KEY, Some(format!("{:032x}", u128::from_be_bytes(s))))));
+        let key_value_metadata = pairs.map(|(key, value)| KeyValue {
+            key: key.as_bytes().to_vec(),
+            value: value.map(String::into_bytes),
+        });
+        let footer = FileMetaData {
+            version: 1,
+            schema: schema.elements(),
+            num_rows: 0,
+            row_groups: Vec::new(),
+            key_value_metadata: key_value_metadata.collect(),
+        };
+        let columns = schema.leaves.iter().map(|leaf| Column::new(leaf, options.encoding)).collect();
+        let pages = Pages::new(&options)?;
+        sink.write_all(MAGIC)?;
+        Ok(Self {
+            sink,
+            position: 4,
+            nodes: schema.fields.iter().map(Node::of).collect(),
+            schema,
+            columns,
+            pages,
+            look: Look::new(options.row_group_bytes),
+            rows: 0,
+            footer,
+            footer_end: 0,
+            sync,
+            options,
+            failed: false,
+        })
+    }
+
+    /// Appends rows.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.failed {
+            return Err(Error::invalid("this file could not be written before; it is incomplete"));
+        }
+        let written = self.write_batch(batch);
+        self.failed = written.is_err();
+        written
+    }
+
+    fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_columns() != self.nodes.len() {
+            let (expected, found) = (self.nodes.len(), batch.num_columns());
+            return Err(Error::schema(format!("expected batches of {expected} columns, found {found}")));
+        }
+        let fields = self.schema.arrow.fields().iter();
+        let arrays = fields.zip(batch.columns()).map(|(field, array)| {
+            prepare::prepare(array, field.data_type())
+                .map_err(|e| e.within(format!("column {:?}", field.name())))
+        });
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let step = rows_at_once(batch);
+        for start in (0..batch.num_rows()).step_by(step) {
+            self.write_rows(&arrays, start..batch.num_rows().min(start + step))?;
+        }
+        Ok(())
+    }
+
+    fn write_rows(&mut self, arrays: &[ArrayRef], rows: Range<usize>) -> Result<()> {
+        let mut leaves = Vec::with_capacity(self.columns.len());
+        for ((node, array), field) in self.nodes.iter().zip(arrays).zip(self.schema.arrow.fields()) {
+            let shredded = shred::shred(node, array, rows.clone());
+            leaves.extend(shredded.map_err(|e| e.within(format!("column {:?}", field.name())))?);
+        }
+        let mut places = vec![Place::default(); leaves.len()];
+        let mut left = rows.len();
+        while left > 0 {
+            let step = self.rows_before_look(&leaves, &places, left);
+            for ((column, leaf), place) in self.columns.iter_mut().zip(&leaves).zip(&mut places) {
+                let entries = place.entry..entry_of_row(leaf, place.entry, step, step == left);
+                place.entry = entries.end;
+                place.value = column.append(leaf, entries, place.value, &mut self.pages)?;
+            }
+            left -= step;
+            self.rows += step as u64;
+            let counted = || self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
+            if self.look.is_full(self.rows, counted) || self.rows >= self.options.row_group_rows.max(1) {
+                self.write_row_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the next `left` rows may be appended before the next look.
+    fn rows_before_look(&self, leaves: &[Leaf<'_>], places: &[Place], left: usize) -> usize {
+        let most = self.options.row_group_rows.saturating_sub(self.rows).max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(left);
+        if let Some(rows) = self.look.rows_left(self.rows) {
+            return usize::try_from(rows).unwrap_or(usize::MAX).min(most);
+        }
+        // A look is due behind each row: those of as many rows as certainly fit need no look.
+        let counted: u64 = self.columns.iter().map(|c| c.counted_bytes() as u64).sum();
+        let room = self.options.row_group_bytes.saturating_sub(counted);
+        let mut rows = 1;
+        while rows < most && at_most(leaves, places, rows * 2) <= room {
+            rows *= 2;
+        }
+        rows.min(most)
+    }
+
+    /// Writes the row group begun.
+    fn write_row_group(&mut self) -> Result<()> {
+        let mut group = RowGroup { num_rows: self.rows.cast_signed(), ..RowGroup::default() };
+        for i in 0..self.columns.len() {
+            let Some(column) = self.columns.get_mut(i) else { break };
+            let (bytes, metadata) = column.finish(self.position, &mut self.pages)?;
+            self.put(&bytes)?;
+            let mut file_offset = metadata.data_page_offset;
+            if self.options.dialect == Dialect::Spec {
+                file_offset = self.position.cast_signed();
+                group.total_byte_size += metadata.total_uncompressed_size;
+                self.put(&metadata.encode())?;
+            }
+            group.columns.push(metadata::ColumnChunk {
+                file_path: None,
+                file_offset,
+                meta_data: Some(metadata),
+            });
+        }
+        self.footer.num_rows += group.num_rows;
+        self.footer.row_groups.push(group);
+        self.rows = 0;
+        if self.options.footer_every.is_some_and(|n| self.footer.row_groups.len().is_multiple_of(n)) {
+            self.write_footer()?;
+        }
+        Ok(())
+    }
+
+    fn write_footer(&mut self) -> Result<()> {
+        if let Some(sync) = self.sync {
+            self.put(&sync)?;
+        }
+        let footer = self.footer.encode();
+        let length = u32::try_from(footer.len())
+            .map_err(|_| Error::invalid(format!("a footer of {} bytes: the most is 4 GiB", footer.len())))?;
+        self.put(&footer)?;
+        self.put(&length.to_le_bytes())?;
+        self.put(MAGIC)?;
+        self.footer_end = self.position;
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.write_all(bytes)?;
+        self.position = self.position.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Writes the last row group and the footer, and flushes. Returns the sink and the file's length.
+    pub fn finish(mut self) -> Result<(W, u64)> {
+        if self.failed {
+            return Err(Error::invalid("this file could not be written; it is incomplete"));
+        }
+        let none = self.footer.row_groups.is_empty() && self.options.dialect == Dialect::RedelmF;
+        if self.rows > 0 || none {
+            self.write_row_group()?;
+        }
+        if self.footer_end != self.position {
+            self.write_footer()?;
+        }
+        self.sink.flush()?;
+        Ok((self.sink, self.position))
+    }
+}
+
+impl<W: Write + Send> BatchWriter for Writer<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        Self::write(self, batch)
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64> {
+        Self::finish(*self).map(|(_, length)| length)
+    }
+}
+
+/// How far a leaf is written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    entry: usize,
+    value: usize,
+}
+
+/// The entry behind the next `rows` rows, which begin with entry `from`.
+fn entry_of_row(leaf: &Leaf<'_>, from: usize, rows: usize, all: bool) -> usize {
+    match &leaf.repetition {
+        _ if all => leaf.entries,
+        None => (from + rows).min(leaf.entries),
+        Some(levels) => {
+            let levels = levels.get(from..).unwrap_or_default();
+            let mut starts = levels.iter().enumerate().filter(|(_, level)| **level == 0);
+            starts.nth(rows).map_or(leaf.entries, |(i, _)| from + i)
+        }
+    }
+}
+
+/// What the next `rows` rows can at most add to what is counted.
+fn at_most(leaves: &[Leaf<'_>], places: &[Place], rows: usize) -> u64 {
+    let leaves = leaves.iter().zip(places).map(|(leaf, place)| {
+        let entries = entry_of_row(leaf, place.entry, rows, false) - place.entry;
+        let last = (place.value + entries).min(leaf.values.len());
+        (entries + 1) * column::PAGE_OVERHEAD + leaf.values.end(last) - leaf.values.end(place.value)
+    });
+    leaves.sum::<usize>() as u64
+}
+
+/// Rows that are striped together: their levels should stay in the processor's cache.
+fn rows_at_once(batch: &RecordBatch) -> usize {
+    const MOST: usize = 16 << 10;
+    const BYTES: usize = 16 << 20;
+    let row = batch.get_array_memory_size() / batch.num_rows().max(1);
+    (BYTES / row.max(1)).clamp(1, MOST)
+}
+
+/// Sixteen bytes that should not be anywhere else in the file.
+fn sync_marker(seed: Option<u64>) -> [u8; 16] {
+    // The hasher's keys come from the operating system.
+    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+    let half = |n: u64| {
+        // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+        let mut x = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    ((u128::from(half(1)) << 64) | u128::from(half(2))).to_be_bytes()
+}

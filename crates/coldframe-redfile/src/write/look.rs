@@ -1,0 +1,77 @@
+//! When the writer looks whether a row group is full.
+//!
+//! A look at the size of all columns costs, so the reference looks first at row 100, and then at the row where nine
+//! tenths of `row_group_bytes` would be reached if all rows were as large as those so far. From there on it mostly looks
+//! at each row. The row of the next look is not set back when a row group ends. It computes a row's size in 32-bit
+//! floating point, and so must who wants the same bytes.
+
+/// Knows the row of the next look.
+#[derive(Debug)]
+pub(super) struct Look {
+    row_group_bytes: u64,
+    next: u64,
+}
+
+impl Look {
+    pub(super) fn new(row_group_bytes: u64) -> Self {
+        Self { row_group_bytes, next: 100 }
+    }
+
+    /// Rows up to the next look, if it is not due at each row.
+    pub(super) fn rows_left(&self, rows: u64) -> Option<u64> {
+        self.next.checked_sub(rows).filter(|n| *n > 0)
+    }
+
+    /// Whether a row group of `rows` rows is found to be full, if it is looked at.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "Java's conversions, which round and saturate in the same way; no value is negative"
+    )]
+    pub(super) fn is_full(&mut self, rows: u64, counted: impl FnOnce() -> u64) -> bool {
+        if rows < self.next {
+            return false;
+        }
+        let counted = counted();
+        let row = counted as f32 / rows as f32;
+        self.next = (self.row_group_bytes as f64 * 0.9 / f64::from(row)) as u64;
+        counted > self.row_group_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of row groups, and how often was looked, with rows of one size.
+    fn groups(row: u64, row_group_bytes: u64, rows: u64) -> (Vec<u64>, usize) {
+        let mut look = Look::new(row_group_bytes);
+        let (mut groups, mut looks, mut held) = (Vec::new(), 0, 0);
+        for _ in 0..rows {
+            held += 1;
+            let full = look.is_full(held, || {
+                looks += 1;
+                held * row
+            });
+            if full {
+                groups.push(held);
+                held = 0;
+            }
+        }
+        (groups, looks)
+    }
+
+    #[test]
+    fn the_first_look_is_at_row_100_and_the_others_from_nine_tenths_on() {
+        assert_eq!(groups(8, 8, 99), (vec![], 0));
+        assert_eq!(groups(8, 8, 100), (vec![100], 1));
+        // From then on at each row, as each is more than nine tenths.
+        assert_eq!(groups(8, 8, 104), (vec![100, 2, 2], 5));
+        // 1 look at 100, then at each of 900 to 1001.
+        assert_eq!(groups(10, 10_000, 1001), (vec![1001], 1 + 102));
+        assert_eq!(groups(10, 10_000, 2002), (vec![1001, 1001], 1 + 102 + 102));
+        // Nothing is counted for rows without levels and values.
+        assert_eq!(groups(0, 10, 100_000), (vec![], 1));
+    }
+}

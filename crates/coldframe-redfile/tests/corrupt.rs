@@ -1,0 +1,215 @@
+//! Damage: every promise of the README's section on error recovery, truncation at every byte, flips of every byte.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test that fails is to say where"
+)]
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat_batches;
+use coldframe_core::{
+    Damage, DamageLog, OnError, OpenOptions, Result, Scan, ScanReader, Source, TableFile, Value,
+};
+use coldframe_redfile::RedFile;
+use coldframe_redfile::write::{WriteOptions, Writer};
+
+const ROWS: usize = 300;
+
+/// A number, a text that may be null, a list of numbers; each says its row.
+fn table() -> RecordBatch {
+    let rows = || 0..ROWS as i64;
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows()));
+    let texts: Vec<Option<Vec<u8>>> =
+        rows().map(|i| (i % 7 != 0).then(|| format!("row {i}").into_bytes())).collect();
+    let text: ArrayRef = Arc::new(BinaryArray::from_iter(texts));
+    let item = Arc::new(Field::new("element", DataType::Int64, false));
+    let offsets = OffsetBuffer::from_lengths(rows().map(|i| (i % 4) as usize));
+    let values: Vec<i64> = rows().flat_map(|i| (0..i % 4).map(move |k| i * 10 + k)).collect();
+    let list: ArrayRef =
+        Arc::new(ListArray::new(item.clone(), offsets, Arc::new(Int64Array::from(values)), None));
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("text", DataType::Binary, true),
+        Field::new("list", DataType::List(item), false),
+    ]);
+    RecordBatch::try_new(Arc::new(schema), vec![id, text, list]).unwrap()
+}
+
+fn write(options: WriteOptions) -> Vec<u8> {
+    let batch = table();
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap().0
+}
+
+fn small_pages(crc: bool) -> Vec<u8> {
+    write(WriteOptions { page_bytes: 200, crc, ..WriteOptions::default() })
+}
+
+fn open(bytes: &[u8], extra: &[(&str, Value)]) -> Result<RedFile> {
+    let extra = extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let bytes = Arc::new(bytes::Bytes::from(bytes.to_vec()));
+    RedFile::open(&Source::file("test.redfile", bytes), &OpenOptions { extra, ..OpenOptions::default() })
+}
+
+fn read(file: &RedFile, on_error: OnError) -> Result<(RecordBatch, Vec<Damage>)> {
+    let damage = DamageLog::default();
+    let mut batches = Vec::new();
+    for split in file.splits(1)? {
+        let scan = Scan { on_error, batch_rows: 50, ..Scan::default() };
+        let mut reader = ScanReader::try_new(file, &scan, &split, damage.clone())?;
+        while let Some(batch) = reader.next_batch()? {
+            batches.push(batch);
+        }
+    }
+    Ok((concat_batches(file.schema(), &batches).unwrap(), damage.records()))
+}
+
+/// Rows that are there say the same in all columns, and nothing that was not written.
+fn check_rows(batch: &RecordBatch) {
+    let ids = batch.column(0).as_primitive::<Int64Type>();
+    let texts = batch.column(1).as_binary::<i32>();
+    let lists: &ListArray = batch.column(2).as_list();
+    for (row, id) in ids.values().iter().enumerate() {
+        if texts.is_valid(row) {
+            assert_eq!(texts.value(row), format!("row {id}").as_bytes());
+        }
+        let found = lists.value(row).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(found, (0..id % 4).map(|k| id * 10 + k).collect::<Vec<_>>());
+    }
+}
+
+/// The place of a node by the names on its path.
+fn place(file: &RedFile, path: &[&str]) -> std::ops::Range<usize> {
+    let mut node = file.inspect().unwrap();
+    for name in path {
+        node = node.children.into_iter().find(|n| n.name == *name).unwrap();
+    }
+    usize::try_from(node.bytes.start).unwrap()..usize::try_from(node.bytes.end).unwrap()
+}
+
+const GROUP: &str = "row group 0";
+
+#[test]
+fn a_bad_page_costs_that_page() {
+    let whole = small_pages(true);
+    let file = open(&whole, &[]).unwrap();
+    for (column, nullable) in
+        [("column chunk `id`", false), ("column chunk `text`", true), ("column chunk `list`", false)]
+    {
+        let at = place(&file, &[GROUP, column, "page 2", "page data"]).end - 1;
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        let damaged = open(&bytes, &[]).unwrap();
+        assert!(read(&damaged, OnError::Raise).is_err());
+        let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
+        check_rows(&rows);
+        assert_eq!(damage.len(), 1, "{damage:?}");
+        let lost = damage[0].rows_lost.unwrap();
+        assert!((1..100).contains(&lost), "{column} {lost}");
+        assert_eq!(rows.num_rows() as u64 + lost, ROWS as u64);
+        let (rows, damage) = read(&damaged, OnError::Null).unwrap();
+        check_rows(&rows);
+        if nullable {
+            assert_eq!((rows.num_rows(), damage[0].rows_lost), (ROWS, Some(0)));
+            let lost_values = rows.column(1).null_count() - table().column(1).null_count();
+            assert!((1..lost as usize + 1).contains(&lost_values));
+        } else {
+            assert_eq!(rows.num_rows() as u64 + lost, ROWS as u64);
+        }
+    }
+}
+
+#[test]
+fn a_bad_page_header_costs_the_rest_of_the_chunk() {
+    let whole = small_pages(false);
+    let file = open(&whole, &[]).unwrap();
+    let header = place(&file, &[GROUP, "column chunk `text`", "page 1", "page header"]);
+    let mut bytes = whole;
+    bytes[header.start] = 0xff;
+    let damaged = open(&bytes, &[]).unwrap();
+    assert!(read(&damaged, OnError::Raise).is_err());
+    let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
+    check_rows(&rows);
+    assert_eq!(rows.num_rows() as u64 + damage[0].rows_lost.unwrap(), ROWS as u64);
+    assert!(rows.num_rows() > 0);
+    let (nulled, _) = read(&damaged, OnError::Null).unwrap();
+    check_rows(&nulled);
+    assert_eq!(nulled.num_rows(), ROWS);
+    assert!((rows.num_rows()..ROWS).all(|row| nulled.column(1).is_null(row)));
+}
+
+#[test]
+fn a_bad_footer_costs_the_file_unless_one_before_it_is_whole() {
+    let options = WriteOptions {
+        page_bytes: 200,
+        row_group_rows: 50,
+        footer_every: Some(2),
+        sync_seed: Some(1),
+        ..WriteOptions::default()
+    };
+    let whole = write(options);
+    let recover = [("recover", Value::Bool(true))];
+    let plain = small_pages(false);
+    assert!(open(&plain[..plain.len() - 3], &recover).is_err());
+    let mut found = std::collections::BTreeSet::new();
+    for len in (0..=whole.len()).rev().step_by(7) {
+        let bytes = &whole[..len];
+        if let Err(e) = open(bytes, &[]) {
+            assert!(e.is_damage(), "{e}");
+        }
+        let Ok(file) = open(bytes, &recover) else { continue };
+        let (rows, damage) = read(&file, OnError::Raise).unwrap();
+        assert!(damage.is_empty());
+        check_rows(&rows);
+        found.insert(rows.num_rows());
+    }
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [100, 200, 300]);
+}
+
+#[test]
+fn truncation_at_every_byte_is_an_error() {
+    let whole = small_pages(false);
+    for len in 0..whole.len() {
+        let result = open(&whole[..len], &[]).and_then(|f| read(&f, OnError::Raise));
+        assert!(result.is_err_and(|e| e.is_damage()), "{len}");
+    }
+}
+
+/// With checksums a flip in a page is an error or changes nothing; in a header or the footer it is an error or, where only
+/// that is damaged which nobody needs, without effect.
+#[test]
+fn flips_are_errors_and_never_other_data() {
+    let whole = small_pages(true);
+    let file = open(&whole, &[]).unwrap();
+    let expected = read(&file, OnError::Raise).unwrap().0;
+    let metadata = place(&file, &["metadata"]);
+    for at in 0..whole.len() {
+        for flip in [0x01, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= flip;
+            let Ok(damaged) = open(&bytes, &[]) else { continue };
+            let _ = damaged.inspect().unwrap();
+            let _ = damaged.verify_structure().unwrap();
+            if let Ok((rows, _)) = read(&damaged, OnError::Raise)
+                && !metadata.contains(&at)
+            {
+                assert_eq!(rows, expected, "byte {at}");
+            }
+            if let Ok((rows, _)) = read(&damaged, OnError::Skip)
+                && !metadata.contains(&at)
+            {
+                check_rows(&rows);
+            }
+        }
+    }
+}

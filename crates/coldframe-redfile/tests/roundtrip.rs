@@ -1,0 +1,287 @@
+//! What is written is read: random nested tables, both dialects, all codecs, pages and row groups of all sizes.
+
+#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array,
+    Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_select::concat::concat_batches;
+use coldframe_core::{DamageLog, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
+use coldframe_encoding::codec::Algorithm;
+use coldframe_redfile::RedFile;
+use coldframe_redfile::write::{Dialect, Encoding, WriteOptions, Writer};
+use proptest::prelude::*;
+
+fn write(batch: &RecordBatch, step: usize, options: WriteOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    for start in (0..batch.num_rows()).step_by(step) {
+        writer.write(&batch.slice(start, step.min(batch.num_rows() - start))).unwrap();
+    }
+    writer.finish().unwrap().0
+}
+
+fn open(bytes: Vec<u8>, extra: &[(&str, Value)]) -> coldframe_core::Result<RedFile> {
+    let extra = extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    RedFile::open(
+        &Source::file("test.redfile", Arc::new(bytes::Bytes::from(bytes))),
+        &OpenOptions { extra, ..OpenOptions::default() },
+    )
+}
+
+fn read(file: &RedFile) -> RecordBatch {
+    let mut batches = Vec::new();
+    for split in file.splits(1).unwrap() {
+        let damage = DamageLog::default();
+        let mut reader = ScanReader::try_new(file, &Scan::default(), &split, damage).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            batches.push(batch);
+        }
+    }
+    concat_batches(file.schema(), &batches).unwrap()
+}
+
+/// A field's type, without names.
+#[derive(Clone, Debug)]
+enum Shape {
+    Boolean,
+    Int32,
+    Int64,
+    Int96,
+    Float,
+    Double,
+    Binary,
+    Text,
+    List(bool, Box<Shape>),
+    Struct(Vec<(bool, Shape)>),
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let leaf = prop_oneof![
+        Just(Shape::Boolean),
+        Just(Shape::Int32),
+        Just(Shape::Int64),
+        Just(Shape::Int96),
+        Just(Shape::Float),
+        Just(Shape::Double),
+        Just(Shape::Binary),
+        Just(Shape::Text),
+    ];
+    leaf.prop_recursive(5, 12, 3, |inner| {
+        prop_oneof![
+            (any::<bool>(), inner.clone()).prop_map(|(null, item)| Shape::List(null, Box::new(item))),
+            prop::collection::vec((any::<bool>(), inner), 1..4).prop_map(Shape::Struct),
+        ]
+    })
+}
+
+/// A generator of its own: an array depends on one number, so cases shrink to small shapes.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 29) ^ (self.0 >> 50)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// Runs of values or of nulls, of lengths that differ from array to array.
+    fn nulls(&mut self, len: usize, null: bool) -> Option<NullBuffer> {
+        let longest = 1 + self.below(20);
+        let mut valid = Vec::new();
+        while valid.len() < len {
+            let run = usize::try_from(1 + self.below(longest)).unwrap();
+            let value = self.below(3) > 0;
+            valid.resize(valid.len() + run, value);
+        }
+        valid.truncate(len);
+        null.then(|| NullBuffer::from(valid))
+    }
+
+    fn integer(&mut self) -> i64 {
+        let shift = self.below(64);
+        (self.next().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift).cast_signed()
+            * (1 - 2 * i64::from(self.below(2) == 0))
+    }
+
+    fn array(&mut self, shape: &Shape, len: usize, null: bool) -> ArrayRef {
+        let nulls = self.nulls(len, null);
+        let n = 0..len;
+        let low = |r: &mut Self| i32::from_le_bytes(r.integer().to_le_bytes()[..4].try_into().unwrap());
+        match shape {
+            Shape::Boolean => {
+                let values = n.map(|_| self.below(2) == 1).collect::<Vec<_>>();
+                Arc::new(BooleanArray::new(values.into(), nulls))
+            }
+            Shape::Int32 => Arc::new(Int32Array::new(n.map(|_| low(self)).collect(), nulls)),
+            Shape::Int64 => Arc::new(Int64Array::new(n.map(|_| self.integer()).collect(), nulls)),
+            Shape::Int96 => {
+                let bytes: Vec<u8> = (0..len * 12).map(|_| self.next().to_le_bytes()[0]).collect();
+                Arc::new(FixedSizeBinaryArray::new(12, bytes.into(), nulls))
+            }
+            Shape::Float => Arc::new(Float32Array::new(
+                n.map(|_| f32::from_bits(low(self).cast_unsigned() >> 2)).collect(),
+                nulls,
+            )),
+            Shape::Double => {
+                let values = n.map(|_| f64::from_bits(self.integer().cast_unsigned() >> 2)).collect();
+                Arc::new(Float64Array::new(values, nulls))
+            }
+            Shape::Binary | Shape::Text => {
+                let texts: Vec<String> = n
+                    .map(|_| "abcdefghijklmnopqrstu"[..usize::try_from(self.below(22)).unwrap()].to_owned())
+                    .collect();
+                let valid = |i: usize| nulls.as_ref().is_none_or(|n| n.is_valid(i));
+                let texts = texts.iter().enumerate().map(|(i, t)| valid(i).then_some(t));
+                if matches!(shape, Shape::Text) {
+                    Arc::new(texts.collect::<StringArray>())
+                } else {
+                    Arc::new(texts.map(|t| t.map(String::as_bytes)).collect::<BinaryArray>())
+                }
+            }
+            Shape::List(null, item) => {
+                let most = 1 + self.below(5);
+                let lengths: Vec<usize> = n.map(|_| usize::try_from(self.below(most)).unwrap()).collect();
+                let items = self.array(item, lengths.iter().sum(), *null);
+                let field = Arc::new(Field::new("element", items.data_type().clone(), *null));
+                Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), items, nulls))
+            }
+            Shape::Struct(children) => {
+                let arrays: Vec<ArrayRef> =
+                    children.iter().map(|(null, c)| self.array(c, len, *null)).collect();
+                let fields = children.iter().zip(&arrays).enumerate();
+                let fields: Fields = fields
+                    .map(|(i, ((null, _), a))| Field::new(format!("f{i}"), a.data_type().clone(), *null))
+                    .collect();
+                Arc::new(StructArray::new(fields, arrays, nulls))
+            }
+        }
+    }
+
+    fn batch(&mut self, shapes: &[(bool, Shape)], rows: usize) -> RecordBatch {
+        let columns: Vec<ArrayRef> = shapes.iter().map(|(null, s)| self.array(s, rows, *null)).collect();
+        let fields = shapes.iter().zip(&columns).enumerate();
+        let fields: Fields = fields
+            .map(|(i, ((null, _), a))| Field::new(format!("c{i}"), a.data_type().clone(), *null))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+    }
+}
+
+/// Equality of arrays is that of what is valid.
+fn same(found: &RecordBatch, expected: &RecordBatch) {
+    assert_eq!(found.schema().fields(), expected.schema().fields());
+    for (i, (found, expected)) in found.columns().iter().zip(expected.columns()).enumerate() {
+        assert_eq!(found, expected, "column {i}");
+    }
+}
+
+const CODECS: [Algorithm; 4] = [Algorithm::None, Algorithm::Snappy, Algorithm::Gzip, Algorithm::Lzo];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_table_survives(
+        shapes in prop::collection::vec((any::<bool>(), shape()), 1..5),
+        seed: u64,
+        rows in 0usize..700,
+        step in 1usize..700,
+        page_bytes in prop_oneof![0usize..300, Just(8192)],
+        row_group_bytes in prop_oneof![0u64..20_000, Just(50 << 20)],
+        codec in 0usize..4,
+        flags: [bool; 4],
+    ) {
+        let [spec, crc, group_var_int, footers] = flags;
+        let batch = Random(seed).batch(&shapes, rows);
+        let options = WriteOptions {
+            dialect: if spec { Dialect::Spec } else { Dialect::RedelmF },
+            codec: CODECS[codec],
+            page_bytes,
+            row_group_bytes,
+            crc,
+            encoding: if group_var_int { Encoding::GroupVarInt } else { Encoding::Plain },
+            footer_every: footers.then_some(2),
+            sync_seed: Some(seed),
+            ..WriteOptions::default()
+        };
+        let bytes = write(&batch, step, options.clone());
+        // How the rows come in makes no difference.
+        prop_assert_eq!(&bytes, &write(&batch, rows.max(1), options));
+        let dialect = if spec { "spec" } else { "redelm-f" };
+        for extra in [&[("dialect", Value::from(dialect))][..], &[]] {
+            same(&read(&open(bytes.clone(), extra).unwrap()), &batch);
+        }
+    }
+}
+
+fn numbers(rows: Range<i32>) -> RecordBatch {
+    let array: ArrayRef = Arc::new(Int32Array::from_iter_values(rows));
+    RecordBatch::try_from_iter_with_nullable([("n", array, false)]).unwrap()
+}
+
+/// The README's "Potential extension".
+#[test]
+fn a_file_cut_off_anywhere_is_read_up_to_its_last_footer() {
+    let batch = numbers(0..3000);
+    let options = WriteOptions {
+        row_group_bytes: 800,
+        page_bytes: 100,
+        footer_every: Some(2),
+        sync_seed: Some(1),
+        ..WriteOptions::default()
+    };
+    let bytes = write(&batch, 3000, options);
+    let recover = [("recover", Value::Bool(true))];
+    let whole = open(bytes.clone(), &[]).unwrap();
+    assert_eq!(read(&whole), batch);
+    let mut rows = Vec::new();
+    for end in (0..bytes.len()).step_by(97) {
+        let cut = bytes[..end].to_vec();
+        if open(cut.clone(), &[]).is_ok() {
+            continue; // cut right behind a footer: a whole file
+        }
+        match open(cut, &recover) {
+            Ok(file) => {
+                let found = read(&file);
+                assert_eq!(found, batch.slice(0, found.num_rows()));
+                rows.push(found.num_rows());
+            }
+            Err(_) => rows.push(0),
+        }
+    }
+    assert!(rows.is_sorted() && rows.first() == Some(&0) && *rows.last().unwrap() > 2000, "{rows:?}");
+    let distinct = rows.iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert!(distinct > 3, "{rows:?}");
+}
+
+#[test]
+fn arrays_of_other_types_are_cast() {
+    use arrow_array::{Int16Array, LargeBinaryArray, LargeListArray, TimestampNanosecondArray};
+
+    let items: ArrayRef = Arc::new(Int16Array::from(vec![1, 2, 3]));
+    let item = Arc::new(Field::new("item", DataType::Int16, false));
+    let lists = LargeListArray::new(item, OffsetBuffer::from_lengths([1, 0, 2]), items, None);
+    let times = TimestampNanosecondArray::from(vec![0, -1, 86_400_000_000_001]);
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("b", Arc::new(LargeBinaryArray::from_vec(vec![b"x", b"", b"yz"])) as ArrayRef, false),
+        ("l", Arc::new(lists) as ArrayRef, false),
+        ("t", Arc::new(times) as ArrayRef, false),
+    ])
+    .unwrap();
+    let bytes = write(&batch, 3, WriteOptions::default());
+    let found = read(&open(bytes.clone(), &[("int96", Value::from("timestamp"))]).unwrap());
+    assert_eq!(found.column(0).as_ref(), &BinaryArray::from_vec(vec![b"x", b"", b"yz"]) as &dyn Array);
+    assert_eq!(found.column(2), batch.column(2));
+    let list = found.column(1).as_any().downcast_ref::<ListArray>().unwrap();
+    assert_eq!(list.values().as_ref(), &Int32Array::from(vec![1, 2, 3]) as &dyn Array);
+    assert_eq!(list.value_offsets(), [0, 1, 1, 3]);
+}

@@ -1,0 +1,28 @@
+//! What the tests of the formats share.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`fixture`] | the files under `tests/data` and, where there is one, of a larger corpus beside the checkout |
+//! | [`mutate`] | cuts and flips, the same ones at each run |
+//! | [`logged`] | a source that counts what is read |
+//! | [`rows`] | scans, checked to be valid Arrow; rows as text |
+//! | [`layout`] | whether a tree of nodes gives each byte to one leaf |
+//!
+//! A fixture that is missing or a batch that breaks Arrow's rules panics: this crate runs in tests only.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "runs in tests only, where a wrong fixture must fail the test"
+)]
+
+pub mod fixture;
+pub mod layout;
+pub mod logged;
+pub mod mutate;
+pub mod rows;
+
+pub use fixture::Fixture;
+pub use logged::Logged;
+pub use mutate::Dice;

@@ -1,0 +1,98 @@
+//! Scans and their rows.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_select::concat::concat_batches;
+use coldframe_core::{Damage, DamageLog, OnError, Result, Scan, ScanReader, Split, TableFile};
+
+/// What a scan gave: the batches up to its end or its error.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All batches as one, valid.
+    pub batch: RecordBatch,
+    /// What was recorded as lost.
+    pub damage: Vec<Damage>,
+    /// How the scan ended, if by an error.
+    pub error: Option<coldframe_core::Error>,
+}
+
+/// The whole of `table`, all columns.
+pub fn read(table: &dyn TableFile, on_error: OnError) -> Result<Outcome> {
+    scan(table, &Scan { on_error, ..Scan::default() }, None)
+}
+
+/// `split` of `table`, or all of it. Each batch is checked to be valid Arrow.
+pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result<Outcome> {
+    let log = DamageLog::default();
+    let splits = match split {
+        Some(one) => vec![one.clone()],
+        None => table.splits(u64::MAX)?,
+    };
+    let (mut batches, mut error, mut schema) = (Vec::new(), None, table.schema().clone());
+    for split in splits {
+        let mut reader = ScanReader::try_new(table, scan, &split, log.clone())?;
+        schema = reader.output_schema().clone();
+        loop {
+            match reader.next_batch() {
+                Ok(Some(batch)) => {
+                    assert!(batch.num_rows() <= scan.batch_rows, "a batch of {} rows", batch.num_rows());
+                    assert_valid(&batch);
+                    batches.push(batch);
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    error = Some(e);
+                    break;
+                }
+            }
+        }
+    }
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let batch =
+        if batches.len() == 1 { batches.pop().unwrap() } else { concat_batches(&schema, &batches).unwrap() };
+    assert_eq!(batch.num_rows(), if batch.num_columns() == 0 { batch.num_rows() } else { rows });
+    Ok(Outcome { batch, damage: log.records(), error })
+}
+
+/// Panics unless all values of `batch` are as Arrow wants them: offsets, UTF-8, keys.
+pub fn assert_valid(batch: &RecordBatch) {
+    for (column, field) in batch.columns().iter().zip(batch.schema().fields()) {
+        assert_eq!(column.data_type(), field.data_type());
+        column.to_data().validate_full().unwrap_or_else(|e| panic!("column `{}`: {e}", field.name()));
+    }
+}
+
+/// Each row as one text. Null is not to be confused with any text.
+pub fn as_text(batch: &RecordBatch) -> Vec<String> {
+    let options = FormatOptions::default().with_null("\u{0}");
+    let columns: Vec<ArrayFormatter<'_>> =
+        batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
+    (0..batch.num_rows())
+        .map(|row| columns.iter().map(|c| format!("{}\u{1}", c.value(row))).collect())
+        .collect()
+}
+
+/// How many rows of `got` stand in `truth` in the same order (greedily: a row that does not is passed over).
+pub fn in_order(got: &[String], truth: &[String]) -> usize {
+    let (mut at, mut found) = (0, 0);
+    for row in got {
+        if let Some(next) = truth[at..].iter().position(|t| t == row) {
+            at += next + 1;
+            found += 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_in_order() {
+        let text = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let truth = text(&["a", "b", "b", "c"]);
+        assert_eq!(in_order(&text(&["a", "x", "b", "c"]), &truth), 3);
+        assert_eq!(in_order(&text(&["c", "a"]), &truth), 1);
+    }
+}

@@ -1,0 +1,47 @@
+//! One reader and writer over all formats.
+//!
+//! ```no_run
+//! use coldframe::{OpenOptions, Scan, open};
+//!
+//! let file = open("warehouse/000000_0", None, &OpenOptions::default())?;
+//! for split in file.table.splits(128 << 20)? {
+//!     let mut reader = file.scan(&Scan::default(), &split)?;
+//!     while let Some(batch) = reader.next_batch()? {
+//!         assert!(batch.num_rows() > 0);
+//!     }
+//! }
+//! # Ok::<(), coldframe::Error>(())
+//! ```
+//!
+//! A sixth format is a crate of its own and a line in [`formats`].
+
+mod open;
+mod table_scan;
+mod write;
+
+use std::sync::Arc;
+
+pub use coldframe_core::*;
+pub use open::{File, detect, open, open_source, source_of_path};
+pub use table_scan::TableScan;
+pub use write::{Written, write_file};
+
+/// All formats of this build.
+pub fn formats() -> Vec<Arc<dyn Format>> {
+    vec![
+        #[cfg(feature = "rcfile")]
+        Arc::new(coldframe_rcfile::RcFileFormat),
+        #[cfg(feature = "redfile")]
+        Arc::new(coldframe_redfile::RedfileFormat),
+    ]
+}
+
+/// The format called `name`; an unsupported error that lists the ones there are.
+pub fn format_named(name: &str) -> Result<Arc<dyn Format>> {
+    let all = formats();
+    if let Some(format) = all.iter().find(|f| f.name() == name) {
+        return Ok(format.clone());
+    }
+    let names: Vec<&str> = all.iter().map(|f| f.name()).collect();
+    Err(Error::unsupported(format!("format {name:?}; this build knows: {}", names.join(", "))))
+}

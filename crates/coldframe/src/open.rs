@@ -1,0 +1,204 @@
+//! Finds out which format a file is in, and opens it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::{Folder, LocalFile, LocalFolder, Recorded, Recording};
+use coldframe_core::{
+    DamageLog, Error, Format, OpenOptions, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
+    TableFile, scan,
+};
+
+use crate::{format_named, formats};
+
+/// How much of a file's start and end a format is recognised by.
+const PROBE: u64 = 4096;
+
+/// An open file of any format.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The path or URL it was opened by; errors carry it.
+    pub path: Arc<str>,
+    /// The table.
+    pub table: Arc<dyn TableFile>,
+    /// What opening read: offset and bytes, for [`open_source`] in another process.
+    pub recorded: Arc<Vec<(u64, Bytes)>>,
+}
+
+impl File {
+    /// Starts a scan of one split.
+    pub fn scan(&self, scan: &Scan, split: &Split) -> Result<ScanReader> {
+        self.scan_logged(scan, split, DamageLog::default())
+    }
+
+    /// Starts a scan that records damage in `damage`.
+    pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
+        ScanReader::try_new(self.table.as_ref(), scan, split, damage).map_err(|e| self.named(e))
+    }
+
+    /// The part that is the whole table, for formats whose files are one part; all parts otherwise.
+    pub fn whole(&self) -> Result<Vec<Split>> {
+        self.table.splits(u64::MAX).map_err(|e| self.named(e))
+    }
+
+    /// Decodes everything and checks the structure.
+    pub fn verify(&self, tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
+        scan::verify(self.table.as_ref(), tick).map_err(|e| self.named(e))
+    }
+
+    /// An error with this file's path.
+    pub fn named(&self, e: Error) -> Error {
+        e.in_file(&*self.path)
+    }
+}
+
+/// The source that a local path or, where built in, a URL names.
+pub fn source_of_path(path: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
+    if let Some((scheme, _)) = path.split_once("://") {
+        return url_source(path, scheme, storage_options);
+    }
+    let local = Path::new(path);
+    if local.is_dir() {
+        return Ok(Source::Folder { path: path.into(), folder: Arc::new(LocalFolder::new(local)) });
+    }
+    let bytes: Arc<dyn ReadAt> = Arc::new(LocalFile::open(local)?);
+    let folder = local.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+    let siblings = folder.map(|p| Arc::new(LocalFolder::new(p)) as Arc<dyn Folder>);
+    Ok(Source::File { path: path.into(), bytes, siblings })
+}
+
+#[cfg(feature = "object-store")]
+fn url_source(url: &str, _scheme: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
+    Ok(Source::file(url, coldframe_core::io::open_url(url, storage_options)?))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn url_source(_url: &str, scheme: &str, _storage_options: &BTreeMap<String, String>) -> Result<Source> {
+    Err(Error::unsupported(format!("{scheme}:// URLs in a build without the feature `object-store`")))
+}
+
+/// The format of a source by its bytes or, for a folder, by its files; `None` if it is none of ours.
+pub fn detect(source: &Source) -> Result<Option<Arc<dyn Format>>> {
+    let found = match source {
+        Source::File { bytes, .. } => Ends::read(bytes.as_ref()).map(|ends| ends.detect()),
+        Source::Folder { folder, .. } => detect_folder(folder.as_ref()),
+    };
+    found.map_err(|e| e.in_file(&**source.path()))
+}
+
+fn detect_folder(folder: &dyn Folder) -> Result<Option<Arc<dyn Format>>> {
+    for format in formats() {
+        if format.probe_folder(folder)? {
+            return Ok(Some(format));
+        }
+    }
+    Ok(None)
+}
+
+/// The first and last bytes of a file.
+struct Ends {
+    head: Bytes,
+    tail_start: u64,
+    tail: Bytes,
+}
+
+impl Ends {
+    fn read(bytes: &dyn ReadAt) -> Result<Self> {
+        let len = bytes.len();
+        let (head, tail_start) = (0..len.min(PROBE), len.saturating_sub(PROBE));
+        let mut parts = coldframe_core::io::read_coalesced(bytes, &[head, tail_start..len])?.into_iter();
+        Ok(Self {
+            head: parts.next().unwrap_or_default(),
+            tail_start,
+            tail: parts.next().unwrap_or_default(),
+        })
+    }
+
+    fn detect(&self) -> Option<Arc<dyn Format>> {
+        formats().into_iter().find(|f| f.probe(&self.head, &self.tail))
+    }
+
+    /// As a recording: what recognising the file read, opening it need not read again.
+    fn into_recorded(self) -> [(u64, Bytes); 2] {
+        [(0, self.head), (self.tail_start, self.tail)]
+    }
+}
+
+/// Opens the file or table folder at `path`; the format is found by its bytes unless it is named.
+pub fn open(path: &str, format: Option<&str>, options: &OpenOptions) -> Result<File> {
+    open_source(source_of_path(path, &BTreeMap::new())?, format, options, Vec::new())
+}
+
+/// Opens `source`. With what [`File::recorded`] held after the same file was opened elsewhere, nothing is read again.
+pub fn open_source(
+    source: Source,
+    format: Option<&str>,
+    options: &OpenOptions,
+    mut recorded: Vec<(u64, Bytes)>,
+) -> Result<File> {
+    let path = source.path().clone();
+    let named = |e: Error| e.in_file(&*path);
+    let found = match (format, &source) {
+        (Some(name), _) => Some(format_named(name)?),
+        (None, Source::File { bytes, .. }) => {
+            let ends = Ends::read(bytes.as_ref()).map_err(named)?;
+            let found = ends.detect();
+            recorded.extend(ends.into_recorded());
+            found
+        }
+        (None, Source::Folder { folder, .. }) => detect_folder(folder.as_ref()).map_err(named)?,
+    };
+    let Some(format) = found else { return Err(named(not_ours(&source))) };
+    let (source, recording) = record(source, recorded);
+    let mut options = options.clone();
+    options.take_limits()?;
+    let table = format.open(&source, &options).map_err(named)?;
+    let recorded = recording.map(|r| r.stop()).unwrap_or_default();
+    Ok(File { path, table, recorded: Arc::new(recorded) })
+}
+
+/// A source that remembers what it is asked for, or answers from what another one remembered.
+fn record(source: Source, recorded: Vec<(u64, Bytes)>) -> (Source, Option<Arc<Recording>>) {
+    match source {
+        Source::File { path, bytes, siblings } => {
+            let bytes: Arc<dyn ReadAt> =
+                if recorded.is_empty() { bytes } else { Arc::new(Recorded::new(bytes, recorded)) };
+            let recording = Arc::new(Recording::new(bytes));
+            (Source::File { path, bytes: recording.clone(), siblings }, Some(recording))
+        }
+        folder => (folder, None),
+    }
+}
+
+/// What other formats begin with: a file of one is whole, but not for this build.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"ORC", "ORC"),
+    (b"DATABLK", "HFile"),
+    (b"kuducfl", "Kudu CFile"),
+    (b"PAR1", "Parquet"),
+    (b"Obj\x01", "Avro"),
+    (b"SEQ", "Hadoop sequence"),
+];
+
+/// Why a source that no format knows cannot be opened: damaged beyond its magic, or something else altogether.
+fn not_ours(source: &Source) -> Error {
+    let names: Vec<&'static str> = formats().iter().map(|f| f.name()).collect();
+    let names = names.join(", ");
+    match source {
+        Source::Folder { .. } => {
+            Error::unsupported(format!("expected a table directory ({names}), found none"))
+        }
+        Source::File { bytes, .. } => {
+            let head = bytes.read(0..bytes.len().min(8)).unwrap_or_default();
+            if let Some((_, name)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
+                return Error::unsupported(format!("{name} files; this build knows: {names}"));
+            }
+            let found = head.escape_ascii();
+            Error::corrupt(format!("expected the magic of a known format ({names}), found \"{found}\""))
+                .at(0)
+                .within("magic")
+        }
+    }
+}

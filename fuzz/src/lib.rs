@@ -1,0 +1,183 @@
+//! What the targets do with their bytes; `cargo test` does the same with mutants of the fixtures, where no nightly
+//! compiler is at hand.
+//!
+//! Seeds: `cargo fuzz run rcfile_open_scan corpus/rcfile_open_scan ../tests/data/rcfile/files`.
+
+use arrow_array::Array;
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
+use coldframe_encoding::codec::hadoop::HadoopCodec;
+use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+use coldframe_rcfile::RcFile;
+use coldframe_rcfile::hive_type::ddl::parse_columns;
+use coldframe_rcfile::serde::{
+    Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit, lazy_binary, text,
+};
+use coldframe_testing::fixture::source;
+use coldframe_testing::{layout, rows};
+
+/// Types for the columns of any file: each kind, shallow and nested.
+pub const SCHEMA: &str = "a bigint, b string, c decimal(9,2), d timestamp, e boolean, f array<map<string,int>>, \
+     g struct<x:date,y:char(3)>, h uniontype<int,string>, i binary, j varchar(4), k double, l tinyint, m smallint, \
+     n float, o int, p timestamp with local time zone, q interval_year_month, r interval_day_time, \
+     s map<int,array<struct<t:decimal(38,10),u:uniontype<bigint,array<binary>>>>>";
+
+/// Opens `bytes` three ways: cells as they are, text, binary.
+fn opened(bytes: &[u8]) -> impl Iterator<Item = RcFile> {
+    [None, Some("text"), Some("binary")].into_iter().filter_map(move |serde| {
+        let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
+        if let Some(serde) = serde {
+            options.schema = Some(SchemaSpec::Ddl(SCHEMA.to_owned()));
+            options.extra.insert("serde".to_owned(), Value::from(serde));
+        }
+        RcFile::open(&source(bytes.to_vec()), &options).ok()
+    })
+}
+
+/// Small enough that what a file may ask for does not run into the fuzzer's own bounds.
+fn limits() -> Limits {
+    Limits {
+        max_block_bytes: 16 << 20,
+        max_metadata_bytes: 4 << 20,
+        max_unit_rows: 1 << 16,
+        ..Limits::default()
+    }
+}
+
+/// A plain read ends with rows or with an error; all rows are valid Arrow.
+pub fn open_scan(bytes: &[u8]) {
+    for file in opened(bytes) {
+        rows::read(&file, OnError::Raise).unwrap();
+        let _ = file.metadata();
+    }
+}
+
+/// A read that skips damage does not end with an error; each byte of the file has one place.
+pub fn salvage(bytes: &[u8]) {
+    for file in opened(bytes) {
+        for on_error in [OnError::Skip, OnError::Null] {
+            let outcome = rows::read(&file, on_error).unwrap();
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        }
+        layout::assert_tiled(&file.inspect().unwrap());
+        file.verify_structure().unwrap();
+    }
+}
+
+/// Any bytes are decompressed or refused, within the size that was asked for; what was compressed comes back.
+pub fn codec(bytes: &[u8]) {
+    let Some(([kind, sizes @ ..], src)) = bytes.split_first_chunk::<3>() else { return };
+    let algorithm = Algorithm::ALL[usize::from(kind >> 1) % Algorithm::ALL.len()];
+    let expected = usize::from(u16::from_be_bytes(*sizes)) * 16;
+    let (mut decompressor, mut compressor) = (Decompressor::new(), Compressor::new());
+    let mut out = b"before".to_vec();
+    if kind & 1 == 0 {
+        let exact = decompressor.decompress_exact(algorithm, src, expected, &mut out);
+        assert_eq!(out.len(), 6 + exact.map_or(0, |()| expected));
+        out.truncate(6);
+        let bounded = decompressor.decompress_bounded(algorithm, src, expected, &mut out);
+        assert!(bounded.unwrap_or(0) <= expected);
+        let mut packed = Vec::new();
+        compressor.compress(algorithm, None, src, &mut packed).unwrap();
+        out.clear();
+        decompressor.decompress_exact(algorithm, &packed, src.len(), &mut out).unwrap();
+        assert_eq!(out, src);
+    } else {
+        let codec = HadoopCodec::framed(algorithm);
+        let exact = codec.decompress_exact(&mut decompressor, src, expected, &mut out);
+        assert_eq!(out.len(), 6 + exact.map_or(0, |()| expected));
+        out.truncate(6);
+        let bounded = codec.decompress_bounded(&mut decompressor, src, expected, &mut out);
+        assert!(bounded.unwrap_or(0) <= expected);
+    }
+}
+
+/// Cuts `bytes` into cells of the type that its first byte chooses, and decodes them.
+fn cells(
+    bytes: &[u8],
+    decoder: impl Fn(&coldframe_rcfile::hive_type::HiveType, &SerdeOptions) -> Option<Box<dyn ColumnDecoder>>,
+) {
+    let Some(([kind, how, cut], data)) = bytes.split_first_chunk::<3>().map(|(a, b)| (*a, b)) else { return };
+    let types = parse_columns(SCHEMA, &Limits::default()).unwrap();
+    let (_, hive_type) = &types[usize::from(kind) % types.len()];
+    let options = SerdeOptions {
+        hive_version: [HiveVersion::V0_8, HiveVersion::V2_3, HiveVersion::V3_1, HiveVersion::V4_1]
+            [usize::from(how & 3)],
+        timestamp_unit: if how & 4 == 0 { TimestampUnit::Nanosecond } else { TimestampUnit::Microsecond },
+        limits: limits(),
+        ..SerdeOptions::default()
+    };
+    let Some(decoder) = decoder(hive_type, &options) else { return };
+    let step = usize::from(cut % 32) + 1;
+    let mut ends: Vec<i32> = (0..=data.len()).step_by(step).map(|end| i32::try_from(end).unwrap()).collect();
+    ends.push(i32::try_from(data.len()).unwrap());
+    let rows = ends.len() - 1;
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    let cells = Cells { data: Buffer::from(data.to_vec()), offsets, nulled: how & 8 != 0, first_row: 0 };
+    if let Ok(array) = decoder.decode(&cells) {
+        assert_eq!(array.len(), rows);
+        assert_eq!(array.data_type(), &hive_type.to_arrow(options.timestamp_unit));
+        array.to_data().validate_full().unwrap();
+    }
+}
+
+/// Any cells of text become valid arrays of their type.
+pub fn text_cells(bytes: &[u8]) {
+    cells(bytes, |hive_type, options| text::decoder(hive_type, options).ok());
+}
+
+/// Any cells of LazyBinary become valid arrays of their type, or an error.
+pub fn lazy_binary_cells(bytes: &[u8]) {
+    cells(bytes, |hive_type, options| lazy_binary::decoder(hive_type, options).ok());
+}
+
+/// All targets by name.
+pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+    ("rcfile_open_scan", open_scan),
+    ("rcfile_salvage", salvage),
+    ("codec", codec),
+    ("text_cells", text_cells),
+    ("lazy_binary_cells", lazy_binary_cells),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_testing::{Dice, fixture, mutate};
+    use std::time::{Duration, Instant};
+
+    /// Mutants of the fixtures, and for the targets of cells bytes that their lead chooses, for `FUZZ_SECONDS` (2) each.
+    #[test]
+    fn mutants_of_the_fixtures() {
+        let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
+        let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+        let files = fixture::distinct(fixture::files("rcfile"));
+        let seeds: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
+        assert!(!seeds.is_empty());
+        for (name, target) in TARGETS {
+            let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);
+            while start.elapsed() < Duration::from_secs(seconds) {
+                let of = &seeds[dice.below(seeds.len())];
+                let mut bytes = if name.starts_with("rcfile") {
+                    mutate::shaken(of, &mut dice)
+                } else {
+                    let from = dice.below(of.len());
+                    mutate::shaken(&of[from..(from + 1 + dice.below(400)).min(of.len())], &mut dice)
+                }
+                .to_vec();
+                if !name.starts_with("rcfile") {
+                    bytes.splice(0..0, [dice.byte(), dice.byte(), dice.byte()]);
+                }
+                let one = Instant::now();
+                let ended = std::panic::catch_unwind(|| target(&bytes));
+                if ended.is_err() || one.elapsed() > Duration::from_secs(5) {
+                    let path = std::env::temp_dir().join(format!("coldframe-{name}-{runs}"));
+                    std::fs::write(&path, &bytes).unwrap();
+                    panic!("{name}: run {runs} of seed {seed}: {:?}; see {}", one.elapsed(), path.display());
+                }
+                runs += 1;
+            }
+            println!("{name}: {runs} runs");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+"""Reads, writes, rescues and migrates files of formats whose engines are gone, straight into Arrow.
+
+import coldframe as cf
+
+f = cf.open("000000_0", schema="id bigint, name string", serde="binary")
+f.schema, f.num_rows
+f.read(["id", "name"], filter="id > 100 and name is not null")     # a pyarrow.Table
+cf.scan("warehouse/events/", schema="id bigint, name string", serde="text").to_polars()
+cf.write(table, "copy.rc", format="rcfile")
+"""
+
+from coldframe._coldframe import (
+    ColdframeError,
+    CorruptFileError,
+    KeyUnavailableError,
+    NotFoundError,
+    SchemaError,
+    UnsupportedError,
+    __version__,
+)
+from coldframe.dataset import ArrowDataset
+from coldframe.errors import AmbiguousDialectWarning
+from coldframe.file import File, Split, open
+from coldframe.scanning import Dataset, scan
+from coldframe.writing import detect, read_table, write
+
+__all__ = [
+    "AmbiguousDialectWarning",
+    "ArrowDataset",
+    "ColdframeError",
+    "CorruptFileError",
+    "Dataset",
+    "File",
+    "KeyUnavailableError",
+    "NotFoundError",
+    "SchemaError",
+    "Split",
+    "UnsupportedError",
+    "__version__",
+    "detect",
+    "open",
+    "read_table",
+    "scan",
+    "write",
+]

@@ -1,0 +1,141 @@
+"""The compiled part: handles over the Rust core. Everything Arrow crosses as C data or C stream capsules."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, final
+
+class ArrowStreamExportable(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class ArrowArrayExportable(Protocol):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+class ArrowSchemaExportable(Protocol):
+    def __arrow_c_schema__(self) -> object: ...
+
+__version__: str
+
+class ColdframeError(Exception): ...
+
+class CorruptFileError(ColdframeError):
+    path: str | None
+    offset: int | None
+    structure: str
+    reason: str
+
+class UnsupportedError(ColdframeError):
+    what: str
+
+class SchemaError(ColdframeError): ...
+class KeyUnavailableError(ColdframeError): ...
+class NotFoundError(ColdframeError): ...
+
+def detect(source: object, storage_options: Mapping[str, str] | None = None) -> str | None:
+    """Format name from the bytes, None if not one of ours."""
+
+def formats() -> dict[str, dict[str, dict[str, str]]]:
+    """{format: {"open": {option: help}, "write": {option: help}}}"""
+
+def open_file(
+    source: object,
+    *,
+    format: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | None = None,
+    schema: ArrowSchemaExportable | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    recorded: Sequence[tuple[int, bytes]] | None = None,
+) -> RawFile:
+    """source: str path or URL, bytes-like, or an object with read/seek/tell.
+
+    `recorded`: what RawFile.recorded() gave for the same file, so that opening it again reads nothing.
+    """
+
+@final
+class Predicate:
+    """A filter in normal form, not yet bound to a schema."""
+
+    @staticmethod
+    def compare(column: str, op: str, value: ArrowArrayExportable) -> Predicate:
+        """op: one of = == != < <= > >= ; value: an array of one value."""
+    @staticmethod
+    def is_in(column: str, values: ArrowArrayExportable, negated: bool = False) -> Predicate: ...
+    @staticmethod
+    def is_null(column: str, negated: bool = False) -> Predicate: ...
+    @staticmethod
+    def all_of(parts: Sequence[Predicate]) -> Predicate: ...
+    @staticmethod
+    def any_of(parts: Sequence[Predicate]) -> Predicate: ...
+    @staticmethod
+    def from_substrait(message: bytes, schema: ArrowSchemaExportable) -> Predicate | None:
+        """From pyarrow's `Expression.to_substrait(schema)`; None where it is not understood."""
+    def negate(self) -> Predicate: ...
+    def columns(self) -> list[str]: ...
+
+@final
+class RawFile:
+    @property
+    def format(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def num_rows(self) -> int | None: ...
+    def metadata(self) -> Any: ...
+    def statistics(self) -> Any: ...
+    def inspect(self) -> dict[str, Any]:
+        """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
+    def recorded(self) -> list[tuple[int, bytes]]: ...
+    def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None]]:
+        """(part, start, stop, rows or None)"""
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        predicate: Predicate | None = None,
+        limit: int | None = None,
+        batch_size: int = 65536,
+        split: tuple[int, int, int] | None = None,
+        on_error: str = "raise",
+    ) -> RawScan:
+        """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
+
+        Nothing is read before the first batch is asked for, but names and types are checked here.
+        """
+    def count(self, predicate: Predicate | None = None) -> int: ...
+    def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+        """{"rows", "units", "damage": [{offset, length, rows_lost, structure, reason}]}"""
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class RawScan:
+    """One pass over the rows, as an iterator or as a C stream.
+
+    Either checks for Ctrl-C between batches and releases the GIL while decoding. Errors keep their type
+    through the iterator; through the C stream only their message survives.
+    """
+
+    def __iter__(self) -> RawScan: ...
+    def __next__(self) -> RawBatch: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Consumes the scan: a second call is a ColdframeError."""
+    def damage(self) -> list[dict[str, Any]]:
+        """What was lost so far; complete once the stream has ended."""
+
+@final
+class RawBatch:
+    """A batch on its way out: `pa.record_batch(raw_batch)`."""
+
+    @property
+    def num_rows(self) -> int: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+def write(
+    data: ArrowStreamExportable,
+    dest: str,
+    *,
+    format: str,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Writes atomically (temporary name beside `dest`, then rename). Returns {"rows", "bytes"}."""

@@ -1,0 +1,114 @@
+"""The command `coldframe`: looks into files of all formats, checks and rescues them, turns them into others.
+
+Exit codes, for all commands: 0 all is well; 1 damage or a mismatch was found; 2 the command could not be
+carried out (usage, unsupported, not found); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+from coldframe import __version__
+from coldframe._coldframe import formats
+from coldframe.cli import integrity, output, reading
+from coldframe.errors import ColdframeError, CorruptFileError
+
+__all__ = ["main"]
+
+DAMAGED, FAILED, INTERRUPTED = 1, 2, 130
+
+_DESCRIPTION = """\
+Reads, checks, rescues and converts files of {formats}, without the engine that wrote them.
+"""
+
+_EPILOG = """\
+first steps:
+  coldframe detect *                                  which of these files are ours?
+  coldframe meta 000000_0                             what does the file say of itself?
+  coldframe head 000000_0       -c id,name -n 5       the first rows
+  coldframe head old.rc --schema 'id bigint, name string' --serde text
+  coldframe verify warehouse/events/*.rc              is it intact? exit code 1 if not
+  coldframe salvage broken.rc rescued.parquet         what can be saved
+  coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
+  coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
+
+exit codes: 0 all is well; 1 damage or mismatch found; 2 usage, unsupported, not found; 130 interrupted
+'coldframe COMMAND --help' shows the options and examples of a command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    warnings.showwarning = _show_warning
+    try:
+        parsed = _parser(arguments).parse_args(arguments)
+        run: Callable[[argparse.Namespace], int | None] = parsed.run
+        code = run(parsed) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        output.complain("interrupted")
+        return INTERRUPTED
+    except CorruptFileError as error:
+        output.complain(str(error))
+        return DAMAGED
+    except (ColdframeError, ValueError, OSError, TypeError) as error:
+        output.complain(str(error))
+        return FAILED
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a line for a person: where in our code it arose does not help."""
+    output.complain(f"warning: {message}")
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="coldframe",
+        description=_DESCRIPTION.format(formats=", ".join(sorted(formats()))),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"coldframe {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    reading.add_parsers(commands)
+    integrity.add_parsers(commands)
+    _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
+    version = commands.add_parser("version", help="print the version")
+    version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))
+    return parser
+
+
+def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
+    """The pipeline's own command. It is loaded only where it is asked for: the others need no Spark."""
+    if wanted:
+        try:
+            from coldframe.pipeline.cli import add_parser
+        except ModuleNotFoundError as missing:
+            if missing.name is not None and missing.name.split(".")[0] not in ("pyspark", "py4j"):
+                raise
+            reason = "migrate runs on Spark: install coldframe[spark], or pyspark beside coldframe"
+        else:
+            add_parser(commands)
+            return
+    else:
+        reason = "migrate is not loaded"  # never seen: the command is loaded whenever it is named
+
+    def refuse(_: argparse.Namespace) -> int:
+        output.complain(reason)
+        return FAILED
+
+    parser = commands.add_parser(
+        "migrate", help="convert and verify a whole directory tree, on Spark", add_help=not wanted
+    )
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(run=refuse)

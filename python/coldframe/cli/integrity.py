@@ -1,0 +1,153 @@
+"""The commands for files that may be broken: inspect, verify, salvage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from coldframe.cli import output
+from coldframe.cli.bytemap import print_layout
+from coldframe.cli.options import Commands, add_command, add_open_options, columns_of, open_file
+from coldframe.cli.reading import describe
+from coldframe.cli.sinks import write_rows
+from coldframe.errors import ColdframeError
+
+__all__ = ["add_parsers"]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds inspect, verify and salvage."""
+    parser = add_command(
+        commands,
+        "inspect",
+        "show the physical layout: what every byte of the file is",
+        """coldframe inspect 000000_0
+coldframe inspect 000000_0 --depth 2
+coldframe inspect 000000_0 --at 4139             # what is at this offset?
+coldframe inspect 000000_0 --json""",
+    )
+    parser.add_argument("source", help="a file")
+    parser.add_argument("--depth", type=int, default=4, metavar="N", help="levels of the tree (default 4)")
+    parser.add_argument(
+        "--children", type=int, default=20, metavar="N", help="nodes shown on each level (default 20)"
+    )
+    parser.add_argument("--at", type=int, metavar="OFFSET", help="only the nodes that hold this byte")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
+    parser.set_defaults(run=inspect)
+
+    parser = add_command(
+        commands,
+        "verify",
+        "check every checksum and decode everything",
+        """coldframe verify 000000_0 && echo intact
+coldframe verify warehouse/events/*.rc --json > report.json""",
+    )
+    parser.add_argument("source", nargs="+", help="files")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON report")
+    parser.set_defaults(run=verify)
+
+    parser = add_command(
+        commands,
+        "salvage",
+        "write all rows that can still be read to a Parquet file",
+        """coldframe salvage broken.rc rescued.parquet
+coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json""",
+    )
+    parser.add_argument("source", help="a damaged file")
+    parser.add_argument("dest", help="the Parquet file to write")
+    parser.add_argument(
+        "-c", "--columns", metavar="A,B,..", help="only these columns: damage in others then loses nothing"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write what was lost as JSON")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print what was lost as JSON")
+    parser.set_defaults(run=salvage)
+
+
+def inspect(args: argparse.Namespace) -> int:
+    """The tree, and a picture of it."""
+    tree = open_file(args, args.source).inspect()
+    if args.at is not None:
+        length = tree["length"]
+        if not 0 <= args.at < length:
+            raise ValueError(f"--at {args.at}: the file has {length} bytes")
+        for node in nodes_at(tree, args.at):
+            print(f"{node['offset']:>12} +{node['length']:<12} {node['name']}")
+    elif args.json:
+        print(output.as_json(tree))
+    else:
+        print_layout(tree, args.depth, args.children)
+    return 0
+
+
+def nodes_at(tree: dict[str, Any], offset: int) -> list[dict[str, Any]]:
+    """The nodes that hold a byte, outermost first."""
+    path = [tree]
+    while True:
+        inner = [c for c in path[-1].get("children", []) if c["offset"] <= offset < c["offset"] + c["length"]]
+        if not inner:
+            return path
+        path.append(inner[0])
+
+
+def verify(args: argparse.Namespace) -> int:
+    """Exit code 1 where any file is damaged."""
+    reports = {}
+    for source in args.source:
+        try:
+            file = open_file(args, source)
+            with output.progress_bar(os.path.basename(source), file.num_rows) as progress:
+                report = file.verify(progress)
+        except ColdframeError as error:
+            if len(args.source) == 1 and not args.json:
+                raise
+            report = {
+                "rows": None,
+                "units": None,
+                "damage": [],
+                "error": str(error),
+                "error_type": type(error).__name__,
+            }
+        reports[source] = report
+        if not args.json:
+            _print_report(source, report)
+    if args.json:
+        print(output.as_json(reports))
+    errors = [report["error_type"] for report in reports.values() if "error_type" in report]
+    if any(report["damage"] for report in reports.values()) or "CorruptFileError" in errors:
+        return 1
+    return 2 if errors else 0
+
+
+def salvage(args: argparse.Namespace) -> int:
+    """Exit code 1 where something was lost."""
+    file = open_file(args, args.source)
+    report = write_rows(file.to_batches(columns_of(args), on_error="skip"), args.dest, "parquet")
+    damage = file.damage
+    facts = {"source": args.source, "dest": args.dest, "rows": report["rows"], "damage": damage}
+    if args.report:
+        with open(args.report, "w", encoding="utf-8") as sink:
+            sink.write(output.as_json(facts) + "\n")
+    if args.json:
+        print(output.as_json(facts))
+    else:
+        print(f"{args.dest}: {report['rows']} rows saved, {len(damage)} places damaged")
+        for lost in damage:
+            print("  lost " + describe(lost))
+    return 1 if damage else 0
+
+
+def _print_report(source: str, report: dict[str, Any]) -> None:
+    if "error" in report:
+        print(f"{source}: {report['error']}")
+    elif not report["damage"]:
+        print(f"{source}: intact, {report['rows']} rows in {report['units']} units")
+    else:
+        print(f"{source}: DAMAGED in {len(report['damage'])} places, {report['rows']} rows read")
+        for lost in report["damage"]:
+            print("  " + describe(lost))
+    sys.stdout.flush()

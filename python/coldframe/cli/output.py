@@ -1,0 +1,222 @@
+"""What the commands print: rich tables and trees on a terminal, plain text in a pipe, JSON on demand."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = [
+    "as_json",
+    "complain",
+    "escaped",
+    "print_facts",
+    "print_table",
+    "progress_bar",
+    "python_values",
+    "size_text",
+    "to_json_value",
+]
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    print(f"coldframe: {message}", file=sys.stderr)
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at standard output."""
+    return sys.stdout.isatty()
+
+
+def console() -> Any:
+    """Rich's console on a terminal, None for plain text."""
+    if not is_terminal():
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console()
+
+
+def escaped(value: bytes) -> str:
+    r"""Bytes as HBase shows them: printable ASCII as it is, the rest and the backslash as \xNN."""
+    return "".join(chr(b) if 0x20 <= b < 0x7F and b != 0x5C else f"\\x{b:02X}" for b in value)
+
+
+def to_json_value(value: Any) -> Any:
+    """The nearest JSON value: bytes escaped, dates in ISO form; decimals, NaN and infinities as text."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return escaped(bytes(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {
+            key if isinstance(key, str) else str(to_json_value(key)): to_json_value(v)
+            for key, v in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [to_json_value(v) for v in value]
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, (dt.timedelta, decimal.Decimal)):
+        return str(value)
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def as_json(value: Any, *, indent: int | None = 2) -> str:
+    """The value as JSON text."""
+    return json.dumps(to_json_value(value), indent=indent, ensure_ascii=False)
+
+
+def python_values(array: Any) -> list[Any]:
+    """The values of a pyarrow array. What Python's own types would cut short, nanoseconds, becomes text."""
+    shown = _shown_type(array.type)
+    values: list[Any] = (array if shown.equals(array.type) else array.cast(shown)).to_pylist()
+    return values
+
+
+def _shown_type(type: Any) -> Any:
+    if pa.types.is_timestamp(type) or pa.types.is_time(type):
+        return pa.string() if type.unit == "ns" else type
+    if pa.types.is_duration(type):
+        return pa.int64()
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(_shown_type(field.type)) for field in type])
+    if pa.types.is_map(type):
+        return pa.map_(_shown_type(type.key_type), _shown_type(type.item_type))
+    if pa.types.is_large_list(type):
+        return pa.large_list(_shown_type(type.value_type))
+    if pa.types.is_list(type):
+        return pa.list_(_shown_type(type.value_type))
+    return type
+
+
+def cell_text(value: Any) -> str:
+    """A value as a cell of a table for people."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value.replace("\n", "\\n").replace("\t", "\\t")
+    if isinstance(value, (dict, list, tuple)):
+        return as_json(value, indent=None)
+    simple = to_json_value(value)
+    return simple if isinstance(simple, str) else json.dumps(simple)
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """A table: rich on a terminal, else tab-separated with a header line."""
+    out = console()
+    if out is None:
+        if headers:
+            print("\t".join(headers))
+        for row in rows:
+            print("\t".join(cell_text(value) for value in row))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, header_style="bold", show_edge=False)
+    for header in headers:
+        table.add_column(Text(header), overflow="fold")
+    for row in rows:
+        table.add_row(
+            *(Text("null", style="dim") if value is None else Text(cell_text(value)) for value in row)
+        )
+    out.print(table)
+
+
+def print_facts(value: Any, name: str) -> None:
+    """Nested dicts and lists as a tree on a terminal, else as indented text."""
+    out = console()
+    if out is None:
+        for line in _lines(value, 0):
+            print(line)
+        return
+    from rich.tree import Tree
+
+    tree = Tree(_label(name))
+    _grow(tree, value)
+    out.print(tree)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people."""
+    scaled = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if scaled < 1024 or unit == "TiB":
+            return f"{int(scaled)} {unit}" if unit == "B" else f"{scaled:.1f} {unit}"
+        scaled /= 1024
+    raise AssertionError("unreachable")
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None) -> Iterator[Any]:
+    """A bar on standard error that is told the rows done so far; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _lines(value: Any, depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, (dict, list)) and inner:
+                yield f"{indent}{key}:"
+                yield from _lines(inner, depth + 1)
+            else:
+                yield f"{indent}{key}: {_scalar(inner)}"
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, (dict, list)) and inner:
+                first, *rest = list(_lines(inner, depth + 1))
+                yield f"{indent}- {first.strip()}"
+                yield from rest
+            else:
+                yield f"{indent}- {_scalar(inner)}"
+    else:
+        yield f"{indent}{_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    return "null" if value is None else "[]" if value == [] else "{}" if value == {} else cell_text(value)
+
+
+def _label(key: str, value: str | None = None) -> Any:
+    from rich.text import Text
+
+    return Text(key, style="bold") if value is None else Text.assemble((key, "bold"), ": ", value)
+
+
+def _grow(tree: Any, value: Any) -> None:
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else [("", value)]
+    )
+    for key, inner in items:
+        if isinstance(inner, (dict, list)) and inner:
+            _grow(tree.add(_label(str(key))), inner)
+        else:
+            tree.add(_label(str(key), _scalar(inner)))

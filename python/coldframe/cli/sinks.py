@@ -1,0 +1,176 @@
+"""Where rows go: standard output or a file, in the formats of others or in our own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe import writing
+from coldframe.cli.output import as_json, escaped, is_terminal, python_values
+
+__all__ = ["COLDFRAME_FORMATS", "OTHER_FORMATS", "STREAM_FORMATS", "format_of", "write_rows"]
+
+STREAM_FORMATS = ["csv", "jsonl", "arrow", "parquet"]
+OTHER_FORMATS = ["parquet", "arrow", "csv", "jsonl"]
+COLDFRAME_FORMATS = ["orc", "rcfile", "hfile", "cfile", "redfile"]
+
+_ENDINGS = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".orc": "orc",
+    ".rc": "rcfile",
+    ".rcfile": "rcfile",
+    ".hfile": "hfile",
+    ".cfile": "cfile",
+    ".redelm": "redfile",
+}
+
+
+def format_of(dest: str) -> str:
+    """The format that a file's name asks for."""
+    ending = os.path.splitext(dest)[1].lower()
+    if ending not in _ENDINGS:
+        raise ValueError(f"{dest}: cannot tell the format from the name; give it with --to")
+    return _ENDINGS[ending]
+
+
+def write_rows(
+    reader: Any, dest: str, format: str, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Writes all batches of a pyarrow.RecordBatchReader; `-` is standard output. Gives rows and bytes."""
+    if format in COLDFRAME_FORMATS:
+        return writing.write(reader, dest, format=format, **dict(options or {}))
+    if options:
+        raise ValueError(f"--write-option is for {', '.join(COLDFRAME_FORMATS)}, not for {format}")
+    if dest == "-":
+        if format in ("arrow", "parquet") and is_terminal():
+            raise ValueError(f"{format} is not for a terminal: redirect the output to a file")
+        sys.stdout.flush()
+        rows = _WRITERS[format](reader, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return {"rows": rows, "bytes": 0}
+    with _atomic(dest) as sink:
+        rows = _WRITERS[format](reader, sink)
+        size = sink.tell()
+    return {"rows": rows, "bytes": size}
+
+
+@contextlib.contextmanager
+def _atomic(dest: str) -> Iterator[Any]:
+    """A file that takes its name only once it is whole."""
+    folder, name = os.path.split(os.path.abspath(dest))
+    number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's own mode is for secrets
+        with os.fdopen(number, "wb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
+            size_known = True
+        if size_known:
+            os.replace(temporary, dest)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _write_csv(reader: Any, sink: Any) -> int:
+    import pyarrow.csv
+
+    schema = pa.schema([pa.field(f.name, f.type if _csv_can(f.type) else pa.string()) for f in reader.schema])
+    rows = 0
+    with pyarrow.csv.CSVWriter(sink, schema) as writer:
+        for batch in reader:
+            arrays = [
+                column
+                if _csv_can(column.type)
+                else pa.array([_text(v) for v in python_values(column)], pa.string())
+                for column in batch.columns
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            rows += batch.num_rows
+    return rows
+
+
+def _csv_can(type: Any) -> bool:
+    return not (pa.types.is_nested(type) or _is_bytes(type) or pa.types.is_dictionary(type))
+
+
+def _is_bytes(type: Any) -> bool:
+    return bool(
+        pa.types.is_binary(type)
+        or pa.types.is_large_binary(type)
+        or pa.types.is_fixed_size_binary(type)
+        or pa.types.is_binary_view(type)
+    )
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return escaped(value) if isinstance(value, bytes) else as_json(value, indent=None)
+
+
+def _write_jsonl(reader: Any, sink: Any) -> int:
+    names = reader.schema.names
+    rows = 0
+    for batch in reader:
+        for row in zip(*map(python_values, batch.columns), strict=True):
+            sink.write(as_json(dict(zip(names, row, strict=True)), indent=None).encode() + b"\n")
+        rows += batch.num_rows
+    return rows
+
+
+def _write_arrow(reader: Any, sink: Any) -> int:
+    rows = 0
+    with pa.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _write_parquet(reader: Any, sink: Any) -> int:
+    import pyarrow.parquet
+
+    rows = 0
+    with pyarrow.parquet.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
+        for table in _row_groups(reader):
+            writer.write_table(table)
+            rows += table.num_rows
+    return rows
+
+
+def _row_groups(reader: Any, rows: int = 1 << 20) -> Iterator[Any]:
+    """Batches gathered to row groups of a good size."""
+    batches: list[Any] = []
+    held = 0
+    for batch in reader:
+        batches.append(batch)
+        held += batch.num_rows
+        if held >= rows:
+            yield pa.Table.from_batches(batches, reader.schema)
+            batches, held = [], 0
+    if batches:
+        yield pa.Table.from_batches(batches, reader.schema)
+
+
+_WRITERS: dict[str, Callable[[Any, Any], int]] = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "arrow": _write_arrow,
+    "parquet": _write_parquet,
+}

@@ -1,0 +1,192 @@
+"""A `pyarrow.dataset.Dataset` over the rows of a file or of many.
+
+DuckDB and polars (and everything else that knows pyarrow's datasets) ask such an object for a scanner with
+the columns and the filter of their query; so both reach the reader. The class derives from pyarrow's, because
+DuckDB insists on it. pyarrow's own C++ scan would bypass the methods written here; it finds a single file
+whose opening raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.fs
+
+from coldframe.errors import unsupported
+from coldframe.filters import mentioned
+
+__all__ = ["ArrowDataset", "Rows"]
+
+# pyarrow's own default is 131,072; a batch of that many wide rows is needlessly big.
+DATASET_BATCH_SIZE = 65536
+
+
+class Rows(Protocol):
+    """What can be scanned again and again: a File or a Dataset."""
+
+    @property
+    def schema(self) -> Any: ...
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Any = None,
+        batch_size: int = DATASET_BATCH_SIZE,
+        limit: int | None = None,
+    ) -> Any: ...
+
+    def count(self, filter: Any = None) -> int: ...
+
+
+class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
+    """A file system for the one file of a dataset that only its own methods can scan."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise unsupported(
+            "a scan made by pyarrow's C++: use the dataset's own scanner(), to_batches() or to_table()"
+        )
+
+    copy_file = create_dir = delete_dir = delete_dir_contents = delete_file = delete_root_dir_contents = (
+        _refuse
+    )
+    get_file_info = get_file_info_selector = move = normalize_path = _refuse
+    open_append_stream = open_input_file = open_input_stream = open_output_stream = _refuse
+
+    def get_type_name(self) -> str:
+        return "coldframe"
+
+
+def _guard(schema: Any) -> Any:
+    format = pads.ParquetFileFormat()
+    filesystem = pyarrow.fs.PyFileSystem(_NoFiles())
+    return pads.FileSystemDataset([format.make_fragment("coldframe", filesystem)], schema, format, filesystem)
+
+
+class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
+    """A pyarrow.dataset.Dataset whose scans are coldframe's."""
+
+    def __init__(self, rows: Rows, filter: Any = None) -> None:
+        super().__init__(rows.schema, [_guard(rows.schema)])
+        self._rows = rows
+        self._filter = filter
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema of the rows."""
+        return self._rows.schema
+
+    @property
+    def partition_expression(self) -> Any:
+        """Nothing is known of all rows."""
+        return pc.scalar(True)
+
+    def scanner(
+        self,
+        columns: Sequence[str] | Mapping[str, Any] | None = None,
+        filter: Any = None,
+        batch_size: int = DATASET_BATCH_SIZE,
+        **_: Any,
+    ) -> Any:
+        """A pyarrow Scanner for one pass; nothing is read before it is asked for rows.
+
+        pyarrow's arguments about read-ahead and threads are taken and have no effect.
+        """
+        return pads.Scanner.from_batches(self._reader(columns, filter, batch_size))
+
+    def to_batches(
+        self, columns: Any = None, filter: Any = None, batch_size: int = DATASET_BATCH_SIZE, **_: Any
+    ) -> Any:
+        """The batches of a scan."""
+        return iter(self._reader(columns, filter, batch_size))
+
+    def to_table(
+        self, columns: Any = None, filter: Any = None, batch_size: int = DATASET_BATCH_SIZE, **_: Any
+    ) -> Any:
+        """The rows of a scan as a pyarrow.Table."""
+        return self._reader(columns, filter, batch_size).read_all()
+
+    def head(
+        self,
+        num_rows: int,
+        columns: Any = None,
+        filter: Any = None,
+        batch_size: int = DATASET_BATCH_SIZE,
+        **_: Any,
+    ) -> Any:
+        """The first rows of a scan as a pyarrow.Table."""
+        return self._reader(columns, filter, batch_size, num_rows).read_all()
+
+    def take(self, indices: Any, columns: Any = None, filter: Any = None, **_: Any) -> Any:
+        """The rows at these positions as a pyarrow.Table."""
+        return self.to_table(columns, filter).take(indices)
+
+    def count_rows(self, filter: Any = None, **_: Any) -> int:
+        """The number of rows that pass the filter."""
+        return self._rows.count(self._both(filter))
+
+    def filter(self, expression: Any) -> ArrowDataset:
+        """The same rows under one more filter."""
+        return ArrowDataset(self._rows, self._both(expression))
+
+    def sort_by(self, sorting: Any, **_: Any) -> Any:
+        """The rows in memory, sorted."""
+        return pads.InMemoryDataset(self.to_table().sort_by(sorting))
+
+    def join(self, right_dataset: Any, keys: Any, **options: Any) -> Any:
+        """Both sides are read into memory, since pyarrow joins tables."""
+        return pads.InMemoryDataset(self.to_table().join(_table(right_dataset), keys, **options))
+
+    def join_asof(self, right_dataset: Any, on: Any, by: Any, tolerance: Any, **options: Any) -> Any:
+        """Both sides are read into memory, since pyarrow joins tables."""
+        joined = self.to_table().join_asof(_table(right_dataset), on, by, tolerance, **options)
+        return pads.InMemoryDataset(joined)
+
+    def replace_schema(self, schema: Any) -> Any:
+        """Not done: the types are the file's."""
+        raise unsupported("replace_schema: open the files with schema=, or cast the batches")
+
+    def get_fragments(self, filter: Any = None) -> Iterator[Any]:
+        """Not done: pyarrow's fragments are files of the formats that it reads itself."""
+        raise unsupported("get_fragments: use splits() of the coldframe File or Dataset")
+
+    @property
+    def children(self) -> Any:
+        """Not done: there is nothing below the rows that pyarrow could scan."""
+        raise unsupported("children: use splits() of the coldframe File or Dataset")
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._reader(None, None, DATASET_BATCH_SIZE).__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> Any:
+        raise unsupported("pickling a dataset: pickle its splits()")
+
+    def __repr__(self) -> str:
+        return f"<coldframe.ArrowDataset of {self._rows!r}>"
+
+    def _reader(self, columns: Any, filter: Any, batch_size: int, limit: int | None = None) -> Any:
+        filter = self._both(filter)
+        if not isinstance(columns, Mapping):
+            names = None if columns is None else list(columns)
+            return self._rows.to_batches(names, filter=filter, batch_size=batch_size, limit=limit)
+        # Computed columns: read what the expressions name, and let pyarrow compute.
+        schema = self._rows.schema
+        needed = {name for expression in columns.values() for name in mentioned(expression, schema)}
+        names = [name for name in schema.names if name in needed] or schema.names[:1]
+        reader = self._rows.to_batches(names, filter=filter, batch_size=batch_size, limit=limit)
+        return pads.Scanner.from_batches(reader, columns=dict(columns)).to_reader()
+
+    def _both(self, filter: Any) -> Any:
+        if self._filter is None or filter is None:
+            return self._filter if filter is None else filter
+        return self._filter & filter
+
+
+def _table(right: Any) -> Any:
+    return right.to_table() if hasattr(right, "to_table") else right

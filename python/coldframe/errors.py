@@ -1,0 +1,34 @@
+"""The errors of the package."""
+
+from __future__ import annotations
+
+from coldframe._coldframe import (
+    ColdframeError,
+    CorruptFileError,
+    KeyUnavailableError,
+    NotFoundError,
+    SchemaError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "AmbiguousDialectWarning",
+    "ColdframeError",
+    "CorruptFileError",
+    "KeyUnavailableError",
+    "NotFoundError",
+    "SchemaError",
+    "UnsupportedError",
+    "unsupported",
+]
+
+
+class AmbiguousDialectWarning(UserWarning):
+    """The bytes of a Redfile do not tell its dialect, and one was assumed. The option `dialect` names it."""
+
+
+def unsupported(what: str) -> UnsupportedError:
+    """An UnsupportedError with the attribute that the compiled side gives it too."""
+    error = UnsupportedError(what)
+    error.what = what
+    return error

@@ -1,0 +1,427 @@
+"""One file of any format: what it says of itself, and its rows as Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coldframe import _coldframe
+from coldframe._coldframe import RawFile
+from coldframe.errors import AmbiguousDialectWarning, unsupported
+from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.sources import Source
+
+if TYPE_CHECKING:
+    from coldframe.dataset import ArrowDataset
+
+__all__ = ["DEFAULT_BATCH_SIZE", "DEFAULT_SPLIT_BYTES", "File", "Split", "open"]
+
+DEFAULT_BATCH_SIZE = 65536
+DEFAULT_SPLIT_BYTES = 128 << 20
+
+Damage = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class OpenArguments:
+    """How a source is to be opened: everything that `open` takes besides the source."""
+
+    format: str | None = None
+    storage_options: Mapping[str, Any] | None = None
+    verify_checksums: bool = True
+    keys: Mapping[str, bytes | str] | None = field(default=None, repr=False)  # secrets stay out of logs
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
+        """Opens a source in this way; `recorded` is what an earlier opening of it has read."""
+        source = given if isinstance(given, Source) else Source(given, self.storage_options)
+        options = dict(self.options)
+        raw = _coldframe.open_file(
+            source.handle(),
+            format=self.format,
+            storage_options=source.core_options(),
+            verify_checksums=self.verify_checksums,
+            keys=self.keys,
+            schema=options.pop("schema", None),
+            options=options,
+            recorded=recorded,
+        )
+        if raw.format == "redfile" and recorded is None and raw.metadata().get("ambiguous"):
+            warnings.warn(
+                f"{raw.path}: the bytes do not tell the dialect of this Redfile; little endian is assumed "
+                '(dialect="redelm-a" is the one that is not)',
+                AmbiguousDialectWarning,
+                stacklevel=3,
+            )
+        return File(raw, source, self)
+
+
+def open(
+    source: object,
+    *,
+    format: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | None = None,
+    **options: Any,
+) -> File:
+    """Opens a file of any of the formats, or a directory that is one table (a Kudu data directory).
+
+    Args:
+        source: a path, a URL (`s3://`, `gs://`, `az://`, `https://`, or any scheme that fsspec knows), bytes,
+            a seekable binary file, or an fsspec file.
+        format: `"rcfile"` or `"redfile"`; None looks at the bytes.
+        storage_options: credentials and endpoints for a URL.
+        verify_checksums: whether stored checksums are compared while reading.
+        keys: `{name: bytes or hex}` for encrypted files.
+        **options: the format's own, such as `schema=` and `serde=` for RCFile; `coldframe --help` lists them.
+    """
+    arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
+    return arguments.open(source)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of a file that can be read by itself, in another process too.
+
+    It carries what was read to open the file, so that nobody reads that twice. Reading all splits of a file
+    gives each of its rows exactly once. A split of a `Dataset` gives that dataset's columns, those of the
+    partition among them.
+    """
+
+    path: str
+    format: str
+    part: int
+    start: int
+    stop: int
+    rows: int | None
+    arguments: OpenArguments = field(repr=False)
+    recorded: tuple[tuple[int, bytes], ...] = field(repr=False)
+    fragment: Any = field(default=None, repr=False)  # coldframe.fragment.Fragment
+    source: Source | None = field(
+        default=None, repr=False, compare=False
+    )  # only where the path does not say it all
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The format's options that the file was opened with."""
+        return self.arguments.options
+
+    @property
+    def partition(self) -> Mapping[str, Any]:
+        """The values of the partition columns that the split's directory names."""
+        return {} if self.fragment is None else dict(self.fragment.partition)
+
+    def open(self) -> File:
+        """Opens the split's file without reading its header or footer again."""
+        return self.arguments.open(self.source if self.source is not None else self.path, self.recorded)
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema of its rows."""
+        return self.open().schema if self.fragment is None else self.fragment.schema
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        on_error: str = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+    ) -> Any:
+        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is told what was lost, at the end."""
+        if self.fragment is not None:
+            return self.fragment.to_batches(
+                self.open(), columns, parse(filter), batch_size, self, on_error=on_error, on_damage=on_damage
+            )
+        return self.open().to_batches(
+            columns, filter=filter, batch_size=batch_size, split=self, on_error=on_error, on_damage=on_damage
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.source is not None:
+            raise unsupported(
+                f"a split of {self.path} cannot travel to another process, since its source is an object "
+                "in this one: open the file by its path or URL"
+            )
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class File:
+    """An open file. Made by `coldframe.open`.
+
+    Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
+        `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each of them gets a fresh pass over the
+        rows.
+    """
+
+    def __init__(self, raw: RawFile, source: Source, arguments: OpenArguments) -> None:
+        self._raw = raw
+        self._source = source
+        self._arguments = arguments
+        self._schema: Any = None
+        self._damage: Damage = []
+
+    @property
+    def format(self) -> str:
+        """`"orc"`, `"rcfile"`, `"hfile"`, `"cfile"`, `"kudu"` or `"redfile"`."""
+        return self._raw.format
+
+    @property
+    def path(self) -> str:
+        """Where it was opened from; a placeholder for bytes and file objects."""
+        return self._source.path if self._source.path is not None else self._raw.path
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow.Schema of the rows."""
+        if self._schema is None:
+            self._schema = pa.schema(self._raw)
+        return self._schema
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows, None where the file does not say without a scan: see `count`."""
+        return self._raw.num_rows
+
+    @property
+    def metadata(self) -> Any:
+        """Everything that the file says of itself, as nested dicts."""
+        return self._raw.metadata()
+
+    @property
+    def damage(self) -> Damage:
+        """What the last tolerant pass (see `read`) lost: offset, length, rows_lost, structure, reason."""
+        return [dict(lost) for lost in self._damage]
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        on_error: str = "raise",
+    ) -> Any:
+        """The rows as a pyarrow.Table.
+
+        Args:
+            columns: names, in the order wanted; None is all of them.
+            filter: pyarrow.parquet's lists, a `pyarrow.compute.Expression`, or SQL text such as `"x > 5 and s
+                is not null"`.
+            limit: at most so many rows.
+            on_error: `"raise"`; `"skip"` to lose the smallest damaged unit and go on, see `damage`; `"null"`
+                to keep the rows of a column that is lost, with nulls in it.
+        """
+        return self._stream(
+            columns, parse(filter), limit, DEFAULT_BATCH_SIZE, None, on_error, None
+        ).read_all()
+
+    def to_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        limit: int | None = None,
+        split: Split | tuple[int, int] | None = None,
+        on_error: str = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
+    ) -> Any:
+        """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is asked for.
+
+        Args:
+            columns, filter, limit, on_error: as in `read`.
+            batch_size: rows in a batch, at most.
+            split: one of `splits()`, or a byte range `(start, length)`: ranges that tile the file give each
+                row once.
+            on_damage: told what was skipped, once the stream has ended.
+        """
+        return self._stream(columns, parse(filter), limit, batch_size, split, on_error, on_damage)
+
+    def count(self, filter: Filter | None = None) -> int:
+        """The number of rows, or of those that pass the filter, decoding no more than that needs."""
+        parsed = parse(filter)
+        if parsed is None:
+            return self._raw.count()
+        bound = bind(parsed, self.schema)
+        if bound.exact:
+            return self._raw.count(bound.predicate)
+        return sum(
+            batch.num_rows
+            for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
+        )
+
+    def splits(self, target_bytes: int = DEFAULT_SPLIT_BYTES) -> list[Split]:
+        """Parts of about `target_bytes` each that can be read apart, also in other processes."""
+        recorded = tuple(self._raw.recorded())
+        source = None if self._source.travels else self._source
+        return [
+            Split(
+                self.path,
+                self.format,
+                part,
+                start,
+                stop,
+                rows,
+                self._known_arguments(),
+                recorded,
+                None,
+                source,
+            )
+            for part, start, stop, rows in self._raw.splits(target_bytes)
+        ]
+
+    def statistics(self) -> Any:
+        """Per column min, max, null_count ..., per file, stripe, row group or block, as the file has them."""
+        return self._raw.statistics()
+
+    def inspect(self) -> dict[str, Any]:
+        """The physical layout as a tree: every byte belongs to a node with a name, an offset and a length."""
+        return self._raw.inspect()
+
+    def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
+        """Checks every checksum and decodes everything.
+
+        Never raises on damage: the report has `rows`, `units` and `damage`. `progress` is told the rows
+        decoded so far.
+        """
+        return self._raw.verify(progress)
+
+    def to_dataset(self) -> ArrowDataset:
+        """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
+        from coldframe.dataset import ArrowDataset
+
+        return ArrowDataset(self)
+
+    def to_polars(self) -> Any:
+        """A polars.LazyFrame that reads the columns and rows which a query needs."""
+        from coldframe.polars_source import lazy_frame
+
+        return lazy_frame(self)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._raw.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._raw.scan().__arrow_c_stream__(requested_schema)
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open between calls; the file object that was passed in stays its owner's."""
+
+    def __repr__(self) -> str:
+        rows = "" if self.num_rows is None else f", {self.num_rows} rows"
+        return f"<coldframe.File {self.format} {self.path!r}: {len(self.schema)} columns{rows}>"
+
+    def _known_arguments(self) -> OpenArguments:
+        """The arguments with the format that was found, so that nobody has to find it again."""
+        given = self._arguments
+        return OpenArguments(
+            self.format, given.storage_options, given.verify_checksums, given.keys, given.options
+        )
+
+    def _stream(
+        self,
+        columns: Sequence[str] | None,
+        filter: Any,
+        limit: int | None,
+        batch_size: int,
+        split: Split | tuple[int, int] | None,
+        on_error: str,
+        on_damage: Callable[[Damage], None] | None,
+    ) -> Any:
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
+        if batch_size < 1 or (limit is not None and limit < 0):
+            raise ValueError(
+                f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
+            )
+        bound = bind(filter, self.schema) if filter is not None else Bound(None, None, True)
+        residual = bound.residual
+        decoded = None if columns is None else list(columns)
+        if residual is not None and decoded is not None:
+            needed = mentioned(residual, self.schema)
+            decoded += [name for name in needed if name not in decoded]
+        scan = self._raw.scan(
+            columns=decoded,
+            predicate=bound.predicate,
+            limit=limit if residual is None else None,
+            batch_size=batch_size,
+            split=_range_of(split),
+            on_error=on_error,
+        )
+        schema = pa.schema(scan)
+        if residual is not None and columns is not None:
+            schema = pa.schema([schema.field(i) for i in range(len(columns))], metadata=schema.metadata)
+
+        def ended() -> None:
+            if on_error != "raise":
+                self._damage = scan.damage()
+                if on_damage is not None:
+                    on_damage(self.damage)
+
+        def batches() -> Iterator[Any]:
+            # Batch by batch and not through the C stream, which would reduce an error to its text.
+            try:
+                for batch in scan:
+                    yield pa.record_batch(batch)
+            finally:
+                ended()
+
+        stream = batches()
+        if residual is not None:
+            stream = filtered(stream, residual, schema, limit)
+        return pa.RecordBatchReader.from_batches(schema, stream)
+
+
+def _range_of(split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
+    if split is None:
+        return None
+    if isinstance(split, Split):
+        return split.part, split.start, split.stop
+    start, length = split
+    if start < 0 or length < 0:
+        raise ValueError(f"split must be (start, length) with neither negative, not {split!r}")
+    return 0, start, start + length
+
+
+def filtered(batches: Iterator[Any], expression: Any, schema: Any, limit: int | None) -> Iterator[Any]:
+    """The rows that the expression lets through, with the first columns only: those that were asked for."""
+    left = limit
+    with contextlib.closing(batches):  # type: ignore[type-var]
+        if left == 0:
+            return
+        for batch in batches:
+            kept = batch.filter(expression)
+            if left is not None:
+                kept = kept.slice(0, left)
+                left -= kept.num_rows
+            if kept.num_rows:
+                yield _first_columns(kept, schema)
+            if left == 0:
+                return
+
+
+def _first_columns(batch: Any, schema: Any) -> Any:
+    if len(schema) == batch.num_columns:
+        return batch
+    if len(schema) == 0:
+        return row_count_batch(batch.num_rows, schema)
+    return pa.RecordBatch.from_arrays(batch.columns[: len(schema)], schema=schema)
+
+
+def row_count_batch(rows: int, schema: Any) -> Any:
+    """A batch without columns that still has rows."""
+    empty = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)

@@ -1,0 +1,23 @@
+"""`spark-submit .../coldframe/pipeline/__main__.py SRC DST ...` and `python -m coldframe.pipeline SRC DST
+...`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from coldframe.pipeline.cli import EPILOG, add_arguments, run
+
+
+def main() -> int:
+    """Runs `migrate` with the process's arguments."""
+    parser = argparse.ArgumentParser(
+        prog="coldframe-migrate", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_arguments(parser)
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

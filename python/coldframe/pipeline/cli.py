@@ -1,0 +1,155 @@
+"""`coldframe migrate SRC DST`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from coldframe.pipeline.report import Report
+
+EPILOG = """\
+exit codes: 0 done; 1 files failed, or the target is not what was verified; 2 wrong use, such as a missing
+schema
+
+A run that was stopped goes on where it was when it is started again with the same arguments. Everything about
+it is below DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds `migrate` to the commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "migrate",
+        help="convert a directory tree to Parquet, Iceberg, Delta or ORC, verified",
+        description="Converts every table below SRC to one below DST with Spark, and verifies what it wrote.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `migrate`."""
+    parser.add_argument("src", metavar="SRC", help="directory with the tables; nothing in it is changed")
+    parser.add_argument("dst", metavar="DST", help="new or empty directory, or that of an earlier run")
+    parser.add_argument(
+        "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="target (parquet)"
+    )
+    parser.add_argument(
+        "--schema", metavar="TABLES.TOML", help="schemas of the tables (SRC/tables.toml where it exists)"
+    )
+    parser.add_argument(
+        "--on-error",
+        default="raise",
+        choices=["raise", "skip", "quarantine"],
+        help="damaged files: fail them, save what can be saved, or also keep a copy (raise)",
+    )
+    parser.add_argument(
+        "--untyped", action="store_true", help="binary columns _c0.. for RCFiles without a schema"
+    )
+    parser.add_argument(
+        "--timestamps", default="us", choices=["us", "ns"], help="unit of timestamps written (us)"
+    )
+    parser.add_argument(
+        "--compression", default="zstd", choices=["zstd", "snappy", "gzip", "none"], help="of Parquet (zstd)"
+    )
+    parser.add_argument(
+        "--split-mb", type=int, default=128, metavar="N", help="source MiB for one task (128)"
+    )
+    parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
+    parser.add_argument("--master", help="Spark master (local[*]; spark-submit's own under spark-submit)")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
+    again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
+    parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the migration and prints its outcome."""
+    from coldframe._coldframe import ColdframeError
+
+    if arguments.split_mb < 1:
+        print("coldframe migrate: --split-mb must be at least 1", file=sys.stderr)
+        return 2
+    try:
+        report = _migrate(arguments)
+    except (ColdframeError, ValueError) as error:
+        print(f"coldframe migrate: {error}", file=sys.stderr)
+        return 2
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=1, default=str))
+    else:
+        print(summary(report))
+    return report.exit_code
+
+
+def _migrate(arguments: argparse.Namespace) -> Report:
+    try:
+        from coldframe.pipeline.run import migrate
+    except ImportError as missing:
+        from coldframe.errors import unsupported
+
+        raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
+    from coldframe.pipeline.progress import progress_for
+    from coldframe.pipeline.session import start_session
+
+    with contextlib.ExitStack() as stack:
+
+        def session() -> SparkSession:
+            spark = start_session(arguments.master)
+            stack.callback(spark.stop)
+            return spark
+
+        progress = stack.enter_context(progress_for(sys.stderr))
+        return migrate(
+            session,
+            arguments.src,
+            arguments.dst,
+            to=arguments.to,
+            tables=arguments.schema,
+            on_error=arguments.on_error,
+            untyped=arguments.untyped,
+            timestamps=arguments.timestamps,
+            split_bytes=arguments.split_mb << 20,
+            compression=arguments.compression,
+            verify=not arguments.no_verify,
+            fresh=arguments.fresh,
+            progress=progress,
+        )
+
+
+def summary(report: Report) -> str:
+    """The outcome in a few lines."""
+    from coldframe.pipeline.report_html import size_text
+
+    lines: list[str] = []
+    for table in report.tables:
+        counts = ", ".join(
+            f"{count} {status}" for status, count in table.to_json()["counts"].items() if count
+        )
+        written = any(file.outputs for file in table.files)
+        mark = "nothing written" if not written else "verified" if table.verified else "NOT VERIFIED"
+        sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
+        lines.append(f"{table.name} ({table.format}): {counts}; {table.rows:,} rows, {sizes}, {mark}")
+        for file in table.files:
+            if file.error is not None:
+                lines.append(f"  {file.status}: {file.source}: {file.error}")
+            elif file.damage:
+                lost = "an unknown number of" if file.rows_lost is None else f"{file.rows_lost:,}"
+                lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {len(file.damage)} places")
+        lines += [f"  {table.error}"] if table.error is not None else []
+        lines += [f"  missing: {name}" for name in table.missing]
+    if report.unknown:
+        count = len(report.unknown)
+        files = "1 file" if count == 1 else f"{count:,} files"
+        lines.append(f"{files} of other formats left alone, such as {report.unknown[0]}")
+    lines.append(f"{report.rows:,} rows in {report.seconds:.1f} s; {report.target}/_coldframe/report.html")
+    return "\n".join(lines)

@@ -1,0 +1,169 @@
+"""Stages 4 and 5, in the task: decode a split, write it, read the written file back, compare.
+
+Rows stay in this process: only the outcome, a small JSON object, goes to the driver. A task never raises:
+Spark would repeat what cannot succeed, and one bad file would end the run of all others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.pipeline.checks import Checks
+from coldframe.pipeline.sinks import Sink
+from coldframe.spark.types import conform_batch
+
+BATCH_ROWS = 64 * 1024
+RESULT_SCHEMA = "result string"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One split of one source file, to become one file of the target."""
+
+    key: str
+    """The source file's identity in the journal."""
+    number: int
+    split: Any
+    schema: pa.Schema
+    """The table's columns, in their plain types."""
+    names: tuple[str, ...] | None
+    """New names for the file's columns by position, where the file has placeholders only."""
+    constants: tuple[tuple[str, Any], ...]
+    """Partition values that the target wants inside its files: name and Arrow scalar."""
+    staged: str
+    """Where to write; never seen by readers of the table."""
+    sink: Sink
+    on_error: str
+    unit: str
+    verify: bool = True
+
+
+def run_task(task: Task) -> dict[str, Any]:
+    """Converts one split. The outcome has `error` where that failed."""
+    started = time.monotonic()
+    outcome: dict[str, Any] = {"key": task.key, "number": task.number, "staged": task.staged}
+    try:
+        outcome.update(_convert(task))
+    except (ColdframeError, pa.ArrowException, OSError) as error:
+        outcome["error"] = describe(error)
+    except Exception as error:
+        # A fault of this program: say where, and let the other files go on.
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        outcome["error"] = f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})"
+    if "error" in outcome:
+        _discard(task.staged)
+    outcome["seconds"] = round(time.monotonic() - started, 3)
+    return outcome
+
+
+def describe(error: BaseException) -> str:
+    """The error's kind and message."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _convert(task: Task) -> dict[str, Any]:
+    damage: list[dict[str, Any]] = []
+    read = Checks()
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        with contextlib.closing(
+            task.split.to_batches(batch_size=BATCH_ROWS, on_error=task.on_error, on_damage=damage.extend)
+        ) as batches:
+            for batch in batches:
+                source = arrange(batch, task)
+                # The fingerprint is that of the decoded values, before they are made into the target's types.
+                read.add(source, unit=task.unit)
+                yield conform_batch(source, task.schema)
+
+    stream = rows()
+    first = next((batch for batch in stream if batch.num_rows), None)
+    if first is None:
+        return {"rows": 0, "bytes": 0, "damage": damage, "checks": read.to_json(), "verified": True}
+    os.makedirs(os.path.dirname(task.staged), exist_ok=True)
+    task.sink.write(_chain(first, stream), task.schema, task.staged)
+    outcome = {
+        "rows": read.rows,
+        "bytes": os.path.getsize(task.staged),
+        "damage": damage,
+        "checks": read.to_json(),
+        "verified": False,
+    }
+    if task.verify:
+        differences = verify(task, read)
+        if differences:
+            outcome["error"] = "VerificationError: what was written differs from what was read: " + "; ".join(
+                differences
+            )
+        outcome["verified"] = not differences
+    return outcome
+
+
+def verify(task: Task, read: Checks) -> list[str]:
+    """Reads the written file back and compares fingerprints; empty where they agree."""
+    written = Checks()
+    for batch in task.sink.read(task.staged):
+        written.add(batch, unit=task.unit)
+    if not written.columns:
+        # A file without row groups still has its columns.
+        written.add(pa.RecordBatch.from_pylist([], schema=task.schema), unit=task.unit)
+    return read.differences(written)
+
+
+def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    """The batch's columns in the table's order, in the types that they were decoded to."""
+    found = list(batch.schema.names)
+    if task.names is not None and len(task.names) == len(found):
+        found = list(task.names)
+    places = {name.lower(): at for at, name in enumerate(found)}
+    exact = {name: at for at, name in enumerate(found)}
+    constants = dict(task.constants)
+    columns: list[pa.Array] = []
+    for field in task.schema:
+        if field.name in constants:
+            columns.append(_repeated(constants[field.name], field.type, batch.num_rows))
+            continue
+        at = exact.get(field.name, places.get(field.name.lower()))
+        columns.append(pa.nulls(batch.num_rows, field.type) if at is None else batch.column(at))
+    if not columns:
+        raise SchemaError("a table without columns")
+    return pa.RecordBatch.from_arrays(columns, names=task.schema.names)
+
+
+def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, kind)
+
+
+def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _discard(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def partition_function(
+    blobs: Sequence[bytes],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What `mapInArrow` runs: each row is the number of a task, each answer its outcome as JSON."""
+
+    def convert(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import json
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                outcome = run_task(pickle.loads(blobs[number]))
+                yield pa.RecordBatch.from_pydict({"result": [json.dumps(outcome, default=str)]})
+
+    return convert

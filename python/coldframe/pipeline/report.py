@@ -1,0 +1,183 @@
+"""Stage 7: what was found, converted, verified, damaged and quarantined, as JSON and as one page of HTML."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe.pipeline.journal import Entry, replacing
+
+STATUSES = ("converted", "salvaged", "quarantined", "failed", "empty")
+
+
+@dataclass
+class FileReport:
+    """What became of one source file."""
+
+    source: str
+    status: str
+    """converted; salvaged: converted but for its damage; quarantined: nothing could be saved, a copy is kept;
+    failed;
+    empty: no bytes, no rows."""
+    bytes_in: int
+    rows: int = 0
+    bytes_out: int = 0
+    outputs: list[str] = field(default_factory=list)
+    verified: bool = False
+    damage: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+    quarantine: str | None = None
+    """Where a copy of it lies, relative to the target's root."""
+    earlier: bool = False
+    """Done by an earlier run."""
+
+    @staticmethod
+    def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
+        """The report of a committed file."""
+        details = entry.details
+        return FileReport(
+            entry.source,
+            "salvaged" if details["damage"] else "converted",
+            size,
+            details["rows"],
+            sum(part.bytes for part in entry.parts),
+            [part.final for part in entry.parts],
+            details["verified"],
+            details["damage"],
+            None,
+            details.get("quarantine"),
+            earlier,
+        )
+
+    @property
+    def rows_lost(self) -> int | None:
+        """How many rows its damage cost; None where that cannot be known."""
+        lost = [item.get("rows_lost") for item in self.damage]
+        return None if None in lost else sum(int(rows) for rows in lost if rows is not None)
+
+
+@dataclass
+class TableReport:
+    """What became of one table."""
+
+    name: str
+    path: str
+    format: str
+    files: list[FileReport] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """Files of the target that are not there any more, or not with their size."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Of Delta or Iceberg: version or snapshot."""
+    error: str | None = None
+    """Why the files could not be made a Delta or Iceberg table."""
+
+    def count(self, *statuses: str) -> int:
+        """How many files have one of the statuses."""
+        return sum(file.status in statuses for file in self.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows in the target."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of the source."""
+        return sum(file.bytes_in for file in self.files)
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the target."""
+        return sum(file.bytes_out for file in self.files)
+
+    @property
+    def verified(self) -> bool:
+        """Whether everything that was written was read back and found equal, and is still there."""
+        return not self.missing and all(file.verified for file in self.files if file.outputs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its part of report.json."""
+        return {
+            "name": self.name,
+            "path": self.path,
+            "format": self.format,
+            "rows": self.rows,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "verified": self.verified,
+            "counts": {"found": len(self.files), **{status: self.count(status) for status in STATUSES}},
+            "missing": self.missing,
+            "metadata": self.metadata,
+            "error": self.error,
+            "files": [{**vars(file), "rows_lost": file.rows_lost} for file in self.files],
+        }
+
+
+@dataclass
+class Report:
+    """The outcome of a migration."""
+
+    source: str
+    target: str
+    to: str
+    on_error: str
+    tables: list[TableReport]
+    unknown: list[str] = field(default_factory=list)
+    """Files outside of every table whose format is not one of ours; they were left alone."""
+    started: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """Rows in the target, those of earlier runs included."""
+        return sum(table.rows for table in self.tables)
+
+    @property
+    def verified(self) -> bool:
+        """Whether everything that was written was read back and found equal."""
+        return all(table.verified for table in self.tables)
+
+    @property
+    def failures(self) -> list[FileReport]:
+        """The files that were not converted although they should have been."""
+        return [file for table in self.tables for file in table.files if file.status == "failed"]
+
+    @property
+    def exit_code(self) -> int:
+        """0: all that was asked for was done; 1: something failed, or files of the target are missing."""
+        return 1 if self.failures or any(table.missing or table.error for table in self.tables) else 0
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many files there are of each status."""
+        counts = Counter(file.status for table in self.tables for file in table.files)
+        return {status: counts[status] for status in STATUSES if counts[status]}
+
+    def to_json(self) -> dict[str, Any]:
+        """report.json."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "to": self.to,
+            "on_error": self.on_error,
+            "started": self.started,
+            "seconds": self.seconds,
+            "rows": self.rows,
+            "verified": self.verified,
+            "exit_code": self.exit_code,
+            "counts": self.statuses,
+            "unknown": self.unknown,
+            "tables": [table.to_json() for table in self.tables],
+        }
+
+    def write(self, folder: str) -> None:
+        """Writes report.json and report.html."""
+        from coldframe.pipeline.report_html import page
+
+        with replacing(os.path.join(folder, "report.json")) as out:
+            json.dump(self.to_json(), out, indent=1, default=str)
+        with replacing(os.path.join(folder, "report.html")) as out:
+            out.write(page(self))

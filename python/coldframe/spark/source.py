@@ -1,0 +1,123 @@
+"""The Spark data sources: one class for each format name, all of them the same reader and writer.
+
+Spark runs `schema()` and `partitions()` in Python processes beside the driver and `read()` in the executors'
+workers; what goes from one to the other is pickled. A reader never defines `pushFilters`: Spark 4.3 keeps the
+filters of one use of a DataFrame for its next use, and gives wrong rows without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from coldframe.spark.options import ReadOptions, read_options
+from coldframe.spark.reader import ColdframeReader, format_of, open_dataset, resolve
+from coldframe.spark.types import arrow_schema_for, to_spark_schema
+from coldframe.spark.writer import ColdframeWriter, write_options
+
+
+class ColdframeSource(DataSource):
+    """`spark.read.format("coldframe")`: the format is found in the bytes."""
+
+    format_name: ClassVar[str | None] = None
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self.inferred = False
+
+    @classmethod
+    def name(cls) -> str:
+        """The name that `format()` takes."""
+        return "coldframe" if cls.format_name is None else f"coldframe_{cls.format_name}"
+
+    def schema(self) -> StructType:
+        """The columns of the files and of the partition directories, or those of the option `columns`."""
+        options = read_options(self.options, self.format_name)
+        # Kept when Spark pickles this object: reader() can tell a schema of the user from this one.
+        self.inferred = True
+        schema = open_dataset(options).schema
+        if options.columns is not None:
+            names = resolve(options.columns, schema.names)
+            schema = pa.schema([schema.field(name) for name in names])
+        return to_spark_schema(schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the columns that `schema` names."""
+        options = read_options(self.options, self.format_name)
+        if not self.inferred:
+            options = self._typed_by_user(options, schema)
+        return ColdframeReader(options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A writer of one file for each Spark partition."""
+        return ColdframeWriter(
+            write_options(self.options, self.format_name), arrow_schema_for(schema), overwrite
+        )
+
+    def _typed_by_user(self, options: ReadOptions, schema: StructType) -> ReadOptions:
+        """RCFiles know no types. Where no option `schema` tells them, `.schema()` lists the columns of the
+        file.
+        """
+        if "schema" in options.options:
+            return options
+        dataset = open_dataset(options)
+        if format_of(dataset, options) != "rcfile" or _only_renames(schema, dataset.schema):
+            return options
+        partitions = {name.lower() for name in dataset.partition_columns}
+        fields = [field for field in arrow_schema_for(schema) if field.name.lower() not in partitions]
+        return options.with_schema(pa.schema([_as_in_hive(field) for field in fields]))
+
+
+def _as_in_hive(field: pa.Field) -> pa.Field:
+    """Hive's timestamp is a wall clock time."""
+    return field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
+
+
+def _only_renames(schema: StructType, found: pa.Schema) -> bool:
+    """Whether the names of `schema` are all among those of files read without types (`_c0`, `_c1` ...)."""
+    known = {name.lower() for name in found.names}
+    return all(name.lower() in known for name in schema.fieldNames())
+
+
+class OrcSource(ColdframeSource):
+    """`coldframe_orc`."""
+
+    format_name = "orc"
+
+
+class RcfileSource(ColdframeSource):
+    """`coldframe_rcfile`."""
+
+    format_name = "rcfile"
+
+
+class HfileSource(ColdframeSource):
+    """`coldframe_hfile`."""
+
+    format_name = "hfile"
+
+
+class CfileSource(ColdframeSource):
+    """`coldframe_cfile`."""
+
+    format_name = "cfile"
+
+
+class RedfileSource(ColdframeSource):
+    """`coldframe_redfile`."""
+
+    format_name = "redfile"
+
+
+SOURCES: tuple[type[ColdframeSource], ...] = (
+    ColdframeSource,
+    OrcSource,
+    RcfileSource,
+    HfileSource,
+    CfileSource,
+    RedfileSource,
+)

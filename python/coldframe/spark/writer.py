@@ -1,0 +1,147 @@
+"""Writing: one file for each Spark partition, under a temporary name until the driver commits.
+
+    PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
+    PATH/part-00000-....rc                    after the commit's renames
+
+An aborted job deletes its folder. `overwrite` deletes the old files after the new ones are in place.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+import coldframe
+from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe.spark.options import format_options
+
+EXTENSIONS = {"rcfile": "rc", "redfile": "red"}
+_OURS = frozenset({"path", "as", "mode"})
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What a `save()` asks for."""
+
+    path: str
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_options(options: Mapping[str, str], format: str | None) -> WriteOptions:
+    """Parses the options of a writer. `format`: that of the Spark format's name, None for `coldframe`."""
+    given = {key.lower(): value for key, value in options.items()}
+    wanted = format or given.get("as")
+    if wanted is None:
+        raise SchemaError('option as: give the format to write, such as .option("as", "rcfile")')
+    if "path" not in given:
+        raise SchemaError("no path: give one to save()")
+    path = given["path"].removeprefix("file://")
+    if "://" in path:
+        raise UnsupportedError(f"writing to {path}: renames, by which a job is committed, need a file system")
+    return WriteOptions(path, wanted, format_options(given, _OURS))
+
+
+@dataclass
+class WrittenFile(WriterCommitMessage):
+    """What a task tells the driver: the name of its file, None where it had no rows."""
+
+    name: str | None
+    rows: int
+
+
+class ColdframeWriter(DataSourceArrowWriter):
+    """Writes the batches of each Spark partition with `coldframe.write`."""
+
+    def __init__(self, options: WriteOptions, schema: pa.Schema, overwrite: bool) -> None:
+        self.options = options
+        self.schema = schema
+        self.overwrite = overwrite
+        self.job = uuid.uuid4().hex[:16]
+
+    @property
+    def staging(self) -> str:
+        """Where the tasks write; other readers ignore names that begin with `_`."""
+        return os.path.join(self.options.path, f"_coldframe-{self.job}")
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Runs in the task: writes its rows to a file of its own."""
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        attempt = uuid.uuid4().hex[:8]
+        counted = _Counted(iterator, self.schema)
+        if not counted.any() and number != 0:
+            return WrittenFile(None, 0)
+        os.makedirs(self.staging, exist_ok=True)
+        extension = EXTENSIONS.get(self.options.format, self.options.format)
+        name = f"part-{number:05d}-{self.job}-{attempt}.{extension}"
+        stream = pa.RecordBatchReader.from_batches(self.schema, counted)
+        coldframe.write(
+            stream, os.path.join(self.staging, name), format=self.options.format, **self.options.options
+        )
+        return WrittenFile(name, counted.rows)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs once, when all tasks are done: the files get their names."""
+        target = self.options.path
+        names = [message.name for message in messages if isinstance(message, WrittenFile) and message.name]
+        before = _data_files(target) if self.overwrite else []
+        for name in names:
+            os.replace(os.path.join(self.staging, name), os.path.join(target, name))
+        for path in before:
+            os.unlink(path)
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs once, when a task has failed for good."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+
+class _Counted:
+    """Batches of one schema, counted as they pass."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self.rows = 0
+        self._batches = batches
+        self._schema = schema
+        self._first: pa.RecordBatch | None = None
+
+    def any(self) -> bool:
+        """Whether there are rows; looks at the first batches without losing them."""
+        for batch in self._batches:
+            if batch.num_rows:
+                self._first = batch
+                return True
+        return False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._first is not None:
+            yield self._checked(self._first)
+        for batch in self._batches:
+            yield self._checked(batch)
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self.rows += batch.num_rows
+        # Spark labels instants with the session's zone: the same instants, another label.
+        columns = [
+            column.view(field.type) if pa.types.is_timestamp(field.type) else column
+            for column, field in zip(batch.columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+def _data_files(directory: str) -> list[str]:
+    """The files of a directory and of its partitions; what begins with `_` or `.` is not data."""
+    found: list[str] = []
+    for folder, folders, names in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        found += [os.path.join(folder, name) for name in names if not name.startswith(("_", "."))]
+    return found

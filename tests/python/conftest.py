@@ -1,0 +1,60 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from samples import ROWS, SCHEMA
+from truth import Case, case
+
+import coldframe as cf
+
+
+@pytest.fixture(scope="session")
+def groups() -> Case:
+    """A file of Hive's with 600 rows in many row groups, uncompressed text."""
+    return case("text_groups.rc")
+
+
+@pytest.fixture(scope="session")
+def table() -> pa.Table:
+    """Rows of the types that filters care about, with nulls."""
+    numbers = range(ROWS)
+    instants = [None if i % 13 == 0 else i * 1_000_000_007 for i in numbers]
+    days = [None if i % 17 == 0 else dt.date(2014, 1, 1) + dt.timedelta(days=i) for i in numbers]
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "x": pa.array([None if i % 7 == 0 else i % 100 - 50 for i in numbers], pa.int32()),
+            "s": [None if i % 11 == 0 else f"name {i % 50}" for i in numbers],
+            "f": pa.array(
+                [None if i % 5 == 0 else float("nan") if i % 6 == 0 else i / 4 for i in numbers], pa.float64()
+            ),
+            "d": pa.array(
+                [None if i % 9 == 0 else decimal.Decimal(i - 500).scaleb(-2) for i in numbers],
+                pa.decimal128(9, 2),
+            ),
+            "at": pa.array(instants, pa.timestamp("ns")),
+            "day": pa.array(days, pa.date32()),
+            "b": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in numbers], pa.bool_()),
+            "st": pa.array([None if i % 8 == 0 else {"a": i, "b": str(i)} for i in numbers]),
+            "tags": pa.array([None if i % 4 == 0 else [str(j) for j in range(i % 4)] for i in numbers]),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def written(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table as an RCFile of ten row groups."""
+    path = tmp_path_factory.mktemp("written") / "table.rc"
+    cf.write(table, path, format="rcfile", serde="binary", codec="zlib", record_interval=100)
+    return path
+
+
+@pytest.fixture
+def file(written: Path) -> cf.File:
+    return cf.open(written, schema=SCHEMA, serde="binary")

@@ -1,0 +1,71 @@
+"""Ctrl-C ends long work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+
+PROGRAM = """
+import sys, coldframe as cf, pyarrow as pa
+file = cf.open(sys.argv[1], schema="x bigint, s string", serde="binary")
+work = {
+    "batches": lambda: [None for _ in range(10**6) for batch in file.to_batches(batch_size=10)],
+    "read": lambda: [file.read() for _ in range(10**6)],
+    "stream": lambda: [pa.table(file) for _ in range(10**6)],
+    "verify": lambda: [file.verify() for _ in range(10**6)],
+}[sys.argv[2]]
+print("ready", flush=True)
+try:
+    work()
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+except BaseException as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("big") / "big.rc"
+    rows = pa.table({"x": range(300_000), "s": [str(i) for i in range(300_000)]})
+    cf.write(rows, path, format="rcfile", serde="binary", record_interval=10_000)
+    return path
+
+
+@pytest.mark.parametrize("work", ["batches", "read", "verify"])
+def test_ctrl_c(work: str, big: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(big), work], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"
+        assert time.monotonic() - started < 5
+        assert process.wait(10) == 0
+
+
+def test_ctrl_c_in_a_stream_of_another_library(big: Path) -> None:
+    """The consumer has the last word on the exception; what counts is that it ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(big), "stream"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline()
+        assert process.wait(10) == 0

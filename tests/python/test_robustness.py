@@ -1,0 +1,110 @@
+"""Whatever happens to a file's bytes, reading it gives rows or one of the package's errors."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from truth import RCFILES, cases
+
+import coldframe as cf
+
+SMALL = [one for one in cases(RCFILES / "MANIFEST.json") if one.path.stat().st_size <= 6000]
+
+
+def outcome(data: bytes, options: dict[str, object], on_error: str = "raise") -> pa.Table | None:
+    """The rows, checked to be valid Arrow; None for an error of the package's own."""
+    try:
+        table = cf.open(data, **options).read(on_error=on_error)
+    except cf.ColdframeError as error:
+        assert str(error)
+        return None
+    table.validate(full=True)
+    return table
+
+
+@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
+def test_cut_at_every_byte(one: object) -> None:
+    data, options = one.path.read_bytes(), one.options
+    whole = outcome(data, options)
+    assert whole is not None
+    for length in range(len(data)):
+        table = outcome(data[:length], options)
+        # A cut at the end of a row group leaves a shorter file that is whole.
+        assert table is None or table.equals(whole.slice(0, table.num_rows)), length
+        rescued = outcome(data[:length], options, "skip")
+        assert rescued is None or rescued.equals(whole.slice(0, rescued.num_rows)), length
+
+
+@pytest.mark.parametrize("one", SMALL, ids=lambda one: one.name)
+def test_flipped_bytes(one: object) -> None:
+    data, options = one.path.read_bytes(), one.options
+    dice = random.Random(1)
+    for _ in range(400):
+        mutant = bytearray(data)
+        mutant[dice.randrange(len(data))] ^= dice.choice([0x01, 0x80, 0xFF, 1 << dice.randrange(8)])
+        outcome(bytes(mutant), options)
+        outcome(bytes(mutant), options, "skip")
+
+
+@pytest.mark.parametrize("one", SMALL[:3], ids=lambda one: one.name)
+def test_the_other_ways_into_a_damaged_file(one: object) -> None:
+    """Metadata, layout, splits, verification."""
+    data, options = one.path.read_bytes(), one.options
+    dice = random.Random(2)
+    for _ in range(150):
+        mutant = bytearray(data)
+        for _ in range(dice.randrange(1, 4)):
+            mutant[dice.randrange(len(data))] = dice.randrange(256)
+        try:
+            file = cf.open(bytes(mutant), **options)
+        except cf.ColdframeError:
+            continue
+        try:
+            assert file.verify().keys() >= {"rows", "units", "damage"}
+        except cf.SchemaError as error:  # a date that damage has moved beyond what nanoseconds can say
+            assert "timestamp_unit" in str(error)
+        for look in (
+            lambda f: f.metadata,
+            lambda f: f.statistics(),
+            lambda f: f.inspect(),
+            lambda f: f.count(),
+        ):
+            try:
+                look(file)
+            except cf.ColdframeError as error:
+                assert str(error)
+        for split in file.splits(1000):
+            try:
+                split.to_batches(on_error="skip").read_all().validate(full=True)
+            except cf.ColdframeError as error:
+                assert str(error)
+
+
+def test_random_bytes() -> None:
+    dice = random.Random(3)
+    for magic in (b"RCF\x01\x00", b"SEQ\x06", b"ORC", b"kuducfil", b"RED1", b""):
+        for _ in range(50):
+            data = magic + dice.randbytes(dice.randrange(300))
+            try:
+                cf.open(data).read()
+            except cf.ColdframeError as error:
+                assert str(error)
+
+
+def test_errors_say_where(tmp_path: Path) -> None:
+    one = next(c for c in cases(RCFILES / "MANIFEST.json") if c.entry["file"] == "binary_groups_zlib.rc")
+    path = tmp_path / "cut.rc"
+    path.write_bytes(one.path.read_bytes()[:-10])
+    with pytest.raises(cf.CorruptFileError) as raised:
+        cf.open(path, **one.options).read()
+    error = raised.value
+    assert error.path == str(path)
+    assert isinstance(error.offset, int)
+    assert 0 <= error.offset <= path.stat().st_size
+    assert error.structure
+    assert error.reason
+    assert str(path) in str(error)
+    assert str(error.offset) in str(error)

@@ -1,0 +1,41 @@
+"""What `test_cluster` runs as a driver of its own: SOURCE TARGET ARCHIVE."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+from spark_data import NUMBERS
+
+import coldframe
+import coldframe.spark
+from coldframe.pipeline import migrate
+from coldframe.pipeline.session import start_session
+
+
+def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Where an executor has the package from."""
+    import coldframe as there
+
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"file": [there.__file__]})
+
+
+def main() -> None:
+    numbers, warehouse, target, archive = sys.argv[1:]
+    conf = {"spark.archives": f"{archive}#package", "spark.executorEnv.PYTHONPATH": "./package"}
+    spark = start_session("local-cluster[2,1,1024]", conf={**conf, "spark.driver.host": "127.0.0.1"})
+    files = {row.file for row in spark.range(0, 8, 1, 4).mapInArrow(where, "file string").collect()}
+    # Not registered by hand: the driver's environment has the package, and Spark finds it there.
+    frame = spark.read.format("coldframe_rcfile").options(**NUMBERS).load(numbers)
+    rows = frame.where("a >= 100").count()
+    report = migrate(spark, warehouse, target)
+    facts = {"driver": coldframe.__file__, "executors": sorted(files), "rows": rows, "exit": report.exit_code}
+    print(json.dumps({**facts, "migrated": report.rows, "verified": report.verified}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Acceptance: executors in processes of their own, which have nothing but the package's archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+from spark_data import WAREHOUSE
+
+import coldframe
+
+
+@pytest.fixture
+def work_folder() -> Iterator[None]:
+    """local-cluster leaves its logs inside the installed pyspark."""
+    work = Path(pyspark.__file__).parent / "work"
+    before = set(work.iterdir()) if work.is_dir() else None
+    yield
+    if not work.is_dir():
+        return
+    if before is None:
+        shutil.rmtree(work)
+        return
+    for folder in set(work.iterdir()) - before:
+        shutil.rmtree(folder)
+
+
+def install(folder: Path) -> None:
+    """The contents of the wheel: of `dist/` where one was built, else of the package in use."""
+    root = Path(coldframe.__file__).parents[1]
+    wheel = os.environ.get("COLDFRAME_WHEEL")
+    if wheel:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        return
+    for package in [root / "coldframe", *root.glob("pyspark_coldframe*")]:
+        shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    if not list((folder / "coldframe").glob("_coldframe*.so")):
+        from coldframe import _coldframe
+
+        shutil.copy(str(_coldframe.__file__), folder / "coldframe")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work_folder")
+def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    install(package)
+    archive = tmp_path / "coldframe.tar.gz"
+    with tarfile.open(archive, "w:gz") as out:
+        for entry in package.iterdir():
+            out.add(entry, entry.name)
+    environment = {**os.environ, "PYTHONPATH": str(package), "SPARK_LOCAL_IP": "127.0.0.1"}
+    job = Path(__file__).with_name("cluster_job.py")
+    done = subprocess.run(
+        [sys.executable, str(job), str(numbers), str(WAREHOUSE), str(tmp_path / "lake"), str(archive)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts["driver"].startswith(str(package))
+    assert facts["executors"]
+    for file in facts["executors"]:
+        assert "/work/app-" in file, "the executor has the package from elsewhere"
+    assert facts["rows"] == 2900
+    assert (facts["exit"], facts["verified"]) == (0, True)
+    expected = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
+    assert facts["migrated"] == sum(table["rows"] for table in expected.values())

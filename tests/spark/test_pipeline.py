@@ -1,0 +1,588 @@
+"""The migration: right rows, nothing twice, nothing lost, whatever happens in between."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import html.parser
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from spark_data import DATA, WAREHOUSE, damaged, survivors
+
+import coldframe as cf
+from coldframe.errors import ColdframeError, NotFoundError, SchemaError, UnsupportedError
+from coldframe.pipeline import cli, migrate, run
+from coldframe.pipeline.checks import checks_of
+from coldframe.pipeline.convert import Task, run_task
+from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline.journal import Entry, Journal, Part
+from coldframe.pipeline.report import Report
+from coldframe.pipeline.sinks import ParquetSink
+from coldframe.pipeline.tables import find_tables, load_tables
+from coldframe.pipeline.targets import Target
+
+EXPECTED = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
+ROWS = sum(table["rows"] for table in EXPECTED.values())
+
+
+def tree(root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def data_files(root: Path) -> dict[str, str]:
+    return {name: digest for name, digest in tree(root).items() if name.endswith(".parquet")}
+
+
+def read(root: Path, table: str) -> pa.Table:
+    return pads.dataset(root / table, partitioning="hive").to_table()
+
+
+def total(column: pa.ChunkedArray) -> Any:
+    return pc.sum(column).as_py()
+
+
+def check_warehouse(root: Path) -> None:
+    """The tables hold exactly what EXPECTED.json says, which Hive's own reader found."""
+    for name, expected in EXPECTED.items():
+        table = read(root, name)
+        assert table.num_rows == expected["rows"]
+        for column, facts in expected["columns"].items():
+            values = table[column]
+            assert values.null_count == facts["nulls"], column
+            if "sum" in facts:
+                assert float(total(values)) == pytest.approx(float(facts["sum"])), column
+            if "utf8_bytes" in facts:
+                texts = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+                lengths = pc.binary_length(texts)
+                if column != "region":  # whose values the directories hold in an escaped form
+                    assert total(lengths) == facts["utf8_bytes"], column
+            if "items" in facts:
+                lengths = [None if item is None else len(item) for item in values.to_pylist()]
+                assert sum(filter(None, lengths)) == facts["items"], column
+            if "true" in facts:
+                assert total(values) == facts["true"]
+            if "min" in facts:
+                ends = pc.min_max(values)
+                assert str(ends["min"]).startswith(facts["min"]), column
+                assert str(ends["max"]).startswith(facts["max"]), column
+
+
+def no_doubles(root: Path) -> None:
+    assert len(set(read(root, "sales")["id"].to_pylist())) == EXPECTED["sales"]["rows"]
+    assert len(set(read(root, "events")["event_id"].to_pylist())) == EXPECTED["events"]["rows"]
+
+
+@pytest.fixture(scope="module")
+def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """The warehouse, migrated in small splits."""
+    target = tmp_path_factory.mktemp("migrated") / "lake"
+    return target, migrate(spark, WAREHOUSE, target, split_bytes=6000)
+
+
+def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
+    target, report = migrated
+    check_warehouse(target)
+    no_doubles(target)
+    assert report.exit_code == 0
+    assert report.verified
+    assert report.rows == ROWS
+    assert {table.name: len(table.files) for table in report.tables} == {
+        name: facts["files"] for name, facts in EXPECTED.items()
+    }
+    assert any(len(file.outputs) > 1 for table in report.tables for file in table.files)
+    folders = {path.name for path in (target / "sales").iterdir()}
+    assert folders == {path.name for path in (WAREHOUSE / "sales").iterdir()}
+
+
+def test_source_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    shutil.copytree(WAREHOUSE, source)
+    shutil.copy(DATA / "damaged" / damaged()[0]["file"], source / "events" / "broken")
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in source.rglob("*")}
+    contents = tree(source)
+    migrate(spark, source, tmp_path / "dst", on_error="quarantine")
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in source.rglob("*")} == before
+    assert tree(source) == contents
+
+
+def test_files_are_parquet_with_checksums(migrated: tuple[Path, Report]) -> None:
+    target, _ = migrated
+    path = target / next(iter(data_files(target)))
+    meta = pq.read_metadata(path)
+    assert meta.row_group(0).column(0).compression == "ZSTD"
+    assert "dt" not in meta.schema.names
+    content = bytearray(path.read_bytes())
+    start = meta.row_group(0).column(0).dictionary_page_offset or meta.row_group(0).column(0).data_page_offset
+    content[start + meta.row_group(0).column(0).total_compressed_size - 3] ^= 1
+    with pytest.raises(OSError, match=r"(?i)crc|checksum"):
+        pq.ParquetFile(pa.BufferReader(bytes(content)), page_checksum_verification=True).read()
+
+
+def test_again_does_nothing_twice(spark: SparkSession, migrated: tuple[Path, Report]) -> None:
+    target, first = migrated
+    before = data_files(target)
+    times = {name: (target / name).stat().st_mtime_ns for name in before}
+    report = migrate(spark, WAREHOUSE, target, split_bytes=6000)
+    assert data_files(target) == before
+    assert {name: (target / name).stat().st_mtime_ns for name in before} == times
+    assert all(file.earlier for table in report.tables for file in table.files)
+    assert (report.rows, report.exit_code, report.verified) == (first.rows, 0, True)
+
+
+def test_manifest_and_report_name_every_file(migrated: tuple[Path, Report]) -> None:
+    target, _ = migrated
+    lines = [json.loads(line) for line in (target / "_coldframe" / "manifest.jsonl").read_text().splitlines()]
+    assert {line["file"] for line in lines} == set(data_files(target))
+    assert sum(line["rows"] for line in lines) == ROWS
+    for line in lines:
+        written = checks_of(pq.ParquetFile(target / line["file"]).iter_batches()).to_json()
+        assert line["checks"] == json.loads(json.dumps(written))
+        assert line["verified"] is True
+    report = json.loads((target / "_coldframe" / "report.json").read_text())
+    assert report["rows"] == ROWS
+    assert report["unknown"] == ["EXPECTED.json"]
+    assert not (target / "_coldframe" / "staging").exists()
+
+
+class Strict(html.parser.HTMLParser):
+    """Complains of tags that are not closed in turn."""
+
+    VOID = frozenset({"meta", "rect", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        assert not any(name in ("src", "href") for name, _ in attrs), "an asset from elsewhere"
+        if tag not in self.VOID or tag == "rect":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def check_page(target: Path) -> str:
+    page = (target / "_coldframe" / "report.html").read_text()
+    parser = Strict()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    assert {"svg", "title", "section"} <= parser.seen
+    assert "http" not in page
+    assert "prefers-color-scheme" in page
+    return page
+
+
+def test_page_is_whole(migrated: tuple[Path, Report]) -> None:
+    page = check_page(migrated[0])
+    assert "Everything converted and verified" in page
+
+
+def with_damage(folder: Path) -> Path:
+    """One table: damaged files, the undamaged one they were made of, and one beyond recognition."""
+    source = folder / "src"
+    (source / "t").mkdir(parents=True)
+    for entry in damaged():
+        if entry["open"]["serde"] == "binary":
+            shutil.copy(DATA / "damaged" / entry["file"], source / "t" / entry["file"])
+    shutil.copy(DATA / "files" / "binary_groups_zlib.rc", source / "t" / "whole.rc")
+    (source / "t" / "000009_0").write_bytes(b"\0" * 5000)
+    (source / "t" / "empty").touch()
+    (source / "t" / "_SUCCESS").touch()
+    (source / "t" / ".hive-staging_x").mkdir()
+    schema = damaged()[0]["open"]["schema"]
+    (source / "tables.toml").write_text(f'[tables.t]\nschema = "{schema}"\nserde = "binary"\n')
+    return source
+
+
+def test_damage_fails_is_saved_and_is_quarantined(spark: SparkSession, tmp_path: Path) -> None:
+    source = with_damage(tmp_path)
+    target = tmp_path / "dst"
+    bad = [entry for entry in damaged() if entry["open"]["serde"] == "binary"]
+    report = migrate(spark, source, target)
+    assert report.exit_code == 1
+    assert report.statuses == {"converted": 1, "failed": len(bad) + 1, "empty": 1}
+    assert read(target, "t").num_rows == 600
+    errors = {file.source: file.error or "" for file in report.failures}
+    for entry in bad:
+        assert "CorruptFileError" in errors[f"t/{entry['file']}"]
+        assert entry["file"] in errors[f"t/{entry['file']}"]
+
+    report = migrate(spark, source, target, on_error="quarantine")
+    assert report.exit_code == 0
+    assert report.statuses == {"converted": 1, "salvaged": len(bad), "quarantined": 1, "empty": 1}
+    assert read(target, "t").num_rows == 600 + sum(map(survivors, bad))
+    saved = {file.source: file for table in report.tables for file in table.files}
+    for entry in bad:
+        file = saved[f"t/{entry['file']}"]
+        assert file.rows == survivors(entry)
+        assert file.damage
+        copy = target / str(file.quarantine)
+        assert copy.read_bytes() == (source / file.source).read_bytes()
+        assert json.loads(copy.with_name(copy.name + ".damage.json").read_text())["damage"] == file.damage
+    assert (target / "_coldframe/quarantine/t/000009_0").is_file()
+    page = check_page(target)
+    assert "Where the file is damaged" in page
+    assert bad[0]["file"] in page
+
+
+def test_a_schema_that_lacks_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    shutil.copytree(WAREHOUSE, source)
+    (source / "tables.toml").unlink()
+    with pytest.raises(SchemaError) as caught:
+        migrate(spark, source, tmp_path / "dst")
+    message = str(caught.value)
+    assert "[tables.sales]" in message
+    assert "[tables.events]" in message
+    assert 'partitions = "dt string, region string"' in message
+    assert "_c7 string" in message
+    assert not (tmp_path / "dst").exists()
+    report = migrate(spark, source, tmp_path / "dst", untyped=True)
+    assert report.rows == ROWS
+    assert read(tmp_path / "dst", "events").schema.field("_c0").type == pa.binary()
+
+
+def test_a_changed_source_replaces_what_was_made_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "src", tmp_path / "dst"
+    source.joinpath("t").mkdir(parents=True)
+    (source / "tables.toml").write_text('[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
+    path = source / "t" / "one"
+    cf.write(pa.table({"a": range(1000)}), path, format="rcfile", serde="binary", record_interval=50)
+    migrate(spark, source, target, split_bytes=1000)
+    cf.write(pa.table({"a": range(5000, 5010)}), path, format="rcfile", serde="binary")
+    cf.write(pa.table({"a": [7]}), source / "t" / "two", format="rcfile", serde="binary")
+    report = migrate(spark, source, target)
+    assert sorted(read(target, "t")["a"].to_pylist()) == [7, *range(5000, 5010)]
+    assert report.rows == 11
+    first = data_files(target)
+    report = migrate(spark, source, target, fresh=True)
+    assert not any(file.earlier for file in report.tables[0].files)
+    assert data_files(target).keys() == first.keys()
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def test_killed_at_every_step_of_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuts the journal's work off before and after each of its effects, and starts again."""
+    real: dict[str, Any] = {"replace": os.replace, "unlink": os.unlink, "fsync": os.fsync}
+
+    def stage(book: Journal, version: str) -> Entry:
+        parts = []
+        for number in range(3):
+            staged = Path(book.staging) / f"{version}-{number}"
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            staged.write_text(f"{version} {number}\n")
+            size = staged.stat().st_size
+            parts.append(Part(os.path.relpath(staged, book.root), f"t/p={number}/{version}", 1, size))
+        before = book.done.get("source")
+        replaces = () if before is None else tuple(part.final for part in before.parts)
+        return Entry(version, "source", "t", tuple(parts), replaces, {"damage": [], "rows": 3})
+
+    def table(root: Path) -> list[str]:
+        return sorted(path.read_text() for path in root.glob("t/*/*"))
+
+    old = [f"old {number}\n" for number in range(3)]
+    new = [f"new {number}\n" for number in range(3)]
+    outcomes = set()
+    for step in range(40):
+        root = tmp_path / str(step)
+        with Journal(str(root)) as book:
+            book.commit(stage(book, "old"))
+        count = 0
+
+        def killing(name: str, step: int = step) -> Any:
+            def call(*arguments: Any, **keywords: Any) -> Any:
+                nonlocal count
+                count += 1
+                if count == step + 1:
+                    raise Killed
+                return real[name](*arguments, **keywords)
+
+            return call
+
+        book = Journal(str(root))
+        killed = False
+        try:
+            with book:
+                entry = stage(book, "new")
+                for name in real:
+                    monkeypatch.setattr(os, name, killing(name))
+                book.commit(entry)
+        except Killed:
+            killed = True
+        finally:
+            monkeypatch.undo()
+        with Journal(str(root)) as again:
+            state = table(root)
+            assert state in (old, new), f"step {step}"
+            done = again.done["source"]
+            assert done.key == ("new" if state == new else "old")
+            outcomes.add(done.key)
+            if done.key == "old":
+                again.commit(stage(again, "new"))
+        assert table(root) == new
+        if not killed:
+            assert step > 5
+            break
+    else:
+        pytest.fail("the commit has more steps than were tried")
+    assert "new" in outcomes
+
+
+def test_a_torn_line_counts_as_not_written(tmp_path: Path) -> None:
+    with Journal(str(tmp_path / "x")) as book:
+        book.keep_schema("t", "abc")
+    path = Path(book.path)
+    path.write_text(path.read_text() + '{"event": "schema", "table": "u", "sch')
+    with Journal(str(tmp_path / "x")) as book:
+        assert book.schemas == {"t": "abc"}
+        book.keep_schema("v", "def")
+    with Journal(str(tmp_path / "x")) as book:
+        assert book.schemas == {"t": "abc", "v": "def"}
+        with pytest.raises(ColdframeError, match="another migration"), Journal(str(tmp_path / "x")):
+            pass
+
+
+def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> None:
+    """A real `kill -9` of the whole process group, once some files are committed."""
+    target = tmp_path / "dst"
+    command = [
+        sys.executable,
+        "-m",
+        "coldframe.pipeline",
+        str(WAREHOUSE),
+        str(target),
+        "--master",
+        "local[1]",
+    ]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    state = target / "_coldframe" / "state" / "journal.jsonl"
+    try:
+        for _ in range(600):
+            if state.exists() and '"done"' in state.read_text():
+                break
+            assert process.poll() is None, "ended before it could be killed"
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for _ in range(100):
+        # The lock goes with the last process of the group.
+        try:
+            report = migrate(spark, WAREHOUSE, target)
+            break
+        except ColdframeError:
+            time.sleep(0.1)
+    assert any(file.earlier for table in report.tables for file in table.files)
+    assert report.exit_code == 0
+    check_warehouse(target)
+    no_doubles(target)
+
+
+def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "dst"
+    commits = 0
+    commit = Journal.commit
+
+    def killing(self: Journal, entry: Entry) -> None:
+        nonlocal commits
+        commits += 1
+        if commits == 6:
+            raise Killed
+        commit(self, entry)
+
+    monkeypatch.setattr(Journal, "commit", killing)
+    with pytest.raises(Killed):
+        migrate(spark, WAREHOUSE, target)
+    monkeypatch.undo()
+    report = migrate(spark, WAREHOUSE, target)
+    assert sum(file.earlier for table in report.tables for file in table.files) == 5
+    check_warehouse(target)
+    no_doubles(target)
+
+
+class LyingSink(ParquetSink):
+    """Writes something else than it is given."""
+
+    def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+        def lie() -> Any:
+            for batch in batches:
+                yield pa.RecordBatch.from_arrays([pc.add(batch.column(0), 1)], schema=schema)
+
+        super().write(lie(), schema, path)
+
+
+def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
+    cf.write(pa.table({"a": range(100)}), tmp_path / "x", format="rcfile", serde="binary")
+    (split,) = cf.open(tmp_path / "x", schema="a bigint", serde="binary").splits()
+    schema = pa.schema([("a", pa.int64())])
+    for sink, verified in ((ParquetSink(), True), (LyingSink(), False)):
+        staged = tmp_path / "staged"
+        outcome = run_task(Task("k", 0, split, schema, None, (), str(staged), sink, "raise", "us"))
+        assert ("error" not in outcome) is verified
+        assert staged.exists() is verified
+        if not verified:
+            assert "column a: checksum" in outcome["error"]
+            assert outcome["error"].startswith("VerificationError")
+
+
+def test_a_dead_worker_costs_its_file_only(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deadly(ParquetSink):
+        def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+            first = next(iter(batches))
+            if first.column(0)[0].as_py() == 200:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().write([first, *batches], schema, path)
+
+    source = tmp_path / "src"
+    (source / "t").mkdir(parents=True)
+    for part in range(4):
+        rows = pa.table({"a": range(part * 100, part * 100 + 100)})
+        cf.write(rows, source / "t" / str(part), format="rcfile", serde="binary")
+    (source / "tables.toml").write_text('[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
+    deadly = Target("parquet", Deadly())
+    monkeypatch.setattr(run, "find_target", lambda *_, **__: deadly)
+    monkeypatch.setattr(pickle, "dumps", cloudpickle.dumps)  # which takes the class along
+    report = migrate(spark, source, tmp_path / "dst")
+    assert [file.source for file in report.failures] == ["t/2"]
+    assert "worker" in (report.failures[0].error or "")
+    assert read(tmp_path / "dst", "t").num_rows == 300
+
+
+@pytest.mark.parametrize("target", ["delta", "iceberg"])
+def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    source, goal = tmp_path / "src", tmp_path / "dst"
+    shutil.copytree(WAREHOUSE, source)
+    late = source / "sales" / "dt=2014-01-03"
+    late.rename(tmp_path / "late")
+
+    def ids() -> list[int]:
+        if target == "delta":
+            from deltalake import DeltaTable
+
+            table = pa.table(DeltaTable(goal / "sales").to_pyarrow_table())
+        else:
+            from coldframe.pipeline.iceberg import open_catalog
+
+            table = open_catalog(str(goal)).load_table(("migrated", "sales")).scan().to_arrow()
+        assert table.schema.field("dt").type == pa.date32()
+        assert table["region"].null_count == sum(region is None for region in table["region"].to_pylist())
+        assert "asia/pacific" in table["region"].to_pylist()
+        found: list[int] = table["id"].to_pylist()
+        return found
+
+    report = migrate(spark, source, goal, to=target)
+    assert (report.exit_code, [table.error for table in report.tables]) == (0, [None, None])
+    some = ids()
+    assert 0 < len(some) < EXPECTED["sales"]["rows"]
+    (tmp_path / "late").rename(late)
+    migrate(spark, source, goal, to=target)
+    assert len(ids()) == len(set(ids())) == EXPECTED["sales"]["rows"]
+    # A file that was replaced is not there twice.
+    changed = next(path for path in (source / "sales").rglob("000000_0") if path.is_file())
+    os.utime(changed, ns=(1, 1))
+    report = migrate(spark, source, goal, to=target)
+    assert report.exit_code == 0
+    assert sorted(ids()) == sorted(set(ids()))
+    assert len(ids()) == EXPECTED["sales"]["rows"]
+
+
+def test_targets_that_are_not(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="avro"):
+        migrate(spark, WAREHOUSE, tmp_path / "x", to="avro")
+    with pytest.raises(UnsupportedError, match="microseconds"):
+        migrate(spark, WAREHOUSE, tmp_path / "x", to="delta", timestamps="ns")
+    with pytest.raises(SchemaError, match="contain each other"):
+        migrate(spark, WAREHOUSE, WAREHOUSE / "sales")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").touch()
+    with pytest.raises(UnsupportedError, match="empty"):
+        migrate(spark, WAREHOUSE, tmp_path / "full")
+
+
+def test_tables_by_directory_and_by_entry(tmp_path: Path) -> None:
+    inventory = take_inventory(str(WAREHOUSE))
+    specs = load_tables(str(WAREHOUSE / "tables.toml"))
+    tables = {table.name: table for table in find_tables(inventory, specs)}
+    assert set(tables) == {"sales", "events"}
+    assert [(f.name, f.type) for f in tables["sales"].partition_fields] == [
+        ("dt", pa.date32()),
+        ("region", pa.string()),
+    ]
+    assert {table.name: len(table.files) for table in find_tables(inventory, [])} == {
+        "sales": 10,
+        "events": 3,
+    }
+    assert {file.keys[0][0] for file in tables["sales"].files} == {"dt"}
+    for text, message in (
+        ("[tables.t]\npath = '../x'", "below the source"),
+        ("[tables.t]\npartitions = 'dt blob'", "blob"),
+        ("[other]\nx = 1", "tables.NAME"),
+        ("[tables", "tables.toml"),
+    ):
+        (tmp_path / "tables.toml").write_text(text)
+        with pytest.raises(SchemaError, match=message):
+            load_tables(str(tmp_path / "tables.toml"))
+
+
+def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    cli.add_parser(parser.add_subparsers())
+    arguments = parser.parse_args(["migrate", str(WAREHOUSE), str(tmp_path / "x"), "--split-mb", "0"])
+    assert arguments.run(arguments) == 2
+    assert "split-mb" in capsys.readouterr().err
+
+
+def test_script(tmp_path: Path) -> None:
+    """The whole way from the shell."""
+    command = [sys.executable, "-m", "coldframe", "migrate", str(WAREHOUSE), str(tmp_path / "dst")]
+    done = subprocess.run(
+        [*command, "--master", "local[1]", "--json"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["rows"] == ROWS
+    check_warehouse(tmp_path / "dst")
+
+
+def test_without_work_no_spark_is_started(migrated: tuple[Path, Report], tmp_path: Path) -> None:
+    def never() -> SparkSession:
+        pytest.fail("Spark was started")
+
+    assert migrate(never, WAREHOUSE, migrated[0], split_bytes=6000).rows == ROWS
+    with pytest.raises(NotFoundError, match="no such directory"):
+        migrate(never, tmp_path / "nowhere", tmp_path / "dst")

@@ -1,0 +1,218 @@
+"""Normalising to Spark's types, and the fingerprint that proves a migration: no Spark needed."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from coldframe import SchemaError, UnsupportedError
+from coldframe.pipeline.checks import checks_of, hash_values
+from coldframe.spark.types import conform, conform_batch, plain_field, plain_schema, plain_type
+
+UTC = datetime.timezone.utc
+
+
+def _samples() -> dict[str, pa.Array]:
+    rows = 64
+    texts = [None if i % 7 == 0 else "é" * (i % 5) + str(i) for i in range(rows)]
+    numbers = [None if i % 5 == 0 else i - 30 for i in range(rows)]
+    naturals = [None if i % 5 == 0 else i for i in range(rows)]
+    lists = [None if i % 6 == 0 else [None if j == 1 else j for j in range(i % 4)] for i in range(rows)]
+    maps = [None if i % 6 == 0 else [(f"k{j}", j if j else None) for j in range(i % 3)] for i in range(rows)]
+    structs = [
+        None if i % 4 == 0 else {"a": i, "b": [str(i)] * (i % 3), "c": {"d": i / 3}} for i in range(rows)
+    ]
+    struct = pa.struct(
+        [("a", pa.uint16()), ("b", pa.large_list(pa.large_string())), ("c", pa.struct([("d", pa.float32())]))]
+    )
+    nanos = [None if i % 9 == 0 else (i - 40) * 1_234_567 for i in range(rows)]
+    codes = pa.array([i % 3 for i in range(rows)], pa.int8())
+    branches = [
+        pa.array(numbers, pa.int32()),
+        pa.array(texts, pa.large_string()),
+        pa.array(lists, pa.list_(pa.int64())),
+    ]
+    branch_rows = [0, 0, 0]
+    places = []
+    for code in codes.to_pylist():
+        places.append(branch_rows[code])
+        branch_rows[code] += 1
+    amounts = [None if v is None else decimal.Decimal(v).scaleb(-2) for v in numbers]
+    huge = [None if v is None else decimal.Decimal(v) * 10**25 for v in numbers]
+    return {
+        "null": pa.nulls(rows),
+        "bool": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(rows)]),
+        **{
+            str(t): pa.array(numbers, t)
+            for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
+        },
+        **{str(t): pa.array(naturals, t) for t in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+        "uint64 big": pa.array([2**64 - 1 - i for i in range(rows)], pa.uint64()),
+        "halffloat": pa.array(numbers, pa.float16()),
+        **{str(t): pa.array(texts, t) for t in (pa.string(), pa.large_string(), pa.string_view())},
+        **{
+            str(t): pa.array([None if s is None else s.encode() for s in texts], t)
+            for t in (pa.binary(), pa.large_binary(), pa.binary_view())
+        },
+        "fixed": pa.array([None if i % 3 == 0 else bytes([i] * 5) for i in range(rows)], pa.binary(5)),
+        "dictionary": pa.array(texts).dictionary_encode(),
+        "dictionary of nulls": pa.DictionaryArray.from_arrays(
+            pa.array([i % 3 for i in range(rows)]), pa.array(["a", None, "c"])
+        ),
+        "ree": pc.run_end_encode(pa.array([i // 9 for i in range(rows)])),
+        "date32": pa.array(numbers, pa.int32()).view(pa.date32()),
+        "date64": pa.array([None if v is None else v * 86_400_000 for v in numbers], pa.int64()).view(
+            pa.date64()
+        ),
+        **{
+            f"timestamp {u}": pa.array(nanos, pa.int64()).view(pa.timestamp(u))
+            for u in ("s", "ms", "us", "ns")
+        },
+        "instant": pa.array(nanos, pa.int64()).view(pa.timestamp("ns", tz="America/New_York")),
+        "time32": pa.array(naturals, pa.int32()).view(pa.time32("ms")),
+        "time64": pa.array(naturals, pa.int64()).view(pa.time64("us")),
+        "duration": pa.array(numbers, pa.int64()).view(pa.duration("ms")),
+        "decimal32": pa.array(amounts, pa.decimal32(7, 2)),
+        "decimal64": pa.array(amounts, pa.decimal64(12, 2)),
+        "decimal128": pa.array(huge, pa.decimal128(38, 2)),
+        "decimal256": pa.array(huge, pa.decimal256(38, 2)),
+        "list": pa.array(lists, pa.list_(pa.int32())),
+        "large_list": pa.array(lists, pa.large_list(pa.int32())),
+        "list_view": pa.array(lists, pa.list_view(pa.int32())),
+        "fixed_list": pa.array(
+            [None if i % 5 == 0 else [i, None] for i in range(rows)], pa.list_(pa.int16(), 2)
+        ),
+        "map": pa.array(maps, pa.map_(pa.string(), pa.int64())),
+        "struct": pa.array(structs, struct),
+        "sparse": pa.UnionArray.from_sparse(codes, branches),
+        "dense": pa.UnionArray.from_dense(
+            codes,
+            pa.array(places, pa.int32()),
+            [b.slice(0, n) for b, n in zip(branches, branch_rows, strict=True)],
+        ),
+        "list of structs": pa.array([None if s is None else [s, None, s] for s in structs], pa.list_(struct)),
+    }
+
+
+SAMPLES = _samples()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
+    array = SAMPLES[name]
+    field = plain_field(pa.field("x", array.type))
+    plain = conform(array, field, "x")
+    plain.validate(full=True)
+    assert plain.type.equals(field.type)
+    assert len(plain) == len(array)
+    assert plain_type(plain.type) == plain.type
+    assert hash_values(plain).tolist() == hash_values(array).tolist()
+    source = pa.record_batch([array], names=["x"])
+    written = pa.record_batch([plain], names=["x"])
+    assert checks_of([source]).differences(checks_of([written])) == []
+    for piece in (array.slice(3, 40), array.slice(0, 0), array.slice(63)):
+        part = conform(piece, field, "x")
+        part.validate(full=True)
+        assert part.equals(plain.slice(piece.offset, len(piece)))
+        assert (
+            hash_values(piece).tolist()
+            == hash_values(array)[piece.offset : piece.offset + len(piece)].tolist()
+        )
+
+
+def test_values_survive() -> None:
+    def plain(name: str) -> list[Any]:
+        array = SAMPLES[name]
+        values: list[Any] = conform(array, plain_field(pa.field("x", array.type)), "x").to_pylist()
+        return values
+
+    for name in (
+        "struct",
+        "list_view",
+        "map",
+        "dictionary",
+        "fixed",
+        "decimal256",
+        "uint64 big",
+        "list of structs",
+    ):
+        assert plain(name) == SAMPLES[name].to_pylist(), name
+    for name in ("sparse", "dense"):
+        rows = plain(name)
+        assert [row[f"f{row['tag']}"] for row in rows] == SAMPLES[name].to_pylist()
+        assert all(row[f"f{i}"] is None for row in rows for i in range(3) if i != row["tag"])
+
+
+def test_nanoseconds_go_down_also_before_1970() -> None:
+    array = pa.array([-1, 1, -1000, 1999], pa.int64()).view(pa.timestamp("ns"))
+    plain = conform(array, pa.field("x", pa.timestamp("us")), "x")
+    assert plain.view(pa.int64()).to_pylist() == [-1, 0, -1, 1]
+
+
+def test_what_does_not_fit_is_refused_by_name() -> None:
+    with pytest.raises(SchemaError, match=r"column x\.a: .*int8"):
+        conform(pa.array([{"a": 300}]), pa.field("x", pa.struct([("a", pa.int8())])), "x")
+    with pytest.raises(SchemaError, match="NOT NULL"):
+        conform(pa.array([1, None]), pa.field("x", pa.int64(), nullable=False), "x")
+    with pytest.raises(SchemaError, match="instant"):
+        conform(pa.array([1]).view(pa.timestamp("us")), pa.field("x", pa.timestamp("us", tz="UTC")), "x")
+    with pytest.raises(SchemaError, match=r"column x: expected bool"):
+        conform(pa.array([1]), pa.field("x", pa.bool_()), "x")
+    with pytest.raises(UnsupportedError, match="decimal256"):
+        plain_type(pa.decimal256(60, 2))
+    with pytest.raises(SchemaError, match="columns"):
+        conform_batch(pa.record_batch({"a": [1]}), pa.schema([("b", pa.int64())]))
+
+
+def test_rows_survive_without_columns() -> None:
+    batch = pa.record_batch({"a": [1, 2, 3]}).select([])
+    assert conform_batch(batch, pa.schema([])).num_rows == 3
+
+
+def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
+    names = ["int64", "string", "double", "list", "struct", "decimal128", "timestamp ns", "map"]
+    table = pa.table({name: SAMPLES[name] for name in names})
+    whole = checks_of(table.to_batches())
+    order = list(range(table.num_rows))
+    random.Random(7).shuffle(order)
+    shuffled = table.take(order)
+    assert whole.differences(checks_of(shuffled.to_batches(max_chunksize=5))) == []
+    # One value changed, rows lost, rows doubled, two columns' values exchanged between rows: each is seen.
+    for name in names:
+        swapped = table.set_column(
+            table.schema.get_field_index(name), name, pc.take(table[name], [1, 2, *range(2, 63), 1])
+        )
+        assert whole.differences(checks_of(swapped.to_batches())), name
+    assert "rows" in whole.differences(checks_of(table.slice(1).to_batches()))[0]
+    doubled = pa.concat_tables([table.slice(1), table.slice(5, 1)])
+    assert whole.differences(checks_of(doubled.to_batches()))
+    exchanged = table.set_column(0, "int64", pc.take(table["int64"], [2, 1, 0, *range(3, 64)]))
+    # Each column has the same values as before: only the checksum of the rows can tell.
+    (difference,) = whole.differences(checks_of(exchanged.to_batches()))
+    assert difference.startswith("row checksum")
+
+
+def test_each_byte_of_a_text_counts() -> None:
+    for length in (1, 7, 8, 9, 16, 511, 512, 513, 2000):
+        text = bytes(range(1, 256)) * 8
+        base = text[:length]
+        changed = [
+            base[:i] + bytes([base[i] ^ 1]) + base[i + 1 :] for i in range(0, length, max(1, length // 50))
+        ]
+        variants = [base, base + b"\0", b"\0" + base, base[:-1], *changed]
+        hashes = hash_values(pa.array(variants, pa.binary()))
+        assert len(set(hashes.tolist())) == len(variants)
+
+
+def test_plain_schema_drops_promises() -> None:
+    schema = pa.schema([pa.field("a", pa.uint8(), nullable=False, metadata={"k": "v"})], metadata={"x": "y"})
+    assert plain_schema(schema).equals(pa.schema([("a", pa.int16())]), check_metadata=True)
+    assert plain_schema(pa.schema([("t", pa.timestamp("s"))]), timestamp_unit="ns").field(
+        "t"
+    ).type == pa.timestamp("ns")
