@@ -7,6 +7,7 @@
 //! | [`bits`] | fixed-width integers of 1 to 64 bits, packed in either bit order |
 //! | [`codec`] | every compression algorithm, and Hadoop's block framing of them |
 //! | [`checksum`], [`hash`] | CRC-32, CRC-32C; Murmur3, City64, Jenkins |
+//! | [`crypt`] | AES in counter mode and by single blocks |
 //! | [`values`] | the trait of all decoders; spreading values over nulls |
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`error`] | the one error type of the workspace |
@@ -16,6 +17,7 @@
 pub mod bits;
 pub mod checksum;
 pub mod codec;
+pub mod crypt;
 pub mod cursor;
 pub mod error;
 pub mod hash;

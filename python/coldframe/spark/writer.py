@@ -3,11 +3,14 @@
     PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
     PATH/part-00000-....rc                    after the commit's renames
 
-An aborted job deletes its folder. `overwrite` deletes the old files after the new ones are in place.
+The driver makes the folder before any task runs, and no task makes it again: Spark does not wait for the other tasks of
+a job that it aborts, and what they still write must not come back. `overwrite` deletes the old files after the new ones
+are in place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import uuid
@@ -66,6 +69,7 @@ class ColdframeWriter(DataSourceArrowWriter):
         self.schema = schema
         self.overwrite = overwrite
         self.job = uuid.uuid4().hex[:16]
+        os.makedirs(self.staging)
 
     @property
     def staging(self) -> str:
@@ -80,7 +84,6 @@ class ColdframeWriter(DataSourceArrowWriter):
         counted = _Counted(iterator, self.schema)
         if not counted.any() and number != 0:
             return WrittenFile(None, 0)
-        os.makedirs(self.staging, exist_ok=True)
         extension = EXTENSIONS.get(self.options.format, self.options.format)
         name = f"part-{number:05d}-{self.job}-{attempt}.{extension}"
         stream = pa.RecordBatchReader.from_batches(self.schema, counted)
@@ -101,8 +104,14 @@ class ColdframeWriter(DataSourceArrowWriter):
         shutil.rmtree(self.staging, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs once, when a task has failed for good."""
-        shutil.rmtree(self.staging, ignore_errors=True)
+        """Runs once, when a task has failed for good.
+
+        Others may still be writing: under a new name, the folder is out of their reach while it is deleted.
+        """
+        dead = f"{self.staging}-aborted"
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(self.staging, dead)
+        shutil.rmtree(dead, ignore_errors=True)
 
 
 class _Counted:

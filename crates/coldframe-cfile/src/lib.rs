@@ -1,0 +1,1 @@
+//! Kudu: CFiles and whole tablets from a data directory, straight into Arrow.

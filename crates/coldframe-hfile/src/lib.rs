@@ -1,0 +1,1 @@
+//! HFile of HBase and of Hudi.

@@ -1,0 +1,1 @@
+//! ORC: reader and writer, straight from and into Arrow.
