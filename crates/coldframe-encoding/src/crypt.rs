@@ -103,7 +103,6 @@ fn bad_key(key: &[u8]) -> Error {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
