@@ -3,9 +3,9 @@
     PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
     PATH/part-00000-....rc                    after the commit's renames
 
-The driver makes the folder before any task runs, and no task makes it again: Spark does not wait for the other tasks of
-a job that it aborts, and what they still write must not come back. `overwrite` deletes the old files after the new ones
-are in place.
+The driver makes the folder before any task runs, and no task makes it again: Spark does not wait for the
+other tasks of a job that it aborts, and what they still write must not come back. `overwrite` deletes the old
+files after the new ones are in place.
 """
 
 from __future__ import annotations
