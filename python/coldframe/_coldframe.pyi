@@ -96,8 +96,10 @@ class RawFile:
         batch_size: int = 65536,
         split: tuple[int, int, int] | None = None,
         on_error: str = "raise",
+        threads: int = 1,
     ) -> RawScan:
-        """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
+        """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file, whose splits
+        `threads` threads decode.
 
         Nothing is read before the first batch is asked for, but names and types are checked here.
         """

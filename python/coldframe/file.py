@@ -210,6 +210,7 @@ class File:
         filter: Filter | None = None,
         limit: int | None = None,
         on_error: str = "raise",
+        use_threads: bool = True,
     ) -> Any:
         """The rows as a pyarrow.Table.
 
@@ -220,9 +221,12 @@ class File:
             limit: at most so many rows.
             on_error: `"raise"`; `"skip"` to lose the smallest damaged unit and go on, see `damage`; `"null"`
                 to keep the rows of a column that is lost, with nulls in it.
+            use_threads: decode on as many threads as `pyarrow.cpu_count()` says. Damage is passed over, and a
+                limit counted, on one.
         """
+        threads = pa.cpu_count() if use_threads and on_error == "raise" else 1
         return self._stream(
-            columns, parse(filter), limit, DEFAULT_BATCH_SIZE, None, on_error, None
+            columns, parse(filter), limit, DEFAULT_BATCH_SIZE, None, on_error, None, threads
         ).read_all()
 
     def to_batches(
@@ -340,6 +344,7 @@ class File:
         split: Split | tuple[int, int] | None,
         on_error: str,
         on_damage: Callable[[Damage], None] | None,
+        threads: int = 1,
     ) -> Any:
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -360,6 +365,7 @@ class File:
             batch_size=batch_size,
             split=_range_of(split),
             on_error=on_error,
+            threads=threads,
         )
         schema = pa.schema(scan)
         if residual is not None and columns is not None:

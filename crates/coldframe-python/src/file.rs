@@ -13,6 +13,9 @@ use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
 use crate::{source, value};
 
+/// What a thread decodes at least, where several do.
+const PARALLEL_BYTES: u64 = 8 << 20;
+
 /// Part, start, end.
 type Parts = (u32, u64, u64);
 /// [`Parts`] and the rows, if known.
@@ -113,7 +116,8 @@ impl RawFile {
         Ok(splits.into_iter().map(|s| (s.part, s.range.start, s.range.end, s.rows)).collect())
     }
 
-    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise"))]
+    #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
+        threads=1))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -124,6 +128,7 @@ impl RawFile {
         batch_size: usize,
         split: Option<Parts>,
         on_error: &str,
+        threads: usize,
     ) -> PyResult<RawScan> {
         let scan = Scan {
             columns,
@@ -135,9 +140,10 @@ impl RawFile {
         let made = py.detach(|| {
             let splits = match split {
                 Some((part, start, end)) => vec![Split { part, range: start..end, rows: None }],
+                None if threads > 1 => self.0.table.splits(PARALLEL_BYTES)?,
                 None => self.0.whole()?,
             };
-            TableScan::try_new(self.0.clone(), scan, splits)
+            TableScan::try_new_parallel(self.0.clone(), scan, splits, threads)
         });
         made.map(RawScan::new).map_err(|e| self.raise(e))
     }

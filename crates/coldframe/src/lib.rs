@@ -16,6 +16,7 @@
 //! A sixth format is a crate of its own and a line in [`formats`].
 
 mod open;
+mod parallel;
 mod table_scan;
 mod write;
 

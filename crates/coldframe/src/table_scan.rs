@@ -7,6 +7,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use coldframe_core::{DamageLog, Error, Result, Scan, ScanReader, Split};
 
 use crate::File;
+use crate::parallel::Workers;
 
 /// The rows of some splits, one after another; a limit counts over all of them.
 pub struct TableScan {
@@ -14,6 +15,8 @@ pub struct TableScan {
     scan: Scan,
     rest: VecDeque<Split>,
     current: ScanReader,
+    /// Decode instead of `current`, which then only knows the schema.
+    workers: Option<Workers>,
     damage: DamageLog,
 }
 
@@ -25,7 +28,18 @@ impl TableScan {
         // A table without splits has no rows, but a schema.
         let first = rest.pop_front().unwrap_or(Split { part: 0, range: 0..0, rows: Some(0) });
         let current = file.scan_logged(&scan, &first, damage.clone())?;
-        Ok(Self { file, scan, rest, current, damage })
+        Ok(Self { file, scan, rest, current, workers: None, damage })
+    }
+
+    /// The same, decoded by up to `threads` threads. A limit is left to one: it may end anywhere.
+    pub fn try_new_parallel(file: File, scan: Scan, splits: Vec<Split>, threads: usize) -> Result<Self> {
+        let threads = threads.min(splits.len());
+        if threads < 2 || scan.limit.is_some() {
+            return Self::try_new(file, scan, splits);
+        }
+        let mut all = Self::try_new(file, scan, Vec::new())?;
+        all.workers = Some(Workers::start(&all.file, &all.scan, splits, threads)?);
+        Ok(all)
     }
 
     /// What was lost so far.
@@ -39,6 +53,9 @@ impl TableScan {
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(workers) = &mut self.workers {
+            return workers.next_batch(&self.damage);
+        }
         loop {
             if self.scan.limit == Some(0) {
                 return Ok(None);
