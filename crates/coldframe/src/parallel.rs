@@ -54,8 +54,11 @@ impl Workers {
                 }
             })?;
         }
-        let mut workers =
-            Self { jobs: Some(jobs), waiting: splits.into(), under_way: VecDeque::with_capacity(2 * threads) };
+        let mut workers = Self {
+            jobs: Some(jobs),
+            waiting: splits.into(),
+            under_way: VecDeque::with_capacity(2 * threads),
+        };
         for _ in 0..2 * threads {
             workers.enqueue();
         }
