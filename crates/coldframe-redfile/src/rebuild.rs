@@ -120,7 +120,7 @@ fn arrange_all(
 ) -> Result<Vec<Arranged>> {
     let mut groups = Vec::new();
     for segment in segments {
-        let pages = Pages::new(source.clone(), schema, &segment.pages, dialect, codec.clone(), options)?;
+        let pages = Pages::new(source.clone(), schema, &segment.pages, dialect, codec, options)?;
         groups.extend(pages.arrange(segment, options.row_group_rows)?);
     }
     Ok(groups)

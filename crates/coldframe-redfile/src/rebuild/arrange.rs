@@ -97,7 +97,7 @@ impl<'a> Pages<'a> {
         let context = |leaf: &crate::schema::Leaf| ChunkContext {
             leaf: leaf.clone(),
             dialect,
-            codec: codec.clone(),
+            codec,
             verify: options.verify,
             limits,
         };
