@@ -3,6 +3,8 @@
 //!
 //! Seeds: `cargo fuzz run rcfile_open_scan corpus/rcfile_open_scan ../tests/data/rcfile/files`.
 
+pub mod redfile;
+
 use arrow_array::Array;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
@@ -132,9 +134,10 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, fn(&[u8])); 6] = [
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
+    ("redfile_open_scan", redfile::open_scan),
     ("codec", codec),
     ("text_cells", text_cells),
     ("lazy_binary_cells", lazy_binary_cells),
@@ -151,21 +154,26 @@ mod tests {
     fn mutants_of_the_fixtures() {
         let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-        let files = fixture::distinct(fixture::files("rcfile"));
-        let seeds: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
-        assert!(!seeds.is_empty());
+        let seeds_of = |format: &str| -> Vec<_> {
+            let files = fixture::distinct(fixture::files(format));
+            files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect()
+        };
         for (name, target) in TARGETS {
+            // Targets of whole files are named after their format.
+            let format = name.split_once('_').map(|(format, _)| format).filter(|f| f.ends_with("file"));
+            let seeds = seeds_of(format.unwrap_or("rcfile"));
+            assert!(!seeds.is_empty(), "{name}");
             let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);
             while start.elapsed() < Duration::from_secs(seconds) {
                 let of = &seeds[dice.below(seeds.len())];
-                let mut bytes = if name.starts_with("rcfile") {
+                let mut bytes = if format.is_some() {
                     mutate::shaken(of, &mut dice)
                 } else {
                     let from = dice.below(of.len());
                     mutate::shaken(&of[from..(from + 1 + dice.below(400)).min(of.len())], &mut dice)
                 }
                 .to_vec();
-                if !name.starts_with("rcfile") {
+                if format.is_none() {
                     bytes.splice(0..0, [dice.byte(), dice.byte(), dice.byte()]);
                 }
                 let one = Instant::now();

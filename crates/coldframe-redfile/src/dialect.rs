@@ -289,8 +289,8 @@ impl Detector {
     }
 }
 
-/// Whether a page makes sense in a dialect.
-fn reads(
+/// Whether a page makes sense in a dialect. Leaves its levels in `levels`.
+pub(crate) fn reads(
     dialect: Dialect,
     leaf: &Leaf,
     header: DataPage,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, ErrorContext, Limits, Node, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split,
-    TableFile, Value,
+    Damage, Error, ErrorContext, Limits, Node, OnError, OpenOptions, Plan, PlanRequest, ReadAt, Result,
+    Source, Split, TableFile, Value,
 };
 
 use crate::decode::ScanContext;
@@ -18,6 +18,7 @@ use crate::footer::{self, Footer, MAGIC};
 use crate::metadata::{Children, ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, RowGroup};
 use crate::options::Options;
 use crate::plan::GroupPlan;
+use crate::rebuild::{Rebuilt, rebuild};
 use crate::schema::{Leaf, Schema};
 use crate::summary;
 use crate::thrift::Reader;
@@ -92,7 +93,8 @@ pub struct RedFile {
     ambiguous: bool,
     /// Whether pages are as they are, whatever codec is named.
     raw: bool,
-    recovered: bool,
+    /// What no row group was found in, if the file does not end with a footer.
+    lost: Option<Vec<Range<u64>>>,
     options: Options,
 }
 
@@ -138,6 +140,36 @@ impl Collect<'_> {
     }
 }
 
+/// What says where row groups are.
+struct Opened {
+    metadata: FileMetaData,
+    footer: Option<Range<u64>>,
+    lost: Option<Vec<Range<u64>>>,
+}
+
+impl Opened {
+    /// The footer at the end; where that is damaged and it is asked for, the last one before it, or what the pages tell.
+    fn read(bytes: &Arc<dyn ReadAt>, options: &Options) -> Result<Self> {
+        let limits = &options.limits;
+        let e = match footer::read(bytes.as_ref(), limits) {
+            Ok(Footer { metadata, start, end }) => {
+                return Ok(Self { metadata, footer: Some(start..end), lost: None });
+            }
+            Err(e) if options.recover && e.is_damage() => e,
+            Err(e) => return Err(e),
+        };
+        if let Some(Footer { metadata, start, end }) = footer::find_last(bytes.as_ref(), limits)? {
+            let lost = std::iter::once(end..bytes.len()).collect();
+            return Ok(Self { metadata, footer: Some(start..end), lost: Some(lost) });
+        }
+        let Some(schema) = &options.schema else { return Err(e) };
+        match rebuild(bytes, schema, options)? {
+            Some(Rebuilt { metadata, lost }) => Ok(Self { metadata, footer: None, lost: Some(lost) }),
+            None => Err(e),
+        }
+    }
+}
+
 impl RedFile {
     /// Reads the metadata.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
@@ -171,23 +203,20 @@ impl RedFile {
                 let own = collect.part(&path)?;
                 collect.add(metadata.row_groups, own)?;
             }
-            return Self::new(first, collect, options, false);
+            return Self::new(first, collect, options, None);
         }
-        let (footer, recovered) = match footer::read(bytes.as_ref(), &limits) {
-            Ok(footer) => (footer, false),
-            Err(e) if options.recover && e.is_damage() => match footer::find_last(bytes.as_ref(), &limits)? {
-                Some(footer) => (footer, true),
-                None => return Err(e),
-            },
-            Err(e) => return Err(e),
-        };
-        let Footer { mut metadata, start, end } = footer;
-        collect.parts.push(Part { name: None, source: bytes, footer: Some(start..end) });
+        let Opened { mut metadata, footer, lost } = Opened::read(&bytes, &options)?;
+        collect.parts.push(Part { name: None, source: bytes, footer });
         collect.add(std::mem::take(&mut metadata.row_groups), 0)?;
-        Self::new(metadata, collect, options, recovered)
+        Self::new(metadata, collect, options, lost)
     }
 
-    fn new(metadata: FileMetaData, collect: Collect<'_>, options: Options, recovered: bool) -> Result<Self> {
+    fn new(
+        metadata: FileMetaData,
+        collect: Collect<'_>,
+        options: Options,
+        lost: Option<Vec<Range<u64>>>,
+    ) -> Result<Self> {
         let limits = collect.limits;
         let schema = Schema::from_elements(&metadata.schema, options.types, &limits).within(|| "schema")?;
         let groups = groups(&schema, &collect)?;
@@ -204,7 +233,7 @@ impl RedFile {
             dialect: Dialect::default(),
             ambiguous: false,
             raw: uncompressed,
-            recovered,
+            lost,
             options,
         };
         match file.options.dialect {
@@ -310,9 +339,9 @@ impl RedFile {
         self.ambiguous
     }
 
-    /// Whether the footer read is not at the end of the file.
-    pub(crate) fn recovered(&self) -> bool {
-        self.recovered
+    /// Bytes that no row group was found in, if the file does not end with a footer and was opened all the same.
+    pub(crate) fn lost(&self) -> Option<&[Range<u64>]> {
+        self.lost.as_deref()
     }
 }
 
@@ -487,6 +516,9 @@ impl TableFile for RedFile {
             |g: &&Arc<Group>| g.part == part && (split.range.contains(&g.start) || (last && g.start >= len));
         let groups = self.groups.iter().filter(inside).cloned().collect();
         let sources = self.parts.iter().map(|p| p.source.clone()).collect();
+        if request.scan.on_error != OnError::Raise && part == 0 && split.range.start == 0 {
+            crate::inspect::lost(self).into_iter().for_each(|damage| request.damage.push(damage));
+        }
         Ok(Box::new(GroupPlan::new(scan, groups, sources)))
     }
 

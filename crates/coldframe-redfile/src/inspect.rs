@@ -91,7 +91,7 @@ pub(crate) fn metadata(file: &RedFile, footer: &FileMetaData) -> Value {
         ("version".to_owned(), Value::from(footer.version)),
         ("dialect".to_owned(), Value::from(file.dialect().name())),
         ("ambiguous".to_owned(), Value::from(file.is_ambiguous())),
-        ("recovered".to_owned(), Value::from(file.recovered())),
+        ("recovered".to_owned(), Value::from(file.lost().is_some())),
         ("children".to_owned(), Value::from(if listed { "children_indices" } else { "num_children" })),
         ("schema_name".to_owned(), Value::from(file.tree().name.as_str())),
         ("leaves".to_owned(), Value::List(leaves.collect())),
@@ -287,13 +287,20 @@ fn page_name(header: &PageHeader, number: u64) -> String {
     }
 }
 
+/// What is known to be lost of a file that does not end with a footer.
+pub(crate) fn lost(file: &RedFile) -> Vec<Damage> {
+    let footer = file.parts().first().and_then(|p| p.footer.clone());
+    let reason = match footer {
+        Some(_) => "expected a footer at the end of the file, found the last one before it",
+        None => {
+            "expected a row group that a footer speaks of, found no footer and none that the pages make up"
+        }
+    };
+    let lost = file.lost().unwrap_or_default().iter().filter(|r| !r.is_empty());
+    lost.map(|r| Damage::from_error(&Error::corrupt(reason).within("footer"), r.clone(), None)).collect()
+}
+
 /// What the file says twice and differently, and what no footer speaks of.
 pub(crate) fn contradictions(file: &RedFile) -> Result<Vec<Damage>> {
-    let mut found = Vec::new();
-    let Some(part) = file.parts().first() else { return Ok(found) };
-    if let Some(footer) = part.footer.clone().filter(|f| f.end < part.source.len()) {
-        let e = Error::corrupt("expected a footer at the end of the file, found the last one before it");
-        found.push(Damage::from_error(&e.within("footer"), footer.end..part.source.len(), None));
-    }
-    Ok(found)
+    Ok(lost(file))
 }

@@ -13,6 +13,7 @@
 //! | [`dialect`] | the layouts that share one magic, and how a file tells its own |
 //! | [`page`], [`levels`], [`plain`], [`group_varint`] | what a page holds |
 //! | [`chunk`], [`assemble`] | pages to levels and values of some rows; those to arrays |
+//! | [`rebuild`] | row groups without a footer |
 //! | [`plan`], [`decode`] | the row groups of a split; their batches |
 //! | [`write`](mod@write) | the writer |
 //! | [`file`](mod@file), [`mod@format`], [`options`] | an open file; the format for the registry; what the user says |
@@ -34,6 +35,7 @@ pub mod options;
 pub mod page;
 pub mod plain;
 pub mod plan;
+pub mod rebuild;
 pub mod schema;
 pub mod summary;
 pub mod thrift;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::text;
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+use arrow_schema::SchemaRef;
+use coldframe_core::options::{integer, text};
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, SchemaSpec, Value};
 
 use crate::dialect::Dialect;
 use crate::schema::TypeOptions;
@@ -21,12 +22,16 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc { name: "int96", help: "\"binary\" (default) or \"timestamp\": what 96-bit values are" },
     OptionDoc {
         name: "recover",
-        help: "true reads a file without a whole footer at its end up to the last cumulative footer inside it",
+        help: "true reads a file without a whole footer at its end up to the last cumulative footer inside it; where there is none, by its pages and the `schema` given",
+    },
+    OptionDoc {
+        name: "row_group_rows",
+        help: "rows of each row group but the last, where `recover` cannot tell from the pages",
     },
 ];
 
 /// The options, read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The dialect; `None` is auto.
     pub dialect: Option<Dialect>,
@@ -34,6 +39,10 @@ pub struct Options {
     pub types: TypeOptions,
     /// Whether an earlier footer does.
     pub recover: bool,
+    /// What the columns are, if no footer can say.
+    pub schema: Option<SchemaRef>,
+    /// Rows of each row group but the last, if no footer can say.
+    pub row_group_rows: Option<u64>,
     /// Whether checksums are compared.
     pub verify: bool,
     /// Bounds.
@@ -44,9 +53,6 @@ impl Options {
     /// From what the user said.
     pub fn new(options: &OpenOptions) -> Result<Self> {
         let extra = &options.extra;
-        if options.schema.is_some() {
-            return Err(Error::unsupported("a schema for Redfile, whose files hold their own"));
-        }
         let dialect = match text(extra, "dialect")? {
             None => None,
             Some(name) if name.eq_ignore_ascii_case("auto") => None,
@@ -65,7 +71,28 @@ impl Options {
                 )));
             }
         };
-        Ok(Self { dialect, types, recover, verify: !options.skip_checksums, limits: options.limits })
+        let schema = match &options.schema {
+            None => None,
+            Some(_) if !recover => {
+                return Err(Error::unsupported(
+                    "a schema for Redfile, whose files hold their own, without the option `recover`",
+                ));
+            }
+            Some(SchemaSpec::Arrow(schema)) => Some(schema.clone()),
+            Some(SchemaSpec::Ddl(_)) => {
+                return Err(Error::unsupported("a schema of Redfile as text; a pyarrow.Schema is one"));
+            }
+        };
+        let row_group_rows = integer::<u64>(extra, "row_group_rows")?.filter(|n| *n > 0);
+        Ok(Self {
+            dialect,
+            types,
+            recover,
+            schema,
+            row_group_rows,
+            verify: !options.skip_checksums,
+            limits: options.limits,
+        })
     }
 }
 

@@ -17,10 +17,11 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{
-    Damage, DamageLog, OnError, OpenOptions, Result, Scan, ScanReader, Source, TableFile, Value,
+    Damage, DamageLog, Limits, OnError, OpenOptions, Result, Scan, ScanReader, Source, TableFile, Value,
 };
 use coldframe_redfile::RedFile;
-use coldframe_redfile::write::{WriteOptions, Writer};
+use coldframe_redfile::metadata::FileMetaData;
+use coldframe_redfile::write::{self, WriteOptions, Writer};
 
 const ROWS: usize = 300;
 
@@ -146,6 +147,47 @@ fn a_bad_page_header_costs_the_rest_of_the_chunk() {
     check_rows(&nulled);
     assert_eq!(nulled.num_rows(), ROWS);
     assert!((rows.num_rows()..ROWS).all(|row| nulled.column(1).is_null(row)));
+}
+
+/// A file of the text's layout with metadata only behind its chunks, where the text has it.
+fn metadata_at_chunks() -> (Vec<u8>, Vec<usize>) {
+    let options = WriteOptions { page_bytes: 200, dialect: write::Dialect::Spec, ..WriteOptions::default() };
+    let whole = write(options);
+    let frame = whole.len() - 8;
+    let length = u32::from_le_bytes(*whole[frame..].first_chunk().unwrap()) as usize;
+    let start = frame - length;
+    let mut footer = FileMetaData::parse(&whole[start..frame], 0, &Limits::default()).unwrap();
+    let mut places = Vec::new();
+    for chunk in &mut footer.row_groups[0].columns {
+        chunk.meta_data = None;
+        places.push(usize::try_from(chunk.file_offset).unwrap());
+    }
+    let footer = footer.encode();
+    let mut bytes = whole[..start].to_vec();
+    bytes.extend_from_slice(&footer);
+    bytes.extend_from_slice(&(footer.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(b"RED1");
+    (bytes, places)
+}
+
+#[test]
+fn bad_column_metadata_costs_that_chunk() {
+    let (whole, places) = metadata_at_chunks();
+    assert_eq!(read(&open(&whole, &[]).unwrap(), OnError::Raise).unwrap().0, table());
+    let mut bytes = whole;
+    bytes[places[1]] = 0xff;
+    let damaged = open(&bytes, &[]).unwrap();
+    let e = read(&damaged, OnError::Raise).unwrap_err();
+    assert!(e.to_string().contains("`text`"), "{e}");
+    // The other columns are as they were.
+    let (rows, damage) = read(&damaged, OnError::Null).unwrap();
+    assert_eq!((rows.column(0), rows.column(2)), (table().column(0), table().column(2)));
+    assert_eq!(rows.column(1).null_count(), ROWS);
+    assert_eq!((damage.len(), damage[0].rows_lost), (1, Some(0)));
+    assert!(damage[0].structure.contains("`text`"), "{damage:?}");
+    // No row is whole.
+    let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
+    assert_eq!((rows.num_rows(), damage[0].rows_lost), (0, Some(ROWS as u64)));
 }
 
 #[test]

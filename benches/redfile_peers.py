@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Redfile by coldframe side by side with PLAIN Parquet by pyarrow: the same data, codec and page size, one thread.
+
+    python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--json]
+
+Files are in memory. A round reads (or writes) each file once by each of the two, one after the other; CPU
+seconds, medians over the rounds, the first of which does not count. Nothing else reads Redfile, so its
+descendant is the peer: data pages of version 1, no dictionary, no statistics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import itertools
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import coldframe as cf
+
+ROW_GROUP_ROWS = 1 << 20
+PAGES = {"8 KiB": 8 << 10, "1 MiB": 1 << 20}
+CODECS = ("none", "snappy", "gzip")
+# What coldframe has to be faster by, at least.
+READ_GOALS = {("int64 required", "none"): 1.0, ("double required", "none"): 1.0}
+READ_GOAL = 1.5
+WRITE_GOAL = 1.0
+
+
+def tables(rows: int) -> Iterator[tuple[str, pa.Table]]:
+    """The columns that the comparison is made of."""
+    rng = np.random.default_rng(7)
+    ints = pa.array(np.cumsum(rng.integers(0, 1000, rows)))
+    doubles = pa.array(rng.normal(0, 1000, rows).round(3))
+    lengths = rng.integers(8, 24, rows)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    letters = rng.integers(97, 123, int(offsets[-1]), dtype=np.uint8)
+    binary = pa.BinaryArray.from_buffers(
+        pa.binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
+    )
+    items = rng.integers(0, 6, rows)
+    list_offsets = pa.array(np.concatenate([[0], np.cumsum(items)]).astype(np.int32))
+    values = pa.array(rng.integers(0, 1 << 40, int(items.sum())))
+    item = pa.field("element", pa.int64(), nullable=False)
+    lists = pa.ListArray.from_arrays(list_offsets, values).cast(pa.list_(item))
+
+    def column(array: pa.Array, nullable: bool = False) -> pa.Table:
+        return pa.table([array], pa.schema([pa.field("c", array.type, nullable)]))
+
+    yield "int64 required", column(ints)
+    with_nulls = pa.array(ints.to_numpy(), mask=rng.random(rows) < 0.1)
+    yield "int64 optional, 10 % null", column(with_nulls, nullable=True)
+    yield "double required", column(doubles)
+    yield "byte array of 8 to 23", column(binary)
+    yield "list<int64> of 0 to 5", column(lists)
+    fields = [pa.field(n, a.type, False) for n, a in zip("abc", (ints, doubles, binary), strict=True)]
+    yield "int64, double, byte array", pa.table([ints, doubles, binary], pa.schema(fields))
+
+
+@dataclass
+class Result:
+    """A comparison: CPU seconds of a pass."""
+
+    what: str
+    table: str
+    codec: str
+    page: str
+    coldframe: float
+    pyarrow: float
+    goal: float
+
+    @property
+    def ratio(self) -> float:
+        return self.pyarrow / self.coldframe
+
+
+def side_by_side(passes: list[Callable[[], object]], rounds: int) -> list[float]:
+    """The median CPU seconds of each."""
+    seconds: list[list[float]] = [[] for _ in passes]
+    for number in range(rounds + 1):
+        for one_pass, taken in zip(passes, seconds, strict=True):
+            start = time.process_time()
+            one_pass()
+            if number:
+                taken.append(time.process_time() - start)
+    return [statistics.median(s) for s in seconds]
+
+
+def parquet(table: pa.Table, codec: str, page: int) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(
+        table,
+        sink,
+        compression=codec.upper(),
+        compression_level=1 if codec == "gzip" else None,
+        data_page_size=page,
+        data_page_version="1.0",
+        row_group_size=ROW_GROUP_ROWS,
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
+    )
+    return sink.getvalue()
+
+
+def redfile(table: pa.Table, codec: str, page: int) -> bytes:
+    sink = io.BytesIO()
+    level = {"compression_level": 1} if codec == "gzip" else {}
+    cf.write(
+        table,
+        sink,
+        format="redfile",
+        codec=codec,
+        page_bytes=page,
+        row_group_rows=ROW_GROUP_ROWS,
+        row_group_bytes=1 << 40,
+        **level,
+    )
+    return sink.getvalue()
+
+
+def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int) -> Iterator[Result]:
+    """Reading, then writing."""
+    ours, theirs = redfile(table, codec, PAGES[page]), parquet(table, codec, PAGES[page])
+    if not cf.open(ours).read().equals(table.combine_chunks()):
+        raise SystemExit(f"{name}: coldframe reads other rows than it was given")
+
+    def read_ours() -> pa.Table:
+        return cf.open(ours).read()
+
+    def read_theirs() -> pa.Table:
+        return pq.ParquetFile(pa.BufferReader(theirs)).read(use_threads=False)
+
+    read = side_by_side([read_ours, read_theirs], rounds)
+    goal = READ_GOALS.get((name, codec), READ_GOAL)
+    yield Result("read", name, codec, page, read[0], read[1], goal)
+    write = side_by_side(
+        [lambda: redfile(table, codec, PAGES[page]), lambda: parquet(table, codec, PAGES[page])], rounds
+    )
+    yield Result("write", name, codec, page, write[0], write[1], WRITE_GOAL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="tables whose name has this in it")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    pa.set_cpu_count(1)
+    results: list[dict[str, Any]] = []
+    if not arguments.json:
+        print(f"{platform.processor() or platform.machine()}, pyarrow {pa.__version__}, {arguments.rows} rows")
+        print("| | table | codec | page | coldframe, Mrows/s | pyarrow, Mrows/s | ratio | goal |")
+        print("|---|---|---|---|---|---|---|---|")
+    for (name, table), codec, page in itertools.product(tables(arguments.rows), CODECS, PAGES):
+        if arguments.only not in name:
+            continue
+        for r in compare(name, table, codec, page, arguments.rounds):
+            results.append({**asdict(r), "ratio": r.ratio})
+            if not arguments.json:
+                million = arguments.rows / 1e6
+                print(
+                    f"| {r.what} | {r.table} | {r.codec} | {r.page} | {million / r.coldframe:.1f} "
+                    f"| {million / r.pyarrow:.1f} | {r.ratio:.2f} | {r.goal} |",
+                    flush=True,
+                )
+    if arguments.json:
+        json.dump({"rows": arguments.rows, "pyarrow": pa.__version__, "results": results}, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()

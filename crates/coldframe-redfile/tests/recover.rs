@@ -1,0 +1,196 @@
+//! Files without a footer: row groups put together again from their pages and a schema.
+
+#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use coldframe_core::{
+    DamageLog, OnError, OpenOptions, Result, Scan, ScanReader, SchemaSpec, Source, TableFile, Value,
+};
+use coldframe_encoding::codec::Algorithm;
+use coldframe_redfile::RedFile;
+use coldframe_redfile::write::{Dialect, WriteOptions, Writer};
+
+const ROWS: i64 = 300;
+
+fn table() -> RecordBatch {
+    let rows = || 0..ROWS;
+    let texts = rows().map(|i| (i % 7 != 0).then(|| format!("row {i}").into_bytes()));
+    let item = Arc::new(Field::new("element", DataType::Int64, false));
+    let offsets = OffsetBuffer::from_lengths(rows().map(|i| usize::try_from(i % 4).unwrap()));
+    let values: Vec<i64> = rows().flat_map(|i| (0..i % 4).map(move |k| i * 10 + k)).collect();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from_iter_values(rows())),
+        Arc::new(BinaryArray::from_iter(texts)),
+        Arc::new(ListArray::new(item.clone(), offsets, Arc::new(Int64Array::from(values)), None)),
+    ];
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("text", DataType::Binary, true),
+        Field::new("list", DataType::List(item), false),
+    ]);
+    RecordBatch::try_new(Arc::new(schema), columns).unwrap()
+}
+
+fn write(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap().0
+}
+
+fn small() -> WriteOptions {
+    WriteOptions { page_bytes: 200, row_group_rows: 70, ..WriteOptions::default() }
+}
+
+fn open(bytes: &[u8], schema: SchemaRef, extra: &[(&str, Value)]) -> Result<RedFile> {
+    let mut extra: BTreeMap<String, Value> =
+        extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    extra.insert("recover".to_owned(), Value::Bool(true));
+    let bytes = Arc::new(bytes::Bytes::from(bytes.to_vec()));
+    let options = OpenOptions { extra, schema: Some(SchemaSpec::Arrow(schema)), ..OpenOptions::default() };
+    RedFile::open(&Source::file("test.redfile", bytes), &options)
+}
+
+fn read(file: &RedFile, on_error: OnError) -> (RecordBatch, DamageLog) {
+    let damage = DamageLog::default();
+    let mut batches = Vec::new();
+    for split in file.splits(1).unwrap() {
+        let scan = Scan { on_error, ..Scan::default() };
+        let mut reader = ScanReader::try_new(file, &scan, &split, damage.clone()).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            batches.push(batch);
+        }
+    }
+    (concat_batches(file.schema(), &batches).unwrap(), damage)
+}
+
+#[test]
+fn all_rows_of_a_file_whose_footer_is_damaged() {
+    let table = table();
+    for dialect in [Dialect::RedelmF, Dialect::Spec] {
+        for codec in [Algorithm::None, Algorithm::Snappy, Algorithm::Gzip, Algorithm::Lzo] {
+            for rows in [70, 1000] {
+                let options = WriteOptions { dialect, codec, row_group_rows: rows, ..small() };
+                let mut bytes = write(&table, options);
+                let end = bytes.len();
+                bytes[end - 1] ^= 1;
+                let file = open(&bytes, table.schema(), &[]).unwrap();
+                assert_eq!(
+                    file.groups().len() as u64,
+                    (ROWS.unsigned_abs()).div_ceil(rows),
+                    "{dialect:?} {codec}"
+                );
+                let (found, damage) = read(&file, OnError::Skip);
+                assert_eq!(found, table, "{dialect:?} {codec}");
+                let [lost] = damage.records().try_into().unwrap();
+                assert_eq!(lost.structure, "footer");
+                assert!(!file.verify_structure().unwrap().is_empty());
+                coldframe_testing::layout::assert_tiled(&file.inspect().unwrap());
+            }
+        }
+    }
+}
+
+/// A file that was cut off: whole row groups, in order, and the rest is named.
+#[test]
+fn the_row_groups_before_a_cut() {
+    let table = table();
+    let whole = write(&table, small());
+    let mut found = std::collections::BTreeSet::new();
+    for len in (0..whole.len()).rev().step_by(11) {
+        let Ok(file) = open(&whole[..len], table.schema(), &[]) else { continue };
+        let (rows, _) = read(&file, OnError::Raise);
+        assert_eq!(rows, table.slice(0, rows.num_rows()), "{len}");
+        found.insert(rows.num_rows());
+    }
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [70, 140, 210, 280, 300]);
+}
+
+/// A to C put a marker before each row group: behind damage, the next one is found by it.
+#[test]
+fn the_row_groups_behind_damage_in_a_file_with_markers() {
+    let table = table();
+    // As C wrote it but for the number of children: the pages of F, and a marker before each row group.
+    let options = WriteOptions { row_group_rows: 100, page_bytes: 200, ..WriteOptions::default() };
+    let plain = write(&table, options);
+    let file = open(&plain, table.schema(), &[]).unwrap();
+    let mut marked = b"RED1".to_vec();
+    for group in file.groups() {
+        let at = |n: u64| usize::try_from(n).unwrap();
+        marked.extend_from_slice(b"RED1");
+        marked.extend_from_slice(&plain[at(group.start)..at(group.end)]);
+    }
+    let all = open(&marked, table.schema(), &[]).unwrap();
+    assert_eq!((read(&all, OnError::Raise).0, all.groups().len()), (table.clone(), 3));
+    let in_second = usize::try_from(all.groups()[1].start).unwrap();
+    marked[in_second] = 0xff;
+    let file = open(&marked, table.schema(), &[]).unwrap();
+    let (rows, damage) = read(&file, OnError::Skip);
+    let ids = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+    assert_eq!(ids, (0..100).chain(200..300).collect::<Vec<_>>());
+    let [lost] = damage.records().try_into().unwrap();
+    assert_eq!(lost.bytes, all.groups()[1].start..all.groups()[1].end - 4);
+}
+
+/// Two columns whose pages look the same can be row groups of any size: nothing is guessed.
+#[test]
+fn what_can_be_read_in_two_ways_is_not_read() {
+    let column = |n: i64| Arc::new(Int64Array::from_iter_values((0..80).map(|i| i * n))) as ArrayRef;
+    let fields = ["a", "b"].map(|n| Field::new(n, DataType::Int64, false));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let table = RecordBatch::try_new(schema.clone(), vec![column(1), column(-1)]).unwrap();
+    let mut bytes = write(&table, WriteOptions { page_bytes: 159, ..WriteOptions::default() });
+    bytes.truncate(bytes.len() - 1);
+    let e = open(&bytes, schema.clone(), &[]).unwrap_err();
+    assert!(e.to_string().contains("row_group_rows"), "{e}");
+    let file = open(&bytes, schema, &[("row_group_rows", Value::Int(80))]).unwrap();
+    assert_eq!(read(&file, OnError::Raise).0, table);
+}
+
+#[test]
+fn another_schema_finds_nothing() {
+    let table = table();
+    let mut bytes = write(&table, small());
+    bytes.truncate(bytes.len() - 1);
+    let other = Schema::new(vec![
+        Field::new("id", DataType::Binary, false),
+        Field::new("text", DataType::Float64, false),
+    ]);
+    let e = open(&bytes, Arc::new(other), &[]).unwrap_err();
+    assert!(e.is_damage(), "{e}");
+}
+
+/// Files of each dialect: with the footer's last byte gone, the schema alone brings the same rows back.
+#[test]
+fn files_of_all_dialects_without_their_footers() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/redfile/files");
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    names.sort();
+    let mut whole = 0;
+    for path in names.into_iter().filter(|p| p.extension().is_some_and(|e| e == "redfile")) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        let plain = Source::file(name.as_str(), Arc::new(bytes::Bytes::from(bytes.clone())));
+        let plain = RedFile::open(&plain, &OpenOptions::default()).unwrap();
+        let dialect = [("dialect", Value::Str(plain.dialect().name().to_owned()))];
+        let rows = read(&plain, OnError::Raise).0;
+        match open(&bytes[..bytes.len() - 1], plain.schema().clone(), &dialect) {
+            Ok(file) => {
+                assert_eq!(read(&file, OnError::Raise).0, rows, "{name}");
+                whole += 1;
+            }
+            // No row group, or too little in it to tell how large it is.
+            Err(e) => {
+                assert!(rows.num_rows() < 100 || e.to_string().contains("row_group_rows"), "{name}: {e}")
+            }
+        }
+    }
+    assert!(whole > 15, "{whole}");
+}
