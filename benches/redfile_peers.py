@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
-"""Redfile by coldframe side by side with PLAIN Parquet by pyarrow: the same data, codec and page size, one thread.
+"""Redfile by coldframe side by side with PLAIN Parquet by pyarrow: one thread, same data, codec, page size.
 
-    python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--json]
+    python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
 
-Files are in memory. A round reads (or writes) each file once by each of the two, one after the other; CPU
-seconds, medians over the rounds, the first of which does not count. Nothing else reads Redfile, so its
-descendant is the peer: data pages of version 1, no dictionary, no statistics.
+Files are read from memory, and written to DIR (a file system in memory where there is one). A round reads,
+or writes, each file once by each of the two, one after the other; CPU seconds, medians over the rounds, the
+first of which does not count. Nothing else reads Redfile, so its descendant is the peer: data pages of
+version 1, no dictionary, no statistics.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import json
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,11 +98,10 @@ def side_by_side(passes: list[Callable[[], object]], rounds: int) -> list[float]
     return [statistics.median(s) for s in seconds]
 
 
-def parquet(table: pa.Table, codec: str, page: int) -> bytes:
-    sink = io.BytesIO()
+def parquet(table: pa.Table, path: Path, codec: str, page: int) -> None:
     pq.write_table(
         table,
-        sink,
+        path,
         compression=codec.upper(),
         compression_level=1 if codec == "gzip" else None,
         data_page_size=page,
@@ -110,15 +111,13 @@ def parquet(table: pa.Table, codec: str, page: int) -> bytes:
         write_statistics=False,
         store_schema=False,
     )
-    return sink.getvalue()
 
 
-def redfile(table: pa.Table, codec: str, page: int) -> bytes:
-    sink = io.BytesIO()
+def redfile(table: pa.Table, path: Path, codec: str, page: int) -> None:
     level = {"compression_level": 1} if codec == "gzip" else {}
     cf.write(
         table,
-        sink,
+        path,
         format="redfile",
         codec=codec,
         page_bytes=page,
@@ -126,13 +125,21 @@ def redfile(table: pa.Table, codec: str, page: int) -> bytes:
         row_group_bytes=1 << 40,
         **level,
     )
-    return sink.getvalue()
 
 
-def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int) -> Iterator[Result]:
+def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Reading, then writing."""
-    ours, theirs = redfile(table, codec, PAGES[page]), parquet(table, codec, PAGES[page])
-    if not cf.open(ours).read().equals(table.combine_chunks()):
+    red, par = folder / "table.redfile", folder / "table.parquet"
+
+    def write_ours() -> None:
+        redfile(table, red, codec, PAGES[page])
+
+    def write_theirs() -> None:
+        parquet(table, par, codec, PAGES[page])
+
+    write = side_by_side([write_ours, write_theirs], rounds)
+    ours, theirs = red.read_bytes(), par.read_bytes()
+    if not cf.open(ours).read().equals(table):
         raise SystemExit(f"{name}: coldframe reads other rows than it was given")
 
     def read_ours() -> pa.Table:
@@ -144,9 +151,6 @@ def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int) -> I
     read = side_by_side([read_ours, read_theirs], rounds)
     goal = READ_GOALS.get((name, codec), READ_GOAL)
     yield Result("read", name, codec, page, read[0], read[1], goal)
-    write = side_by_side(
-        [lambda: redfile(table, codec, PAGES[page]), lambda: parquet(table, codec, PAGES[page])], rounds
-    )
     yield Result("write", name, codec, page, write[0], write[1], WRITE_GOAL)
 
 
@@ -155,18 +159,24 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="tables whose name has this in it")
+    memory = Path("/dev/shm")
+    parser.add_argument("--dir", type=Path, default=memory if memory.is_dir() else None)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     pa.set_cpu_count(1)
     results: list[dict[str, Any]] = []
     if not arguments.json:
-        print(f"{platform.processor() or platform.machine()}, pyarrow {pa.__version__}, {arguments.rows} rows")
+        print(
+            f"{platform.processor() or platform.machine()}, pyarrow {pa.__version__}, {arguments.rows} rows"
+        )
         print("| | table | codec | page | coldframe, Mrows/s | pyarrow, Mrows/s | ratio | goal |")
         print("|---|---|---|---|---|---|---|---|")
+    scratch = tempfile.TemporaryDirectory(dir=arguments.dir)
+    folder = Path(scratch.name)
     for (name, table), codec, page in itertools.product(tables(arguments.rows), CODECS, PAGES):
         if arguments.only not in name:
             continue
-        for r in compare(name, table, codec, page, arguments.rounds):
+        for r in compare(name, table, codec, page, arguments.rounds, folder):
             results.append({**asdict(r), "ratio": r.ratio})
             if not arguments.json:
                 million = arguments.rows / 1e6
@@ -175,8 +185,11 @@ def main() -> None:
                     f"| {million / r.pyarrow:.1f} | {r.ratio:.2f} | {r.goal} |",
                     flush=True,
                 )
+    scratch.cleanup()
     if arguments.json:
-        json.dump({"rows": arguments.rows, "pyarrow": pa.__version__, "results": results}, sys.stdout, indent=1)
+        json.dump(
+            {"rows": arguments.rows, "pyarrow": pa.__version__, "results": results}, sys.stdout, indent=1
+        )
 
 
 if __name__ == "__main__":

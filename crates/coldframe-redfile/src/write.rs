@@ -226,7 +226,7 @@ impl<W: Write> Writer<W> {
                 .map_err(|e| e.within(format!("column {:?}", field.name())))
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        let step = rows_at_once(batch);
+        let step = rows_at_once(batch, &self.columns);
         for start in (0..batch.num_rows()).step_by(step) {
             self.write_rows(&arrays, start..batch.num_rows().min(start + step))?;
         }
@@ -280,8 +280,10 @@ impl<W: Write> Writer<W> {
         let mut group = RowGroup { num_rows: self.rows.cast_signed(), ..RowGroup::default() };
         for i in 0..self.columns.len() {
             let Some(column) = self.columns.get_mut(i) else { break };
-            let (bytes, metadata) = column.finish(self.position, &mut self.pages)?;
-            self.put(&bytes)?;
+            let metadata = column.finish(self.position, &mut self.pages)?;
+            self.sink.write_all(column.chunk())?;
+            self.position = self.position.saturating_add(column.chunk().len() as u64);
+            column.clear();
             let mut file_offset = metadata.data_page_offset;
             if self.options.dialect == Dialect::Spec {
                 file_offset = self.position.cast_signed();
@@ -380,8 +382,12 @@ fn at_most(leaves: &[Leaf<'_>], places: &[Place], rows: usize) -> u64 {
     leaves.sum::<usize>() as u64
 }
 
-/// Rows that are striped together: their levels should stay in the processor's cache.
-fn rows_at_once(batch: &RecordBatch) -> usize {
+/// Rows that are striped together: their levels should stay in the processor's cache. Where there are none, and values are
+/// only copied, pages are best filled at once.
+fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
+    if columns.iter().all(Column::is_copied) {
+        return batch.num_rows().max(1);
+    }
     const MOST: usize = 16 << 10;
     const BYTES: usize = 16 << 20;
     let row = batch.get_array_memory_size() / batch.num_rows().max(1);

@@ -1,6 +1,6 @@
 //! What is read, and what is not: projections of columns and of nested leaves, counts, limits, filters.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,9 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use coldframe_core::{
-    DamageLog, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, scan,
-};
+use coldframe_core::{DamageLog, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, scan};
 use coldframe_redfile::RedFile;
 use coldframe_redfile::write::{WriteOptions, Writer};
 use coldframe_testing::Logged;

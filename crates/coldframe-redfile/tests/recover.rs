@@ -1,6 +1,6 @@
 //! Files without a footer: row groups put together again from their pages and a schema.
 
-#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

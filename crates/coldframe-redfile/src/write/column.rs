@@ -195,13 +195,19 @@ impl Column {
                 self.pages.extend_from_slice(part);
             }
         } else {
-            pages.plain.extend_from_slice(&self.values);
-            pages.plain.extend_from_slice(last);
-            let stored = match &pages.hadoop {
-                None => &pages.plain,
+            // Values that are all there is of a page, and already together, need no copy.
+            let plain: &[u8] = if pages.plain.is_empty() && self.values.is_empty() {
+                last
+            } else {
+                pages.plain.extend_from_slice(&self.values);
+                pages.plain.extend_from_slice(last);
+                &pages.plain
+            };
+            let stored: &[u8] = match &pages.hadoop {
+                None => plain,
                 Some(codec) => {
                     pages.stored.clear();
-                    codec.compress(&mut pages.compressor, pages.level, &pages.plain, &mut pages.stored)?;
+                    codec.compress(&mut pages.compressor, pages.level, plain, &mut pages.stored)?;
                     &pages.stored
                 }
             };
@@ -272,6 +278,12 @@ impl Column {
         Ok(())
     }
 
+    /// Whether the leaf's values stand in Arrow as they do in pages, and nothing else is in these.
+    pub(super) fn is_copied(&self) -> bool {
+        let same = !matches!(self.physical_type, Type::ByteArray | Type::Boolean | Type::Int96);
+        same && self.max_definition == 0 && self.encoding == Encoding::Plain
+    }
+
     /// What the reference's writer counts: the pages, and the page begun.
     pub(super) fn counted_bytes(&self) -> usize {
         self.pages.len()
@@ -280,8 +292,9 @@ impl Column {
             + counted_values(self.physical_type, self.values.len())
     }
 
-    /// Ends the chunk, which stands at `offset`. Returns its bytes and what is to be said of it.
-    pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<(Vec<u8>, ColumnMetaData)> {
+    /// Ends the chunk, which stands at `offset`: its bytes are then those of [`Self::chunk`], until [`Self::clear`]. Returns
+    /// what is to be said of it.
+    pub(super) fn finish(&mut self, offset: u64, pages: &mut Pages) -> Result<ColumnMetaData> {
         if self.entries > 0 {
             self.put_page(&[], pages)?;
         }
@@ -298,9 +311,17 @@ impl Column {
             key_value_metadata: Vec::new(),
         };
         (self.num_values, self.uncompressed, self.compressed) = (0, 0, 0);
-        // The next chunk will be as large.
-        let next = Vec::with_capacity(self.pages.len());
-        Ok((std::mem::replace(&mut self.pages, next), metadata))
+        Ok(metadata)
+    }
+
+    /// The pages of the chunk.
+    pub(super) fn chunk(&self) -> &[u8] {
+        &self.pages
+    }
+
+    /// Begins the next chunk, in the same memory.
+    pub(super) fn clear(&mut self) {
+        self.pages.clear();
     }
 }
 

@@ -45,7 +45,8 @@ fn write(leaf: &schema::Leaf, entries: &Leaf<'_>, step: usize, options: &WriteOp
         value = column.append(entries, start..end, value, &mut pages).unwrap();
     }
     assert_eq!(value, entries.values.len());
-    let (bytes, metadata) = column.finish(7, &mut pages).unwrap();
+    let metadata = column.finish(7, &mut pages).unwrap();
+    let bytes = column.chunk().to_vec();
     assert_eq!(usize::try_from(metadata.num_values).unwrap(), entries.entries);
     assert_eq!(metadata.data_page_offset, 7);
     bytes
