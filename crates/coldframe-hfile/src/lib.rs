@@ -21,6 +21,7 @@
 //!
 //! `docs/formats/hfile.md` describes the format as real writers write it.
 
+pub mod avro;
 pub mod block;
 pub mod file_info;
 pub mod options;

@@ -142,7 +142,8 @@ impl<'a> Datum<'a> {
 
     /// A field of a record of type `id` by its name, without the unions around it.
     pub fn field<'s>(&'s self, schema: &Schema, id: TypeId, name: &str) -> Option<&'s Datum<'a>> {
-        let (Self::Record(values), Type::Record { fields, .. }) = (self.unwrap_union(), schema.get(id)) else {
+        let (Self::Record(values), Type::Record { fields, .. }) = (self.unwrap_union(), schema.get(id))
+        else {
             return None;
         };
         let index = fields.iter().position(|f| f.name == name)?;
@@ -271,8 +272,10 @@ pub fn read_blocks<'a>(
             let bytes = cursor.zigzag()?;
             if usize::try_from(bytes).map_or(true, |n| n > cursor.remaining()) {
                 let left = cursor.remaining();
-                return Err(Error::corrupt(format!("expected a block of at most {left} bytes, found {bytes}"))
-                    .at(at));
+                return Err(Error::corrupt(format!(
+                    "expected a block of at most {left} bytes, found {bytes}"
+                ))
+                .at(at));
             }
             count = count.checked_neg().unwrap_or(i64::MAX);
         }

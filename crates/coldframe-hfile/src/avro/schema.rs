@@ -181,6 +181,12 @@ impl Schema {
         values.filter(|(_, id)| !matches!(self.get(*id), Type::Null)).collect()
     }
 
+    /// A branch of a union of several types, as a field.
+    pub fn member(&self, id: TypeId) -> Result<Field> {
+        let field = self.arrow_field("member", id, &Limits::default(), 0)?;
+        Ok(field.as_ref().clone().with_nullable(true))
+    }
+
     /// Whether a datum of the type may take no bytes, so that the input does not bound how many there are.
     pub fn may_be_empty(&self, id: TypeId, depth: u64) -> bool {
         match self.get(id) {
