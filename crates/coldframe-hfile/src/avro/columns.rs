@@ -70,7 +70,7 @@ enum Kind {
 /// A field of a record.
 #[derive(Debug)]
 enum Part {
-    Keep(String, Column),
+    Keep(String, Box<Column>),
     Skip(TypeId),
 }
 
@@ -167,7 +167,7 @@ impl Column {
             }
             (Type::Record { fields, .. }, DataType::Struct(kept)) => {
                 let parts = fields.iter().map(|f| match kept.iter().find(|k| *k.name() == f.name) {
-                    Some(field) => Ok(Part::Keep(f.name.clone(), Self::of(schema, f.of, field)?)),
+                    Some(field) => Ok(Part::Keep(f.name.clone(), Box::new(Self::of(schema, f.of, field)?))),
                     None => Ok(Part::Skip(f.of)),
                 });
                 Kind::Struct(parts.collect::<Result<_>>()?)
