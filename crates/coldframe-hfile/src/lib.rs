@@ -16,14 +16,45 @@
 //! | module | holds |
 //! |---|---|
 //! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer says of it |
-//! | [`block`] | the header of a block, its type, its checksums |
-//! | [`options`] | what the user says |
+//! | [`block`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
+//! | [`codec`] | codecs by their ordinals; the cipher around them |
+//! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
+//! | [`index`], [`cursor`], [`order`] | the data index, the walk over it, the order of rows |
+//! | [`reader`], [`slice`], [`pairs`], [`cache`] | a file below Arrow; one inside another; its pairs; blocks that look-ups keep |
+//! | [`plan`], [`decode`], [`columns`] | the runs of blocks of a scan; their cells as Arrow |
+//! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
+//! | [`file`](mod@file), [`mod@format`], [`options`], `describe`, `inspect` | an open file; the format for the registry; what the user and the file say |
 //!
 //! `docs/formats/hfile.md` describes the format as real writers write it.
 
 pub mod avro;
 pub mod block;
+pub mod cache;
+pub mod cell;
+pub mod codec;
+pub mod columns;
+pub mod content;
+pub mod cursor;
+pub mod decode;
+mod describe;
+pub mod encoding;
+pub mod file;
 pub mod file_info;
+pub mod format;
+pub mod hudi;
+pub mod index;
+mod inspect;
 pub mod options;
+pub mod order;
+pub mod pairs;
+pub mod plan;
 pub mod proto;
+pub mod reader;
+mod recover;
+pub mod slice;
 pub mod trailer;
+pub mod walk;
+pub mod write;
+
+pub use file::HFile;
+pub use format::HFileFormat;

@@ -1,0 +1,127 @@
+//! An open HFile as a table.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::{
+    Damage, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
+};
+
+use crate::columns::schema_of;
+use crate::file_info::{self, FileInfo};
+use crate::options::{Options, View};
+use crate::plan::BlockPlan;
+use crate::reader::RawFile;
+use crate::trailer::Trailer;
+
+/// An open HFile.
+#[derive(Debug)]
+pub struct HFile {
+    raw: Arc<RawFile>,
+    view: View,
+    schema: SchemaRef,
+    options: Options,
+}
+
+impl HFile {
+    /// Reads trailer, root indexes and file info.
+    pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
+        let options = Options::new(options)?;
+        let raw = RawFile::open(source.bytes()?.clone(), &options)?;
+        let view = options.view.unwrap_or_else(|| view_of(raw.trailer(), raw.info()));
+        let schema = schema_of(view, options.type_names);
+        Ok(Self { raw: Arc::new(raw), view, schema, options })
+    }
+
+    /// The file below Arrow.
+    pub fn raw(&self) -> &Arc<RawFile> {
+        &self.raw
+    }
+
+    /// How it is shown.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// What the user said.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The name of the column that the file is sorted by.
+    pub fn key_column(&self) -> &'static str {
+        match self.view {
+            View::KeyValue => "key",
+            View::Cells => "row",
+        }
+    }
+}
+
+/// Hudi's files are told by their comparator, or by what Hudi puts into the file info.
+fn view_of(trailer: &Trailer, info: &FileInfo) -> View {
+    let hudi = trailer.comparator.contains("hudi")
+        || info.get(file_info::HUDI_SCHEMA).is_some()
+        || info.get(file_info::HUDI_MIN_KEY).is_some();
+    if hudi { View::KeyValue } else { View::Cells }
+}
+
+impl TableFile for HFile {
+    fn format(&self) -> &'static str {
+        "hfile"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.raw.damage.is_none().then_some(self.raw.trailer.entry_count)
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        Ok(crate::describe::metadata(&self.raw))
+    }
+
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let len = self.raw.source.len();
+        let trailer = &self.raw.trailer;
+        let end = match trailer.last_data_block {
+            Some(last) if self.raw.damage.is_none() => last.saturating_add(1).min(len),
+            _ => len,
+        };
+        let parts = end.div_ceil(target.max(1)).clamp(1, 1 << 20);
+        let bound = |i: u64| u64::try_from(u128::from(end) * u128::from(i) / u128::from(parts)).unwrap_or(end);
+        Ok((0..parts)
+            .map(|i| Split {
+                part: 0,
+                range: bound(i)..if i + 1 == parts { len } else { bound(i + 1) },
+                rows: (parts == 1).then(|| self.row_count()).flatten(),
+            })
+            .collect())
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        let keys = match &request.scan.predicate {
+            Some(predicate) => predicate.key_range(self.key_column()),
+            None => KeyRange::default(),
+        };
+        Ok(Box::new(BlockPlan::new(self.raw.clone(), request.clone(), split.range.clone(), keys)?))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        Ok(crate::describe::statistics(&self.raw))
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        crate::inspect::inspect(&self.raw)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        crate::inspect::verify(&self.raw)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
