@@ -88,6 +88,7 @@ impl Blocks {
                 Err(e) => return Err(e),
             }
         }
+        self.cells.clear();
         Ok(None)
     }
 

@@ -1,14 +1,17 @@
 //! HFile as one of the formats.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::{Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
 use crate::block::{BlockType, MAGIC_LEN};
 use crate::file::HFile;
 use crate::options::OPEN_OPTIONS;
 use crate::trailer;
+use crate::write::{self, WRITE_OPTIONS};
 
 /// HFile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +32,21 @@ impl Format for HFileFormat {
         Ok(Arc::new(HFile::open(source, options)?))
     }
 
+    fn create(
+        &self,
+        sink: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
+        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+    }
+
     fn open_options(&self) -> &'static [OptionDoc] {
         OPEN_OPTIONS
+    }
+
+    fn write_options(&self) -> &'static [OptionDoc] {
+        WRITE_OPTIONS
     }
 }
