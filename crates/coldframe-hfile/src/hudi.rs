@@ -24,7 +24,11 @@
 //! `HoodieTableMetadataUtil` and `HoodieMetadataPayload` (0.11 to 1.1) and of the tables that they wrote;
 //! `docs/formats/hudi-metadata.md` says more.
 
+pub mod decode;
 pub mod log;
 pub mod merge;
 pub mod slice;
+pub mod table;
 pub mod timeline;
+
+pub use table::MetadataTable;

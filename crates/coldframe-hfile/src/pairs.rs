@@ -39,4 +39,14 @@ impl Pairs {
         self.at = end;
         Ok(Some((cell.row(&self.cells), cell.value(&self.cells))))
     }
+
+    /// Goes on behind the block being read, such as one that is damaged.
+    pub fn skip_block(&mut self) {
+        self.at = self.cells.len();
+    }
+
+    /// Where the block being read stands in the file.
+    pub fn block(&self) -> u64 {
+        self.block
+    }
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorKind, Limits, Result};
+use coldframe_core::{ErrorKind, Limits, Result};
 
 use crate::avro::container;
 use crate::avro::datum::Datum;
@@ -83,13 +83,14 @@ fn parse_name(name: &str) -> Option<Name<'_>> {
 }
 
 impl Timeline {
-    /// Reads the timeline in `folder`, a `.hoodie`, and in the folder below it that newer tables have.
-    pub fn read(folder: &dyn Folder, below: &str) -> Result<Self> {
+    /// Reads the timeline in the folder `at`, a `.hoodie`, and in the folder `below` it that newer tables have.
+    pub fn read(folder: &dyn Folder, at: &str, below: &str) -> Result<Self> {
         let mut timeline = Self::default();
         let mut begun = BTreeSet::new();
-        let mut listed = folder.list("")?;
+        let mut listed = folder.list(at)?;
+        let below = if at.is_empty() { below.to_owned() } else { format!("{at}/{below}") };
         if listed.iter().any(|e| e.is_folder && e.path == below) {
-            listed.extend(folder.list(below)?);
+            listed.extend(folder.list(&below)?);
         }
         for entry in listed.iter().filter(|e| !e.is_folder) {
             let Some(name) = parse_name(entry.path.rsplit('/').next().unwrap_or_default()) else { continue };
@@ -214,13 +215,15 @@ pub fn valid_instants(
     Ok(valid)
 }
 
-/// A `hoodie.properties`: `key=value` lines.
-pub fn properties(folder: &dyn Folder, limits: &Limits) -> Result<BTreeMap<String, String>> {
-    let file = match folder.open("hoodie.properties") {
+/// The `key=value` lines of a `hoodie.properties`; `None` if there is no such file.
+pub fn properties(
+    folder: &dyn Folder,
+    path: &str,
+    limits: &Limits,
+) -> Result<Option<BTreeMap<String, String>>> {
+    let file = match folder.open(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {
-            return Err(Error::not_found("`.hoodie/hoodie.properties` of a Hudi table"));
-        }
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(None),
         Err(e) => return Err(e),
     };
     limits.metadata("hoodie.properties", file.len())?;
@@ -228,7 +231,7 @@ pub fn properties(folder: &dyn Folder, limits: &Limits) -> Result<BTreeMap<Strin
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().map(str::trim).filter(|l| !l.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once('='));
-    Ok(pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect())
+    Ok(Some(pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()))
 }
 
 #[cfg(test)]
