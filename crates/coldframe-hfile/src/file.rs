@@ -8,8 +8,10 @@ use coldframe_core::{
     Damage, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
 };
 
+use crate::cell::row_of;
 use crate::columns::schema_of;
 use crate::file_info::{self, FileInfo};
+use crate::lookup::Lookups;
 use crate::options::{Options, View};
 use crate::plan::BlockPlan;
 use crate::reader::RawFile;
@@ -21,7 +23,10 @@ pub struct HFile {
     raw: Arc<RawFile>,
     view: View,
     schema: SchemaRef,
+    /// The columns of the view, which look-ups give whatever a scan makes of them.
+    cells: SchemaRef,
     options: Options,
+    lookups: Lookups,
 }
 
 impl HFile {
@@ -30,8 +35,9 @@ impl HFile {
         let options = Options::new(options)?;
         let raw = RawFile::open(source.bytes()?.clone(), &options)?;
         let view = options.view.unwrap_or_else(|| view_of(raw.trailer(), raw.info()));
-        let schema = schema_of(view, options.type_names);
-        Ok(Self { raw: Arc::new(raw), view, schema, options })
+        let cells = schema_of(view, options.type_names);
+        let schema = cells.clone();
+        Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
     }
 
     /// The file below Arrow.
@@ -42,6 +48,15 @@ impl HFile {
     /// How it is shown.
     pub fn view(&self) -> View {
         self.view
+    }
+
+    /// The columns that look-ups give.
+    pub fn cell_schema(&self) -> &SchemaRef {
+        &self.cells
+    }
+
+    pub(crate) fn lookups(&self) -> &Lookups {
+        &self.lookups
     }
 
     /// What the user said.
@@ -58,12 +73,19 @@ impl HFile {
     }
 }
 
-/// Hudi's files are told by their comparator, or by what Hudi puts into the file info.
+/// Hudi's files are told by their comparator, by what Hudi puts into the file info, or by their last key: without family
+/// and qualifier and, where HBase's writer made it a cell's key, at the end of time.
 fn view_of(trailer: &Trailer, info: &FileInfo) -> View {
     let hudi = trailer.comparator.contains("hudi")
-        || info.get(file_info::HUDI_SCHEMA).is_some()
-        || info.get(file_info::HUDI_MIN_KEY).is_some();
+        || info.get(file_info::HUDI_MIN_KEY).is_some()
+        || info.get(file_info::LAST_KEY).is_some_and(is_hudi_key);
     if hudi { View::KeyValue } else { View::Cells }
+}
+
+fn is_hudi_key(key: &[u8]) -> bool {
+    const BEHIND_ROW: [u8; 10] = [0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 4];
+    let row = row_of(key).map_or(usize::MAX, <[u8]>::len);
+    key.get(row.saturating_add(2)..).is_some_and(|behind| behind.is_empty() || behind == BEHIND_ROW)
 }
 
 impl TableFile for HFile {
@@ -91,7 +113,8 @@ impl TableFile for HFile {
             _ => len,
         };
         let parts = end.div_ceil(target.max(1)).clamp(1, 1 << 20);
-        let bound = |i: u64| u64::try_from(u128::from(end) * u128::from(i) / u128::from(parts)).unwrap_or(end);
+        let bound =
+            |i: u64| u64::try_from(u128::from(end) * u128::from(i) / u128::from(parts)).unwrap_or(end);
         Ok((0..parts)
             .map(|i| Split {
                 part: 0,

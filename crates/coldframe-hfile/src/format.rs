@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
+use coldframe_core::io::Folder;
 use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
 use crate::block::{BlockType, MAGIC_LEN};
 use crate::file::HFile;
+use crate::hudi;
 use crate::options::OPEN_OPTIONS;
 use crate::trailer;
 use crate::write::{self, WRITE_OPTIONS};
@@ -27,8 +29,15 @@ impl Format for HFileFormat {
         magic.is_some() || trailer::probe(tail)
     }
 
+    fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
+        hudi::table::probe(folder)
+    }
+
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        if matches!(source, Source::Folder { .. }) {
+            return Ok(Arc::new(hudi::MetadataTable::open(source, options)?));
+        }
         Ok(Arc::new(HFile::open(source, options)?))
     }
 

@@ -29,6 +29,7 @@
 
 pub mod avro;
 pub mod block;
+pub mod bloom;
 pub mod cache;
 pub mod cell;
 pub mod codec;
@@ -44,6 +45,7 @@ pub mod format;
 pub mod hudi;
 pub mod index;
 mod inspect;
+pub mod lookup;
 pub mod options;
 pub mod order;
 pub mod pairs;
@@ -53,6 +55,7 @@ pub mod reader;
 mod recover;
 pub mod slice;
 pub mod trailer;
+pub mod visible;
 pub mod walk;
 pub mod write;
 

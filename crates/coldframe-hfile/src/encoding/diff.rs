@@ -3,7 +3,7 @@
 //! ```text
 //! block | family length u8 | family | cell ... |
 //! cell  | flags u8 | [key length] | [value length] | prefix: bytes shared with the previous key |
-//!       | rest of the key without its family, timestamp and type | timestamp, 1 to 8 bytes | [type u8] | value |
+//!       | rest of the key without its family, timestamp and type | timestamp LE, 1 to 8 bytes | [type u8] | value |
 //! flags | bit 0: same key length | 1: same value length | 2: same type | 3: timestamp is previous less this |
 //!       | 4..6: bytes of the timestamp, less one | 7: it is negative |
 //! ```
@@ -47,7 +47,7 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
         let start = plain.out.len();
         copy_head(src, plain, key_len - TAIL, common, family)?;
         let stored = src.take(1 + usize::from(flags >> 4 & 7))?;
-        let stored = stored.iter().fold(0i64, |t, b| t << 8 | i64::from(*b));
+        let stored = stored.iter().rev().fold(0i64, |t, b| t << 8 | i64::from(*b));
         let stored = if flags & NEGATIVE == 0 { stored } else { stored.wrapping_neg() };
         timestamp = if flags & IS_DIFFERENCE == 0 { stored } else { timestamp.wrapping_sub(stored) };
         if flags & SAME_TYPE == 0 {
@@ -64,10 +64,17 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
 
 /// The key up to its timestamp, `len` bytes; the first `common` are the previous key's.
 #[inline]
-fn copy_head(src: &mut Cursor<'_>, plain: &mut Plain<'_>, len: usize, common: usize, family: &[u8]) -> Result<()> {
+fn copy_head(
+    src: &mut Cursor<'_>,
+    plain: &mut Plain<'_>,
+    len: usize,
+    common: usize,
+    family: &[u8],
+) -> Result<()> {
     let stored = |common: usize| {
-        len.checked_sub(common)
-            .ok_or_else(|| Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}")))
+        len.checked_sub(common).ok_or_else(|| {
+            Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}"))
+        })
     };
     // Before the first cell the key is empty, so that its row is taken whole.
     let row = plain.previous().first_chunk().map_or(2, |n| usize::from(u16::from_be_bytes(*n)) + 2);

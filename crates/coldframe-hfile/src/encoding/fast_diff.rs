@@ -56,7 +56,9 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
             plain.out.extend_from_within(value);
         } else {
             let found = value.len();
-            return Err(Error::corrupt(format!("expected a previous value of {value_len} bytes, found {found}")));
+            return Err(Error::corrupt(format!(
+                "expected a previous value of {value_len} bytes, found {found}"
+            )));
         }
         value = at..plain.out.len();
         plain.end_cell(src)?;
@@ -67,10 +69,17 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
 
 /// The key up to its timestamp, `len` bytes; the first `common` are the previous key's.
 #[inline]
-fn copy_head(src: &mut Cursor<'_>, plain: &mut Plain<'_>, len: usize, common: usize, first: bool) -> Result<()> {
+fn copy_head(
+    src: &mut Cursor<'_>,
+    plain: &mut Plain<'_>,
+    len: usize,
+    common: usize,
+    first: bool,
+) -> Result<()> {
     let stored = |common: usize| {
-        len.checked_sub(common)
-            .ok_or_else(|| Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}")))
+        len.checked_sub(common).ok_or_else(|| {
+            Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}"))
+        })
     };
     if first {
         plain.out.extend_from_slice(src.take(stored(common)?)?);

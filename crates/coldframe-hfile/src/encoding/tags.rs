@@ -57,18 +57,25 @@ impl TagDictionary {
             };
             let Some(entry) = self.entries.get(index) else {
                 let known = self.entries.len();
-                return Err(Error::corrupt(format!("tag dictionary: expected one of {known} entries, found {index}")).at(at));
+                return Err(Error::corrupt(format!(
+                    "tag dictionary: expected one of {known} entries, found {index}"
+                ))
+                .at(at));
             };
             let tag = self.bytes.get(entry.bytes.clone()).unwrap_or_default();
-            let size = u16::try_from(tag.len())
-                .map_err(|_| Error::corrupt("tag dictionary: expected a tag of at most 65535 bytes").at(at))?;
+            let size = u16::try_from(tag.len()).map_err(|_| {
+                Error::corrupt("tag dictionary: expected a tag of at most 65535 bytes").at(at)
+            })?;
             out.extend_from_slice(&size.to_be_bytes());
             out.extend_from_slice(tag);
         }
         if out.len() == end {
             return Ok(());
         }
-        Err(Error::corrupt(format!("tag dictionary: expected tags of {len} bytes, found {} more", out.len() - end)))
+        Err(Error::corrupt(format!(
+            "tag dictionary: expected tags of {len} bytes, found {} more",
+            out.len() - end
+        )))
     }
 
     /// Adds an entry and returns its index.
