@@ -22,7 +22,9 @@ const BATCH_BYTES: usize = 32 << 20;
 /// The columns of a view.
 pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
     let fields = match view {
-        View::KeyValue => vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)],
+        View::KeyValue => {
+            vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)]
+        }
         View::Cells => vec![
             Field::new("row", DataType::Binary, true),
             Field::new("family", DataType::Binary, true),
@@ -67,7 +69,10 @@ impl Strings {
 
     fn take(&mut self) -> (OffsetBuffer<i32>, arrow_buffer::Buffer) {
         let (rows, bytes) = (self.offsets.len(), self.bytes.len());
-        let full = std::mem::replace(self, Self { offsets: Vec::with_capacity(rows), bytes: Vec::with_capacity(bytes) });
+        let full = std::mem::replace(
+            self,
+            Self { offsets: Vec::with_capacity(rows), bytes: Vec::with_capacity(bytes) },
+        );
         self.offsets.push(0);
         (OffsetBuffer::new(ScalarBuffer::from(full.offsets)), full.bytes.into())
     }
@@ -121,15 +126,23 @@ impl Column {
             Self::Row(strings) | Self::Key(strings) => {
                 strings.extend(cells, total(|c| c.row_len.into()), |c| c.row(block));
             }
-            Self::Family(strings) => strings.extend(cells, total(|c| c.family_len.into()), |c| c.family(block)),
-            Self::Qualifier(strings) => strings.extend(cells, total(|c| c.key_len as usize), |c| c.qualifier(block)),
-            Self::Value(strings) => strings.extend(cells, total(|c| c.value_len as usize), |c| c.value(block)),
+            Self::Family(strings) => {
+                strings.extend(cells, total(|c| c.family_len.into()), |c| c.family(block))
+            }
+            Self::Qualifier(strings) => {
+                strings.extend(cells, total(|c| c.key_len as usize), |c| c.qualifier(block))
+            }
+            Self::Value(strings) => {
+                strings.extend(cells, total(|c| c.value_len as usize), |c| c.value(block))
+            }
             Self::Timestamp(values) => values.extend(cells.iter().map(|c| c.timestamp(block))),
             Self::SequenceId(values) => values.extend(cells.iter().map(|c| c.sequence_id)),
             Self::Type(values) => values.extend(cells.iter().map(|c| c.kind(block))),
             Self::TypeName(strings) => {
                 if let Some(kind) = cells.iter().map(|c| c.kind(block)).find(|k| type_name(*k).is_none()) {
-                    return Err(Error::corrupt(format!("expected a cell type, found {kind}; `types=\"code\"` shows numbers")));
+                    return Err(Error::corrupt(format!(
+                        "expected a cell type, found {kind}; `types=\"code\"` shows numbers"
+                    )));
                 }
                 let word = |c: &CellRef| type_name(c.kind(block)).unwrap_or_default().as_bytes();
                 strings.extend(cells, cells.len() * 4, word);
@@ -218,7 +231,9 @@ impl Columns {
         };
         let mut bytes = size(taken);
         // The values of a huge block are cut so that offsets of 32 bits reach.
-        while taken.len() > 1 && self.bytes.saturating_add(bytes) > BATCH_BYTES.max(block.len().min(BATCH_BYTES * 4)) * 2 {
+        while taken.len() > 1
+            && self.bytes.saturating_add(bytes) > BATCH_BYTES.max(block.len().min(BATCH_BYTES * 4)) * 2
+        {
             taken = taken.get(..taken.len() / 2).unwrap_or_default();
             bytes = size(taken);
         }
@@ -228,6 +243,11 @@ impl Columns {
         self.rows += taken.len();
         self.bytes += bytes;
         Ok(taken.len())
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
     /// Whether a batch is to be handed out before more is appended.

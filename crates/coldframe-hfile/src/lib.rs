@@ -22,6 +22,7 @@
 //! | [`index`], [`cursor`], [`order`] | the data index, the walk over it, the order of rows |
 //! | [`reader`], [`slice`], [`pairs`], [`cache`] | a file below Arrow; one inside another; its pairs; blocks that look-ups keep |
 //! | [`plan`], [`decode`], [`columns`] | the runs of blocks of a scan; their cells as Arrow |
+//! | [`lookup`], [`rows`], [`bloom`], [`visible`] | cells by row; by ranges of rows; filters; what delete markers leave |
 //! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
 //! | [`file`](mod@file), [`mod@format`], [`options`], `describe`, `inspect` | an open file; the format for the registry; what the user and the file say |
 //!
@@ -52,7 +53,9 @@ pub mod pairs;
 pub mod plan;
 pub mod proto;
 pub mod reader;
+pub mod records;
 mod recover;
+pub mod rows;
 pub mod slice;
 pub mod trailer;
 pub mod visible;
