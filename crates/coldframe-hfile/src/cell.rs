@@ -95,7 +95,8 @@ impl CellLayout {
     fn parse(self, block: &[u8], at: usize) -> Option<(CellRef, usize)> {
         let (lengths, rest) = block.get(at..)?.split_first_chunk::<8>()?;
         let [k0, k1, k2, k3, v0, v1, v2, v3] = *lengths;
-        let (key_len, value_len) = (u32::from_be_bytes([k0, k1, k2, k3]), u32::from_be_bytes([v0, v1, v2, v3]));
+        let (key_len, value_len) =
+            (u32::from_be_bytes([k0, k1, k2, k3]), u32::from_be_bytes([v0, v1, v2, v3]));
         let (key_size, value_size) = (usize::try_from(key_len).ok()?, usize::try_from(value_len).ok()?);
         let (key, rest) = rest.split_at_checked(key_size)?;
         let mut rest = rest.get(value_size..)?;
@@ -264,7 +265,8 @@ impl<'a> Tags<'a> {
         }
         let len = self.0.u16_be()?;
         let tag = self.0.take(len.into()).map_err(|e| Error::corrupt(format!("tag: {}", e.reason())))?;
-        let (kind, value) = tag.split_first().ok_or_else(|| Error::corrupt("tag: expected a type, found nothing"))?;
+        let (kind, value) =
+            tag.split_first().ok_or_else(|| Error::corrupt("tag: expected a type, found nothing"))?;
         Ok(Some((*kind, value)))
     }
 }

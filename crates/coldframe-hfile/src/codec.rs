@@ -66,7 +66,13 @@ impl Codec {
     }
 
     /// Appends to `out` what `stream` holds, which must be `raw` bytes.
-    pub fn decompress(self, decompressor: &mut Decompressor, stream: &[u8], raw: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub fn decompress(
+        self,
+        decompressor: &mut Decompressor,
+        stream: &[u8],
+        raw: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         match self.hadoop {
             None => {
                 out.extend_from_slice(stream);
@@ -105,7 +111,8 @@ impl DataKey {
             return Err(Error::new(ErrorKind::KeyUnavailable(message.to_owned())));
         }
         let iv = wrapped.iv.unwrap_or_default();
-        let iv = <[u8; BLOCK]>::try_from(iv).map_err(|iv| corrupt(&format!("expected an IV of 16 bytes, found {}", iv.len())))?;
+        let iv = <[u8; BLOCK]>::try_from(iv)
+            .map_err(|iv| corrupt(&format!("expected an IV of 16 bytes, found {}", iv.len())))?;
         let length = usize::try_from(wrapped.length).unwrap_or(usize::MAX);
         let mut found = Vec::with_capacity(masters.len());
         for (alias, master) in masters {
@@ -122,14 +129,19 @@ impl DataKey {
 
     /// Appends the decrypted form of a block's data to `out`.
     pub fn decrypt(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let (len, rest) = data.split_first().ok_or_else(|| Error::corrupt("expected the length of an IV, found nothing"))?;
+        let (len, rest) = data
+            .split_first()
+            .ok_or_else(|| Error::corrupt("expected the length of an IV, found nothing"))?;
         if *len == 0 {
             out.extend_from_slice(rest);
             return Ok(());
         }
         let iv = rest.first_chunk::<BLOCK>().filter(|_| usize::from(*len) == BLOCK);
         let (Some(iv), Some(data)) = (iv, rest.get(BLOCK..)) else {
-            return Err(Error::corrupt(format!("expected an IV of 16 bytes, found one of {len} in {}", rest.len())));
+            return Err(Error::corrupt(format!(
+                "expected an IV of 16 bytes, found one of {len} in {}",
+                rest.len()
+            )));
         };
         let start = out.len();
         out.extend_from_slice(data);

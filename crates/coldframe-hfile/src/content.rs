@@ -97,8 +97,13 @@ impl BlockReader {
         let content = stored.as_deref().unwrap_or(scratch);
         let context = &self.context;
         let mut plain = Vec::new();
-        let encoding =
-            self.decoder.decode(content, context.layout, context.compressed_tags, &context.limits, &mut plain);
+        let encoding = self.decoder.decode(
+            content,
+            context.layout,
+            context.compressed_tags,
+            &context.limits,
+            &mut plain,
+        );
         let encoding = encoding.within(|| block_type.name()).at(offset)?;
         Ok(Cells { bytes: Bytes::from(plain), encoding: Some(encoding) })
     }
@@ -132,7 +137,10 @@ impl BlockReader {
             Some(key) => {
                 self.decrypted.clear();
                 key.decrypt(stored, &mut self.decrypted).and_then(|()| {
-                    context.codec.decompress(&mut self.decompressor, &self.decrypted, header.raw, out).map(|()| None)
+                    context
+                        .codec
+                        .decompress(&mut self.decompressor, &self.decrypted, header.raw, out)
+                        .map(|()| None)
                 })
             }
         };
@@ -146,13 +154,23 @@ impl BlockReader {
         Ok((header.block_type, content))
     }
 
-    fn content_v1(&mut self, block: &Bytes, offset: u64, raw: u32, out: &mut Vec<u8>) -> Result<(BlockType, Option<Bytes>)> {
+    fn content_v1(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(BlockType, Option<Bytes>)> {
         let context = &self.context;
         let raw = context.limits.block("a block", raw.into()).at(offset)?;
         let content = if context.codec.is_none() {
             block.clone()
         } else {
-            context.codec.decompress(&mut self.decompressor, block, raw, out).within(|| "block").at(offset)?;
+            context
+                .codec
+                .decompress(&mut self.decompressor, block, raw, out)
+                .within(|| "block")
+                .at(offset)?;
             Bytes::from(std::mem::take(out))
         };
         let magic = content.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic);

@@ -100,7 +100,8 @@ impl IndexCursor {
             *at += 1;
             if self.last.is_some_and(|last| last >= block.offset) {
                 let last = self.last.unwrap_or(0);
-                let message = format!("expected a data block behind byte {last}, found one at {}", block.offset);
+                let message =
+                    format!("expected a data block behind byte {last}, found one at {}", block.offset);
                 return Err(Error::corrupt(message).within("data index"));
             }
             self.last = Some(block.offset);

@@ -24,32 +24,14 @@ pub enum Piece {
 }
 
 /// A run of blocks, to be decoded.
-pub struct DecodeRun {
-    pub(crate) context: Arc<BlockContext>,
-    pub(crate) request: PlanRequest,
-    /// Where the run's bytes begin in the file.
-    pub(crate) start: u64,
-    pub(crate) pieces: VecDeque<Piece>,
-}
+pub(crate) struct DecodeRun(pub(crate) Blocks);
 
 impl DecodeUnit for DecodeRun {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let columns = Columns::new(self.request.decode.clone(), self.request.scan.batch_rows)?;
-        Ok(Box::new(Batches {
-            blocks: Blocks {
-                reader: BlockReader::new(self.context),
-                bytes: bytes.into_iter().next().unwrap_or_default(),
-                start: self.start,
-                pieces: self.pieces,
-                skips: self.request.scan.on_error != OnError::Raise,
-                request: self.request,
-                cells: Vec::new(),
-            },
-            columns,
-            block: Bytes::new(),
-            at: 0,
-            done: false,
-        }))
+        let Self(mut blocks) = *self;
+        blocks.set_bytes(bytes);
+        let columns = Columns::new(blocks.request.decode.clone(), blocks.request.scan.batch_rows)?;
+        Ok(Box::new(Batches { blocks, columns, block: Bytes::new(), at: 0, done: false }))
     }
 }
 
@@ -61,12 +43,37 @@ pub(crate) struct Blocks {
     pieces: VecDeque<Piece>,
     skips: bool,
     request: PlanRequest,
+    /// The cells of the block read last.
     pub(crate) cells: Vec<CellRef>,
+    /// Where that block is.
+    pub(crate) offset: u64,
 }
 
 impl Blocks {
+    /// The run `pieces`, which begins at `start` of the file.
+    pub(crate) fn new(context: Arc<BlockContext>, request: PlanRequest, start: u64, pieces: VecDeque<Piece>) -> Self {
+        Self {
+            reader: BlockReader::new(context),
+            bytes: Bytes::new(),
+            start,
+            pieces,
+            skips: request.scan.on_error != OnError::Raise,
+            request,
+            cells: Vec::new(),
+            offset: 0,
+        }
+    }
+
+    /// Gives it what was fetched.
+    pub(crate) fn set_bytes(&mut self, bytes: Vec<Bytes>) {
+        self.bytes = bytes.into_iter().next().unwrap_or_default();
+    }
+
     /// Reads the next data block: returns its plain form, and leaves its cells in `cells`. `check` may refuse it.
-    pub(crate) fn next_block(&mut self, check: impl Fn(&[u8], &[CellRef]) -> Result<()>) -> Result<Option<Bytes>> {
+    pub(crate) fn next_block(
+        &mut self,
+        check: impl Fn(&[u8], &[CellRef]) -> Result<()>,
+    ) -> Result<Option<Bytes>> {
         while let Some(piece) = self.pieces.pop_front() {
             let (range, read) = match piece {
                 Piece::Between(range) => {
@@ -93,7 +100,9 @@ impl Blocks {
     }
 
     fn slice(&self, range: &Range<u64>) -> Bytes {
-        let place = |n: u64| usize::try_from(n.saturating_sub(self.start)).unwrap_or(usize::MAX).min(self.bytes.len());
+        let place = |n: u64| {
+            usize::try_from(n.saturating_sub(self.start)).unwrap_or(usize::MAX).min(self.bytes.len())
+        };
         self.bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
     }
 
@@ -109,6 +118,7 @@ impl Blocks {
             .and_then(|()| check(&plain, &self.cells))
             .at(block.offset)
             .within(|| "data block")?;
+        self.offset = block.offset;
         Ok(plain)
     }
 
@@ -117,10 +127,14 @@ impl Blocks {
         let context = self.reader.context();
         let mut at = range.start;
         while at < range.end {
-            let header = Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums, &context.limits)?;
+            let header =
+                Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums, &context.limits)?;
             let end = at.saturating_add(header.block_len());
             if header.block_type.is_data() {
-                return Err(Error::corrupt(format!("expected a data block in the index, found one at {at} that is not")).at(at));
+                return Err(Error::corrupt(format!(
+                    "expected a data block in the index, found one at {at} that is not"
+                ))
+                .at(at));
             }
             if end > range.end {
                 let message = format!("expected a data block at {}, found a block up to {end}", range.end);

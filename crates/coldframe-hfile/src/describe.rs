@@ -53,7 +53,8 @@ pub(crate) fn statistics(file: &RawFile) -> Value {
     let info = &file.info;
     let integer = |key: &[u8]| info.integer(key).map_or(Value::Null, Value::from);
     let time = info.get(b"TIMERANGE").and_then(|t| t.as_chunks::<8>().0.first_chunk::<2>());
-    let time = time.map(|range| Value::List(range.iter().map(|t| Value::from(i64::from_be_bytes(*t))).collect()));
+    let time =
+        time.map(|range| Value::List(range.iter().map(|t| Value::from(i64::from_be_bytes(*t))).collect()));
     let min = info.get(file_info::HUDI_MIN_KEY).map(Value::text_or_bytes);
     let max = info.get(file_info::LAST_KEY);
     Value::map([

@@ -143,7 +143,9 @@ impl Plain<'_> {
     fn begin(&mut self, key_len: usize, value_len: usize) -> Result<()> {
         let size = key_len.saturating_add(value_len).saturating_add(8);
         if key_len < KEY_OVERHEAD || self.most.saturating_sub(self.out.len()) < size {
-            return Err(Error::corrupt(format!("expected a cell of {KEY_OVERHEAD} bytes or more within the limits, found a key of {key_len} and a value of {value_len}")));
+            return Err(Error::corrupt(format!(
+                "expected a cell of {KEY_OVERHEAD} bytes or more within the limits, found a key of {key_len} and a value of {value_len}"
+            )));
         }
         let lengths = [key_len, value_len].map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_be_bytes());
         self.out.extend_from_slice(lengths.as_flattened());
@@ -153,10 +155,13 @@ impl Plain<'_> {
     /// Appends the part `range` of the previous key.
     #[inline]
     fn copy_key(&mut self, range: std::ops::Range<usize>) -> Result<()> {
-        let (start, end) = (self.key.start.saturating_add(range.start), self.key.start.saturating_add(range.end));
+        let (start, end) =
+            (self.key.start.saturating_add(range.start), self.key.start.saturating_add(range.end));
         if start > end || end > self.key.end {
             let known = self.key.len();
-            return Err(Error::corrupt(format!("expected a part of the previous key of {known} bytes, found {range:?}")));
+            return Err(Error::corrupt(format!(
+                "expected a part of the previous key of {known} bytes, found {range:?}"
+            )));
         }
         self.out.extend_from_within(start..end);
         Ok(())
@@ -195,7 +200,8 @@ impl Plain<'_> {
 
     fn copy_tags(&mut self, src: &mut Cursor<'_>) -> Result<()> {
         let len = integer(src)?;
-        let size = u16::try_from(len).map_err(|_| Error::corrupt(format!("expected tags of at most 65535 bytes, found {len}")))?;
+        let size = u16::try_from(len)
+            .map_err(|_| Error::corrupt(format!("expected tags of at most 65535 bytes, found {len}")))?;
         self.out.extend_from_slice(&size.to_be_bytes());
         match &mut self.tags {
             TagForm::Dictionary(dictionary) => dictionary.decode(src, len, self.out),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
+    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
 };
 
 use crate::cell::row_of;
@@ -13,8 +13,10 @@ use crate::columns::schema_of;
 use crate::file_info::{self, FileInfo};
 use crate::lookup::Lookups;
 use crate::options::{Options, View};
+use crate::pivot::{self, PivotPlan};
 use crate::plan::BlockPlan;
 use crate::reader::RawFile;
+use crate::records::Records;
 use crate::trailer::Trailer;
 
 /// An open HFile.
@@ -25,6 +27,8 @@ pub struct HFile {
     schema: SchemaRef,
     /// The columns of the view, which look-ups give whatever a scan makes of them.
     cells: SchemaRef,
+    /// How values become records, if that is asked for.
+    records: Option<Records>,
     options: Options,
     lookups: Lookups,
 }
@@ -36,8 +40,18 @@ impl HFile {
         let raw = RawFile::open(source.bytes()?.clone(), &options)?;
         let view = options.view.unwrap_or_else(|| view_of(raw.trailer(), raw.info()));
         let cells = schema_of(view, options.type_names);
-        let schema = cells.clone();
-        Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
+        let records = match (options.avro, view) {
+            (false, _) => None,
+            (true, View::KeyValue) => Some(Records::new(raw.info(), options.limits)?),
+            (true, View::Cells) => return Err(Error::unsupported("`decode=\"avro\"` with `view=\"cells\"`")),
+        };
+        let schema = match (&records, options.pivot.as_slice()) {
+            (None, []) => cells.clone(),
+            (Some(records), []) => records.columns(&cells)?,
+            (_, columns) if view == View::Cells => pivot::schema_of(columns)?,
+            _ => return Err(Error::unsupported("`pivot` with `view=\"kv\"`")),
+        };
+        Ok(Self { raw: Arc::new(raw), view, schema, cells, records, options, lookups: Lookups::default() })
     }
 
     /// The file below Arrow.
@@ -98,7 +112,8 @@ impl TableFile for HFile {
     }
 
     fn row_count(&self) -> Option<u64> {
-        self.raw.damage.is_none().then_some(self.raw.trailer.entry_count)
+        let known = self.raw.damage.is_none() && self.options.pivot.is_empty();
+        known.then_some(self.raw.trailer.entry_count)
     }
 
     fn metadata(&self) -> Result<Value> {
@@ -129,7 +144,16 @@ impl TableFile for HFile {
             Some(predicate) => predicate.key_range(self.key_column()),
             None => KeyRange::default(),
         };
-        Ok(Box::new(BlockPlan::new(self.raw.clone(), request.clone(), split.range.clone(), keys)?))
+        let inner = self.records.as_ref().and_then(|r| Some((r, r.inner(request, &self.cells)?)));
+        if let Some((records, inner)) = inner {
+            let plan = BlockPlan::new(self.raw.clone(), inner, split.range.clone(), keys)?;
+            return Ok(records.plan(Box::new(plan), request.clone()));
+        }
+        let (raw, request, split) = (self.raw.clone(), request.clone(), split.range.clone());
+        if self.options.pivot.is_empty() {
+            return Ok(Box::new(BlockPlan::new(raw, request, split, keys)?));
+        }
+        Ok(Box::new(PivotPlan::new(raw, request, split, keys)?))
     }
 
     fn statistics(&self) -> Result<Value> {

@@ -84,12 +84,21 @@ impl IndexBlock {
         let places: Vec<usize> =
             places.as_chunks::<4>().0.iter().map(|p| u32::from_be_bytes(*p) as usize).collect();
         if places.first() != Some(&0) || places.last() != Some(&c.remaining()) {
-            return Err(Error::corrupt(format!("expected places from 0 to {}, found {:?} to {:?}", c.remaining(), places.first(), places.last())));
+            return Err(Error::corrupt(format!(
+                "expected places from 0 to {}, found {:?} to {:?}",
+                c.remaining(),
+                places.first(),
+                places.last()
+            )));
         }
         for pair in places.windows(2) {
             let [start, end] = *pair else { continue };
             let entry = bytes.get(base.saturating_add(start)..base.saturating_add(end));
-            let entry = entry.ok_or_else(|| Error::corrupt(format!("expected entries one behind another, found one from {start} to {end}")))?;
+            let entry = entry.ok_or_else(|| {
+                Error::corrupt(format!(
+                    "expected entries one behind another, found one from {start} to {end}"
+                ))
+            })?;
             let mut c = Cursor::new(entry, 0);
             let block = block_ref(&mut c)?;
             entries.push((block, base + end - c.remaining()..base + end));
@@ -144,6 +153,8 @@ fn block_ref(c: &mut Cursor<'_>) -> Result<BlockRef> {
     let (offset, size) = (c.i64_be()?, c.i32_be()?);
     match (u64::try_from(offset), u32::try_from(size)) {
         (Ok(offset), Ok(size)) => Ok(BlockRef { offset, size }),
-        _ => Err(Error::corrupt(format!("expected a place and a size of 0 or more, found {offset} and {size}"))),
+        _ => Err(Error::corrupt(format!(
+            "expected a place and a size of 0 or more, found {offset} and {size}"
+        ))),
     }
 }

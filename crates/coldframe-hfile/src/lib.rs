@@ -21,7 +21,7 @@
 //! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
 //! | [`index`], [`cursor`], [`order`] | the data index, the walk over it, the order of rows |
 //! | [`reader`], [`slice`], [`pairs`], [`cache`] | a file below Arrow; one inside another; its pairs; blocks that look-ups keep |
-//! | [`plan`], [`decode`], [`columns`] | the runs of blocks of a scan; their cells as Arrow |
+//! | [`plan`], [`decode`], [`columns`], [`pivot`] | the runs of blocks of a scan; their cells as Arrow, as they are or as a wide table |
 //! | [`lookup`], [`rows`], [`bloom`], [`visible`] | cells by row; by ranges of rows; filters; what delete markers leave |
 //! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
 //! | [`file`](mod@file), [`mod@format`], [`options`], `describe`, `inspect` | an open file; the format for the registry; what the user and the file say |
@@ -50,6 +50,7 @@ pub mod lookup;
 pub mod options;
 pub mod order;
 pub mod pairs;
+pub mod pivot;
 pub mod plan;
 pub mod proto;
 pub mod reader;

@@ -70,7 +70,13 @@ mod tests {
             [b"a", b"a,,1", b"a,,2", b"a,k,1", b"a,k,x,0", b"a,k,x,1", b"a#b,,0", b"b,,0"];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
-                assert_eq!(RowOrder::Meta.compare(a, b), i.cmp(&j), "{} {}", a.escape_ascii(), b.escape_ascii());
+                assert_eq!(
+                    RowOrder::Meta.compare(a, b),
+                    i.cmp(&j),
+                    "{} {}",
+                    a.escape_ascii(),
+                    b.escape_ascii()
+                );
             }
         }
         assert_eq!(RowOrder::Bytes.compare(b"a#b,,0", b"a,k"), Ordering::Less);

@@ -22,7 +22,14 @@ pub struct Pairs {
 
 impl Pairs {
     pub(crate) fn new(file: Arc<RawFile>) -> Self {
-        Self { cursor: file.cursor(), reader: file.block_reader(), cells: Bytes::new(), at: 0, block: 0, file }
+        Self {
+            cursor: file.cursor(),
+            reader: file.block_reader(),
+            cells: Bytes::new(),
+            at: 0,
+            block: 0,
+            file,
+        }
     }
 
     /// The next key and value.
@@ -35,7 +42,8 @@ impl Pairs {
             self.cells = self.reader.cells(&bytes, self.block, entry.block.size)?.bytes;
             self.at = 0;
         }
-        let (cell, end) = self.file.context.layout.read(&self.cells, self.at).at(self.block).within(|| "data block")?;
+        let (cell, end) =
+            self.file.context.layout.read(&self.cells, self.at).at(self.block).within(|| "data block")?;
         self.at = end;
         Ok(Some((cell.row(&self.cells), cell.value(&self.cells))))
     }

@@ -5,11 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{Damage, Error, ErrorContext, KeyRange, OnError, Plan, PlanRequest, Result, Unit};
+use coldframe_core::{
+    Damage, DecodeUnit, Error, ErrorContext, KeyRange, OnError, Plan, PlanRequest, Result, Unit,
+};
 
 use crate::cell::row_of;
 use crate::cursor::IndexCursor;
-use crate::decode::{DecodeRun, Piece};
+use crate::decode::{Blocks, DecodeRun, Piece};
 use crate::index::BlockRef;
 use crate::order::RowOrder;
 use crate::reader::RawFile;
@@ -32,6 +34,8 @@ pub struct BlockPlan {
     /// Read from the index, not handed out yet.
     held: Option<BlockRef>,
     runs: u64,
+    /// A block that begins here or behind it ends its run.
+    pause: u64,
 }
 
 /// How blocks are found.
@@ -51,20 +55,12 @@ impl BlockPlan {
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
-        let keys = if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
+        let keys =
+            if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
         let mut cursor = file.cursor();
         cursor.skip_before(split.start);
-        let mut plan = Self {
-            at: None,
-            last: None,
-            held: None,
-            way: Way::Done,
-            split,
-            keys,
-            runs: 0,
-            file,
-            request,
-        };
+        let mut plan =
+            Self { at: None, last: None, held: None, way: Way::Done, split, keys, runs: 0, pause: u64::MAX, file, request };
         if let Some(lower) = &plan.keys.lower {
             if let Err(e) = cursor.seek(|key| row_of(key).unwrap_or(key) < lower.as_slice()) {
                 plan.lose_index(e)?;
@@ -102,7 +98,8 @@ impl BlockPlan {
         self.keys = KeyRange::default();
         let context = &self.file.context;
         let end = self.data_end();
-        self.way = Way::Walk(Walk::new(self.file.source.clone(), context.with_checksums, context.limits, from..end));
+        self.way =
+            Way::Walk(Walk::new(self.file.source.clone(), context.with_checksums, context.limits, from..end));
         Ok(())
     }
 
@@ -146,7 +143,10 @@ impl BlockPlan {
         let end = self.data_end();
         let from = self.at.unwrap_or(range.start);
         if range.start < from || range.end > end || range.end <= range.start {
-            let message = format!("expected a data block in bytes {from}..{end}, found one in {}..{}", range.start, range.end);
+            let message = format!(
+                "expected a data block in bytes {from}..{end}, found one in {}..{}",
+                range.start, range.end
+            );
             return Err(Error::corrupt(message).at(range.start).within("data index"));
         }
         Ok(Some(entry.block))
@@ -155,17 +155,23 @@ impl BlockPlan {
     /// Whether the index ends where the trailer says that data blocks end.
     fn check_end(&self) -> Result<()> {
         let trailer = &self.file.trailer;
-        let whole = self.keys == KeyRange::default() && self.split.end >= self.data_end() && self.split.start == 0;
-        if !whole || trailer.major == 1 || self.file.damage.is_some() || self.last == trailer.last_data_block {
+        let whole =
+            self.keys == KeyRange::default() && self.split.end >= self.data_end() && self.split.start == 0;
+        if !whole || trailer.major == 1 || self.file.damage.is_some() || self.last == trailer.last_data_block
+        {
             return Ok(());
         }
         let place = |block: Option<u64>| block.map_or_else(|| "none".to_owned(), |at| at.to_string());
         let (expected, found) = (place(trailer.last_data_block), place(self.last));
         // Writers of empty files say 0 or nothing.
-        if self.last.is_none() && matches!(trailer.last_data_block, None | Some(0)) && trailer.entry_count == 0 {
+        if self.last.is_none()
+            && matches!(trailer.last_data_block, None | Some(0))
+            && trailer.entry_count == 0
+        {
             return Ok(());
         }
-        Err(Error::corrupt(format!("expected the last data block at {expected}, found {found}")).within("data index"))
+        Err(Error::corrupt(format!("expected the last data block at {expected}, found {found}"))
+            .within("data index"))
     }
 
     fn next_by_walking(&mut self) -> Result<Option<BlockRef>> {
@@ -189,15 +195,20 @@ impl BlockPlan {
         Ok(None)
     }
 
-    /// The pieces of the next run.
-    fn next_run(&mut self) -> Result<VecDeque<Piece>> {
+    /// Ends runs at the first block at or behind `at`.
+    pub(crate) fn pause_at(&mut self, at: u64) {
+        self.pause = at;
+    }
+
+    /// The pieces of the next run; there may be none although more follow.
+    fn next_pieces(&mut self) -> Result<VecDeque<Piece>> {
         let mut pieces = VecDeque::new();
         let mut bytes = 0u64;
         while bytes < RUN_BYTES {
-            // Damage found on the way ends a run: what was read before is handed out first.
             let Some(block) = self.next_block()? else { break };
             let range = self.file.range_of(block);
             if let Some(at) = self.at.filter(|at| *at < range.start) {
+                // Meta blocks may stand before the first data block, index blocks between: never so many.
                 if !pieces.is_empty() && range.start - at > RUN_BYTES {
                     self.held = Some(block);
                     break;
@@ -207,8 +218,8 @@ impl BlockPlan {
                 }
             }
             self.at = Some(range.end);
-            bytes = bytes.saturating_add(range.end - range.start);
             let len = range.end - range.start;
+            bytes = bytes.saturating_add(len);
             if let Err(e) = self.file.context.limits.block("a block", len).at(range.start) {
                 if !self.skips() {
                     return Err(e);
@@ -217,8 +228,33 @@ impl BlockPlan {
                 break;
             }
             pieces.push_back(Piece::Data(block, range));
+            if block.offset >= self.pause {
+                break;
+            }
         }
         Ok(pieces)
+    }
+
+    /// The next run and its bytes.
+    pub(crate) fn next_run(&mut self) -> Result<Option<(Range<u64>, Blocks)>> {
+        loop {
+            let pieces = self.next_pieces()?;
+            if let Some(bytes) = span(&pieces) {
+                let (context, request) = (self.file.context.clone(), self.request.clone());
+                return Ok(Some((bytes.clone(), Blocks::new(context, request, bytes.start, pieces))));
+            }
+            if matches!(self.way, Way::Done) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The unit of a run.
+    pub(crate) fn unit(&mut self, bytes: Range<u64>, decode: Box<dyn DecodeUnit>) -> Unit {
+        let structure = format!("run of blocks {}", self.runs);
+        self.runs += 1;
+        let fetch = vec![Fetch { source: self.file.source.clone(), range: bytes.clone() }];
+        Unit { fetch, bytes, rows: None, structure, decode }
     }
 }
 
@@ -232,26 +268,7 @@ fn span(pieces: &VecDeque<Piece>) -> Option<Range<u64>> {
 
 impl Plan for BlockPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        let pieces = loop {
-            let pieces = self.next_run()?;
-            if !pieces.is_empty() || matches!(self.way, Way::Done) {
-                break pieces;
-            }
-        };
-        let Some(bytes) = span(&pieces) else { return Ok(None) };
-        let structure = format!("run of blocks {}", self.runs);
-        self.runs += 1;
-        Ok(Some(Unit {
-            fetch: vec![Fetch { source: self.file.source.clone(), range: bytes.clone() }],
-            bytes: bytes.clone(),
-            rows: None,
-            structure,
-            decode: Box::new(DecodeRun {
-                context: self.file.context.clone(),
-                request: self.request.clone(),
-                start: bytes.start,
-                pieces,
-            }),
-        }))
+        let run = self.next_run()?;
+        Ok(run.map(|(bytes, blocks)| self.unit(bytes, Box::new(DecodeRun(blocks)))))
     }
 }

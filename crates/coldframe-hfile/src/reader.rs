@@ -160,7 +160,11 @@ impl RawFile {
     }
 
     /// Data blocks ready to be searched: from the cache, the others by as few requests as possible.
-    pub(crate) fn search_blocks(&self, reader: &mut BlockReader, blocks: &[BlockRef]) -> Result<Vec<Arc<SearchBlock>>> {
+    pub(crate) fn search_blocks(
+        &self,
+        reader: &mut BlockReader,
+        blocks: &[BlockRef],
+    ) -> Result<Vec<Arc<SearchBlock>>> {
         let cached = |block: &BlockRef| match self.cache.get(block.offset) {
             Some(Cached::Cells(found)) => Some(found),
             _ => None,
@@ -178,14 +182,23 @@ impl RawFile {
                 Some(block) => block.clone(),
                 None => match read.next() {
                     Some((block, bytes)) => self.search_block(reader, block, &bytes)?,
-                    None => return Err(Error::invalid("a source answered with fewer ranges than it was asked for")),
+                    None => {
+                        return Err(Error::invalid(
+                            "a source answered with fewer ranges than it was asked for",
+                        ));
+                    }
                 },
             });
         }
         Ok(found)
     }
 
-    fn search_block(&self, reader: &mut BlockReader, block: BlockRef, bytes: &Bytes) -> Result<Arc<SearchBlock>> {
+    fn search_block(
+        &self,
+        reader: &mut BlockReader,
+        block: BlockRef,
+        bytes: &Bytes,
+    ) -> Result<Arc<SearchBlock>> {
         let Cells { bytes, .. } = reader.cells(bytes, block.offset, block.size)?;
         let found = SearchBlock::new(bytes, self.context.layout).at(block.offset).within(|| "data block")?;
         let found = Arc::new(found);
@@ -229,7 +242,8 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
         return open_v1(trailer, context, &section, start, source.as_ref());
     }
     let info = read_info(&trailer, &mut context, &section, start, options)?;
-    context.layout = CellLayout { tags: trailer.major > 2 && info.has_tags(), sequence_ids: info.has_sequence_ids() };
+    context.layout =
+        CellLayout { tags: trailer.major > 2 && info.has_tags(), sequence_ids: info.has_sequence_ids() };
     context.compressed_tags = info.has_compressed_tags();
     let mut parts = Parts {
         info,
@@ -308,7 +322,8 @@ fn read_load_on_open(parts: &mut Parts, section: &Bytes, start: u64) -> Result<(
     let mut at = parts.trailer.load_on_open_offset;
     let mut roots = 0;
     while at < end {
-        let (block, header) = block_at(section, start, at, &parts.context).within(|| "load-on-open section")?;
+        let (block, header) =
+            block_at(section, start, at, &parts.context).within(|| "load-on-open section")?;
         if header.block_type == BlockType::RootIndex {
             let name = if roots == 0 { "root data index" } else { "root meta index" };
             let (_, content) = reader.content(&block, at, 0).within(|| name)?;
@@ -361,7 +376,8 @@ fn open_v1(
         IndexBlock::parse_root(bytes, count, false, offset).within(|| what)
     };
     let meta_at = trailer.meta_index_offset.filter(|_| trailer.meta_index_count > 0);
-    let root = index(trailer.load_on_open_offset, meta_at.unwrap_or(end), trailer.data_index_count, "data index")?;
+    let root =
+        index(trailer.load_on_open_offset, meta_at.unwrap_or(end), trailer.data_index_count, "data index")?;
     let meta = match meta_at {
         Some(at) => index(at, end, trailer.meta_index_count, "meta index")?,
         None => IndexBlock::default(),

@@ -116,7 +116,8 @@ fn guess_codec(
             let unchecked = BlockContext { verify: false, ..context.clone() };
             let sample = BlockReader::new(Arc::new(unchecked)).content(sample, first.offset, 0);
             let info = info_block.as_ref().and_then(|(block, bytes)| {
-                let (_, content) = BlockReader::new(Arc::new(context.clone())).content(bytes, block.offset, 0).ok()?;
+                let (_, content) =
+                    BlockReader::new(Arc::new(context.clone())).content(bytes, block.offset, 0).ok()?;
                 FileInfo::parse(&content, block.offset, &context.limits).ok()
             });
             match (info, sample) {

@@ -213,8 +213,9 @@ impl Encoder {
                 self.content.extend_from_slice(key.qualifier());
             }
         }
-        let stored = stored.unsigned_abs().to_be_bytes();
-        self.content.extend_from_slice(stored.get(8 - width..).unwrap_or_default());
+        // The only integer of the format with its low byte first.
+        let stored = stored.unsigned_abs().to_le_bytes();
+        self.content.extend_from_slice(stored.get(..width).unwrap_or_default());
         if flags & SAME_TYPE == 0 {
             self.content.push(key.kind());
         }
