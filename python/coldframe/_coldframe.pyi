@@ -136,7 +136,9 @@ def hfile_get(file: RawFile, key: bytes | str) -> list[RawBatch]:
 def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> list[RawBatch]:
     """The cells of many rows in file order."""
 
-def hfile_might_contain(file: RawFile, row: bytes | str, qualifier: bytes | str | None = None) -> bool: ...
+def hfile_might_contain(
+    file: RawFile, row: bytes | str, qualifier: bytes | str | None = None, delete_family: bool = False
+) -> bool: ...
 def hfile_scan(
     file: RawFile,
     *,

@@ -82,9 +82,14 @@ class Lookups:
 
         return pa.RecordBatchReader.from_batches(pa.schema(rows), batches())
 
-    def might_contain(self, row: Key, qualifier: Key | None = None) -> bool:
-        """False only if the bloom filter rules the row (the column in it) out; True without a filter."""
-        return _coldframe.hfile_might_contain(self._raw, row, qualifier)
+    def might_contain(
+        self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False
+    ) -> bool:
+        """False only if the bloom filter rules the row (the column in it) out; True without a filter.
+
+        With `delete_family`, whether a marker that deletes a family may be in the row, by the filter of those.
+        """
+        return _coldframe.hfile_might_contain(self._raw, row, qualifier, delete_family)
 
 
 def _table(batches: list[_coldframe.RawBatch]) -> Any:

@@ -59,18 +59,23 @@ pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> 
     found(&file.0, py.detach(|| table.get_many(&keys)))
 }
 
-/// What the bloom filter says of a row, or of a column in it.
+/// What the bloom filter says of a row, or of a column in it; or the one of rows with a deleted family.
 #[pyfunction]
-#[pyo3(signature = (file, row, qualifier=None))]
+#[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
 pub(crate) fn hfile_might_contain(
     py: Python<'_>,
     file: &RawFile,
     row: Key,
     qualifier: Option<Key>,
+    delete_family: bool,
 ) -> PyResult<bool> {
     let table = hfile(&file.0, "might_contain")?;
     let qualifier = qualifier.as_ref().map(|q| q.0.as_slice());
-    py.detach(|| table.might_contain(&row.0, qualifier)).map_err(|e| to_python(file.0.named(e)))
+    let says = py.detach(|| match delete_family {
+        true => table.might_delete_family(&row.0),
+        false => table.might_contain(&row.0, qualifier),
+    });
+    says.map_err(|e| to_python(file.0.named(e)))
 }
 
 /// The cells of a range of rows.
