@@ -159,9 +159,13 @@ mod tests {
             parse_name(".files-0000_20220101000000000.log.1"),
             Some(Name::Log { file_id: "files-0000", instant: "20220101000000000", version: 1, token: "" })
         );
-        for other in
-            [".hoodie_partition_metadata", "a.parquet", ".x_20220101000000000.log.1_0-1-2.cdc", "x.hfile"]
-        {
+        for other in [
+            ".hoodie_partition_metadata",
+            "a.parquet",
+            ".x_20220101000000000.log.1_0-1-2.cdc",
+            "..x_20220101000000000.log.1_0-1-2.crc",
+            "x.hfile",
+        ] {
             assert_eq!(parse_name(other), None, "{other}");
         }
     }

@@ -41,6 +41,8 @@ pub struct MetadataTable {
     visible: Arc<Visible>,
     options: Options,
     facts: Vec<(String, Value)>,
+    /// The timeline of the table itself, and where it stands.
+    data: Option<(Timeline, Arc<dyn Folder>)>,
 }
 
 #[derive(Debug)]
@@ -144,12 +146,13 @@ impl MetadataTable {
                 own.get("hoodie.table.name").map_or(Value::Null, |n| n.as_str().into()),
             ),
         ];
-        let visible = visible(root.as_ref(), &own_timeline, version, &options, &mut facts)?;
+        let data = data_timeline(root.as_ref(), &options, &mut facts)?;
+        let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut facts)?;
         let groups = groups(root.as_ref(), only.as_deref(), &own_timeline, version)?;
         facts.push(("partitions".to_owned(), partitions_value(&groups)));
         let target = Arc::new(find_schema(root.as_ref(), &groups, &options)?);
         let schema = arrow_schema(&target, only.is_none(), &options)?;
-        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts })
+        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts, data })
     }
 
     fn open_file(&self, group: &Group, file: &GroupFile) -> Result<Arc<dyn ReadAt>> {
@@ -158,37 +161,41 @@ impl MetadataTable {
     }
 }
 
+/// The timeline of the table that the metadata is of, where that is at hand.
+fn data_timeline(
+    root: &dyn Folder,
+    options: &Options,
+    facts: &mut Vec<(String, Value)>,
+) -> Result<Option<(Timeline, Arc<dyn Folder>)>> {
+    // <table>/.hoodie/metadata: what lies above it is the table's `.hoodie`.
+    let Some((folder, _)) = root.parent()? else { return Ok(None) };
+    let properties = timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?;
+    let Some(properties) = properties else { return Ok(None) };
+    let pairs = properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())));
+    facts.push(("table".to_owned(), Value::map(pairs)));
+    Ok(Some((timeline_of(folder.as_ref(), "", &properties)?, folder)))
+}
+
 /// What counts, by both timelines.
 fn visible(
-    root: &dyn Folder,
+    data: Option<&(Timeline, Arc<dyn Folder>)>,
     own: &Timeline,
     version: u32,
     options: &Options,
     facts: &mut Vec<(String, Value)>,
 ) -> Result<Visible> {
-    // <table>/.hoodie/metadata: what lies above it is the table's `.hoodie`.
-    let above = root.parent()?.map(|(folder, _)| folder);
-    let properties = match &above {
-        Some(folder) => timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?,
-        None => None,
-    };
-    let data = match (&above, &properties) {
-        (Some(folder), Some(properties)) => {
-            facts.push((
-                "table".to_owned(),
-                Value::map(properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())))),
-            ));
-            Some((timeline_of(folder.as_ref(), "", properties)?, folder))
-        }
-        _ => None,
-    };
-    let of_data = data.as_ref().map(|(timeline, folder)| (timeline, folder.as_ref()));
+    let of_data = data.map(|(timeline, folder)| (timeline, folder.as_ref()));
     let valid = timeline::valid_instants(own, of_data, &options.limits)?;
     let latest = own.completed.keys().next_back();
     facts.push(("latest_instant".to_owned(), latest.map_or(Value::Null, |i| i.as_str().into())));
     facts.push(("pending_instants".to_owned(), list(own.pending.iter())));
     if let Some((timeline, _)) = of_data {
         facts.push(("table_pending_instants".to_owned(), list(timeline.pending.iter())));
+        let done = timeline.completed.iter().map(|(instant, done)| {
+            let at = done.completion.as_deref().unwrap_or(instant);
+            (instant.clone(), Value::from(at))
+        });
+        facts.push(("table_completed_instants".to_owned(), Value::map(done)));
     }
     Ok(Visible { valid, appended: (version < LOGS_BY_COMMIT).then(|| own.clone()) })
 }
@@ -332,7 +339,13 @@ impl TableFile for MetadataTable {
     }
 
     fn metadata(&self) -> Result<Value> {
-        Ok(Value::Map(self.facts.clone()))
+        let mut facts = self.facts.clone();
+        if let Some((timeline, folder)) = &self.data {
+            let replaced = timeline.replaced(folder.as_ref(), &self.options.limits).within(|| "timeline")?;
+            let replaced = replaced.into_iter().map(|(partition, ids)| (partition, list(ids.iter())));
+            facts.push(("table_replaced_file_groups".to_owned(), Value::map(replaced)));
+        }
+        Ok(Value::Map(facts))
     }
 
     /// A split is a run of file groups: its range counts them.

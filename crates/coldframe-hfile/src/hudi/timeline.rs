@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use coldframe_core::io::Folder;
-use coldframe_core::{ErrorKind, Limits, Result};
+use coldframe_core::{Error, ErrorKind, Limits, Result};
 
 use crate::avro::container;
 use crate::avro::datum::Datum;
@@ -129,26 +129,81 @@ impl Timeline {
         }
     }
 
+    /// The contents of the instants of some actions, of those later than `after`.
+    fn contents(
+        &self,
+        folder: &dyn Folder,
+        actions: &[&str],
+        after: &str,
+        limits: &Limits,
+    ) -> Result<Vec<(String, Bytes)>> {
+        let mut all = Vec::new();
+        for (instant, done) in &self.completed {
+            if instant.as_str() > after && actions.contains(&done.action.as_str()) {
+                let file = folder.open(&done.path)?;
+                limits.metadata("instant of a timeline", file.len())?;
+                all.push((instant.clone(), file.read(0..file.len())?));
+            }
+        }
+        Ok(all)
+    }
+
     /// The instants that rollbacks and restores took back, of those later than `after`.
     fn rolled_back(&self, folder: &dyn Folder, after: &str, limits: &Limits) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
-        let undone = self.completed.iter().filter(|(instant, done)| {
-            matches!(done.action.as_str(), "rollback" | "restore") && instant.as_str() > after
-        });
-        for (instant, done) in undone {
-            let file = folder.open(&done.path)?;
-            limits.metadata("instant of a timeline", file.len())?;
+        for (instant, bytes) in self.contents(folder, &["rollback", "restore"], after, limits)? {
             // A rollback that was itself redone may leave an empty file.
-            if file.is_empty() {
+            if bytes.is_empty() {
                 continue;
             }
-            let bytes: Bytes = file.read(0..file.len())?;
             let each =
                 |schema: &Schema, datum: &Datum<'_>| taken_back(schema, schema.root(), datum, &mut found);
             container::read(&bytes, limits, each).map_err(|e| e.within(format!("instant {instant}")))?;
         }
         Ok(found)
     }
+
+    /// The file groups of each partition whose rows others hold since: clustered or overwritten.
+    pub fn replaced(&self, folder: &dyn Folder, limits: &Limits) -> Result<BTreeMap<String, Vec<String>>> {
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (instant, bytes) in self.contents(folder, &["replacecommit"], "", limits)? {
+            let result = if bytes.starts_with(container::MAGIC) {
+                container::read(&bytes, limits, |schema, datum| {
+                    let replaced = datum.field(schema, schema.root(), REPLACED);
+                    let Some(Datum::Map(partitions)) = replaced else { return };
+                    for (partition, ids) in partitions {
+                        let Datum::Array(ids) = ids.unwrap_union() else { continue };
+                        let ids = ids.iter().filter_map(|id| match id.unwrap_union() {
+                            Datum::String(id) => Some((*id).to_owned()),
+                            _ => None,
+                        });
+                        groups.entry((*partition).to_owned()).or_default().extend(ids);
+                    }
+                })
+            } else {
+                replaced_of_json(&bytes, &mut groups)
+            };
+            result.map_err(|e| e.within(format!("instant {instant}")))?;
+        }
+        Ok(groups)
+    }
+}
+
+/// The field of a commit's metadata.
+const REPLACED: &str = "partitionToReplaceFileIds";
+
+/// What Hudi 0.x writes; nothing for an instant without metadata.
+fn replaced_of_json(bytes: &[u8], groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let json: serde_json::Value = serde_json::from_slice(bytes)
+        .map_err(|e| Error::corrupt(format!("expected JSON or an Avro container, found {e}")))?;
+    for (partition, ids) in json.get(REPLACED).and_then(|r| r.as_object()).into_iter().flatten() {
+        let ids = ids.as_array().into_iter().flatten().filter_map(|id| id.as_str()).map(str::to_owned);
+        groups.entry(partition.clone()).or_default().extend(ids);
+    }
+    Ok(())
 }
 
 /// The lists called `commitsRollback` anywhere in a datum: a restore holds several rollbacks.
