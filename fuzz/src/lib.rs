@@ -8,6 +8,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+use coldframe_hfile::HFile;
 use coldframe_rcfile::RcFile;
 use coldframe_rcfile::hive_type::ddl::parse_columns;
 use coldframe_rcfile::serde::{
@@ -59,6 +60,23 @@ pub fn salvage(bytes: &[u8]) {
             let outcome = rows::read(&file, on_error).unwrap();
             assert!(outcome.error.is_none(), "{:?}", outcome.error);
         }
+        layout::assert_tiled(&file.inspect().unwrap());
+        file.verify_structure().unwrap();
+    }
+}
+
+/// An HFile in both views, read plainly, with damage skipped, and by key; each byte has one place.
+pub fn hfile(bytes: &[u8]) {
+    for view in ["cells", "kv"] {
+        let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
+        options.extra.insert("view".to_owned(), Value::from(view));
+        let Ok(file) = HFile::open(&source(bytes.to_vec()), &options) else { continue };
+        let _ = rows::read(&file, OnError::Raise);
+        let outcome = rows::read(&file, OnError::Skip).unwrap();
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        let _ = file.get(bytes.get(50..60).unwrap_or_default());
+        let _ = file.get_many(&[b"a".to_vec(), bytes.get(60..70).unwrap_or_default().to_vec()]);
+        let _ = file.might_contain(b"row", Some(b"q"));
         layout::assert_tiled(&file.inspect().unwrap());
         file.verify_structure().unwrap();
     }
@@ -132,12 +150,13 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, fn(&[u8])); 6] = [
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
     ("codec", codec),
     ("text_cells", text_cells),
     ("lazy_binary_cells", lazy_binary_cells),
+    ("hfile_open_scan", hfile),
 ];
 
 #[cfg(test)]
@@ -151,21 +170,26 @@ mod tests {
     fn mutants_of_the_fixtures() {
         let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-        let files = fixture::distinct(fixture::files("rcfile"));
-        let seeds: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
-        assert!(!seeds.is_empty());
+        let seeds_of = |format: &str| -> Vec<_> {
+            let files = fixture::distinct(fixture::files(format));
+            files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect()
+        };
+        let (rcfiles, hfiles) = (seeds_of("rcfile"), seeds_of("hfile"));
+        assert!(!rcfiles.is_empty() && !hfiles.is_empty());
         for (name, target) in TARGETS {
             let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);
             while start.elapsed() < Duration::from_secs(seconds) {
+                let seeds = if name.starts_with("hfile") { &hfiles } else { &rcfiles };
                 let of = &seeds[dice.below(seeds.len())];
-                let mut bytes = if name.starts_with("rcfile") {
+                let whole = name.contains("file_");
+                let mut bytes = if whole {
                     mutate::shaken(of, &mut dice)
                 } else {
                     let from = dice.below(of.len());
                     mutate::shaken(&of[from..(from + 1 + dice.below(400)).min(of.len())], &mut dice)
                 }
                 .to_vec();
-                if !name.starts_with("rcfile") {
+                if !whole {
                     bytes.splice(0..0, [dice.byte(), dice.byte(), dice.byte()]);
                 }
                 let one = Instant::now();

@@ -103,10 +103,9 @@ fn guess_codec(
         Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    let codecs: Vec<Codec> = match trailer {
-        Some(trailer) => Codec::from_ordinal(trailer.codec).into_iter().collect(),
-        None => Codec::all().collect(),
-    };
+    // The trailer's codec may be what is wrong with it: it only comes first.
+    let stated = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
+    let codecs: Vec<Codec> = stated.into_iter().chain(Codec::all()).collect();
     let info_block = found.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
     // What is damaged must not decide: the sample is read without its checksums, the file info with them.
     let mut without_info = None;
