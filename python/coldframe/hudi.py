@@ -2,7 +2,7 @@
 
 mdt = cf.open_hudi_metadata("warehouse/trips")
 mdt.partitions                                  # ["column_stats", "files", "record_index"]
-mdt.files()                                     # a pyarrow.Table of the live files: partition, name, path, size
+mdt.files()                                     # the live files, as a pyarrow.Table: partition, name, size ..
 mdt.prune([("amount", ">", 100)])               # those of them that may hold such rows
 mdt.locate(["id-1", "id-2"])                    # where records are: key, partition, file_id, instant
 mdt["column_stats"].read()                      # any partition as it is stored: a coldframe.File
@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe._coldframe import NotFoundError
-from coldframe.errors import invalid, unsupported
+from coldframe.errors import unsupported
 from coldframe.file import File, open
+from coldframe.filters import And, Compare, Constant, Filter, In, IsNull, Node, Or, parse
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
 
@@ -30,6 +31,8 @@ __all__ = ["HudiMetadata", "open_hudi_metadata"]
 UNPARTITIONED = "."
 # The record of the `files` partition that lists the table's partitions.
 ALL_PARTITIONS = "__all_partitions__"
+# The first version of tables whose log files are named by the commits that wrote them.
+LOGS_BY_COMMIT = 8
 
 FILES = pa.schema(
     [
@@ -40,6 +43,17 @@ FILES = pa.schema(
         pa.field("kind", pa.string()),
         pa.field("file_id", pa.string()),
         pa.field("instant", pa.string()),
+    ]
+)
+STATS = pa.schema(
+    [
+        pa.field("file", pa.string()),
+        pa.field("column", pa.string()),
+        pa.field("min", pa.string()),
+        pa.field("max", pa.string()),
+        pa.field("values", pa.int64()),
+        pa.field("nulls", pa.int64()),
+        pa.field("bytes", pa.int64()),
     ]
 )
 LOCATIONS = pa.schema(
@@ -74,7 +88,9 @@ class HudiMetadata(Mapping[str, File]):
         self._root = table / ".hoodie" / "metadata"
         self._options = dict(options)
         if not (self._root / ".hoodie" / "hoodie.properties").is_file():
-            raise NotFoundError(f"{table}: expected a Hudi table with metadata in .hoodie/metadata, found none")
+            raise NotFoundError(
+                f"{table}: expected a Hudi table with metadata in .hoodie/metadata, found none"
+            )
 
     def __repr__(self) -> str:
         return f"HudiMetadata({str(self._table)!r}, {self.partitions})"
@@ -99,101 +115,86 @@ class HudiMetadata(Mapping[str, File]):
     @property
     def properties(self) -> dict[str, str]:
         """The table's own `hoodie.properties`."""
-        return dict(open(str(self._root), format="hfile", **self._options).metadata.get("table") or {})
+        return dict(self._require("files").metadata.get("table") or {})
 
-    def files(self, partition: str | None = None) -> Any:
-        """The files of the table as a pyarrow.Table: all that are not deleted, of `partition` or of all partitions.
+    def files(self, partition: str | None = None, *, all_versions: bool = False) -> Any:
+        """The live files of the table as a pyarrow.Table, of `partition` or of all partitions.
 
-        `kind` is `base` or `log`. Hudi keeps older versions of a file until it cleans them; `latest()` leaves them out.
+        Live is the newest base file of each file group and the log files that belong to it, unless the
+        group was replaced by clustering or an overwrite. `all_versions` adds what Hudi has not cleaned
+        yet. `kind` is `base` or `log`.
         """
         filter = None if partition is None else [("key", "=", partition or UNPARTITIONED)]
-        table = self._require("files").read(["key", "filesystemMetadata"], filter=filter)
-        rows: dict[str, list[Any]] = {name: [] for name in FILES.names}
+        source = self._require("files")
+        table = source.read(["key", "filesystemMetadata"], filter=filter)
+        rows = []
         for key, listed in zip(*(c.to_pylist() for c in table.columns), strict=True):
             if key == ALL_PARTITIONS:
                 continue
             folder = "" if key == UNPARTITIONED else key
             for name, info in sorted(listed or []):
-                if info["isDeleted"]:
-                    continue
-                kind, file_id, instant = _parts(name)
-                values = (folder, name, str(self._table / folder / name), info["size"], kind, file_id, instant)
-                for column, value in zip(rows.values(), values, strict=True):
-                    column.append(value)
-        return pa.table(rows, schema=FILES)
-
-    def latest(self, partition: str | None = None) -> Any:
-        """Of `files()`, the newest base file of each file group, and all log files."""
-        table = self.files(partition)
-        newest: dict[tuple[str, str], str] = {}
-        rows = table.select(["partition", "file_id", "instant", "kind"]).to_pylist()
-        for row in rows:
-            if row["kind"] == "base":
-                group = (row["partition"], row["file_id"])
-                newest[group] = max(newest.get(group, ""), row["instant"])
-        keep = [
-            row["kind"] != "base" or newest[row["partition"], row["file_id"]] == row["instant"] for row in rows
-        ]
-        return table.filter(pa.array(keep, pa.bool_()))
+                if not info["isDeleted"]:
+                    kind, file_id, instant = _parts(name)
+                    path = str(self._table / folder / name)
+                    rows.append((folder, name, path, info["size"], kind, file_id, instant))
+        if not all_versions:
+            rows = _live(rows, source.metadata)
+        columns = zip(*rows, strict=True) if rows else [[] for _ in FILES]
+        return pa.table([list(c) for c in columns], schema=FILES)
 
     def column_stats(self, columns: Sequence[str] | None = None) -> Any:
         """What is known of the columns of each file, as a pyarrow.Table.
 
-        `min` and `max` are text, in Python's form, since columns of all types share them; `column_bounds` has the values.
+        `min` and `max` are text, since columns of all types share them; `column_bounds` has the values.
         """
         rows = [
-            {
-                **{k: row[k] for k in ("partition", "file", "column", "values", "nulls", "bytes")},
-                "min": None if row["min"] is None else str(row["min"]),
-                "max": None if row["max"] is None else str(row["max"]),
-            }
+            {**row, **{k: None if row[k] is None else str(row[k]) for k in ("min", "max")}}
             for row in self._stats(columns)
         ]
-        text, number = pa.string(), pa.int64()
-        names = {"partition": text, "file": text, "column": text, "min": text, "max": text}
-        return pa.Table.from_pylist(rows, pa.schema({**names, "values": number, "nulls": number, "bytes": number}))
+        return pa.Table.from_pylist(rows, STATS)
 
     def column_bounds(self, column: str) -> dict[str, tuple[Any, Any]]:
         """The smallest and the largest value of `column` by the name of the file."""
         return {row["file"]: (row["min"], row["max"]) for row in self._stats([column])}
 
-    def prune(self, filter: Any, partition: str | None = None) -> Any:
-        """Of `latest()`, the files that may hold rows which pass `filter`, by the bounds of their columns.
+    def prune(self, filter: Filter, partition: str | None = None) -> Any:
+        """Of `files()`, those that may hold rows which pass `filter`, by the bounds of their columns.
 
-        `filter` is a list of `(column, op, value)`, all of which hold, or a list of such lists, of which one holds.
-        A file without statistics of a column is kept. So are all files of a group that has log files, unless none
-        of its files can match: a row's newest version may be in any of them.
+        `filter` is what `coldframe.open(..).read` takes, but for expressions of pyarrow, which do not tell
+        their parts. A file without statistics is kept. Where one file of a group is kept all of them are:
+        the newest version of a row may stand in any.
         """
-        table = self.latest(partition)
-        any_of = _normal_form(filter)
-        columns = sorted({column for all_of in any_of for column, _, _ in all_of})
-        bounds: dict[str, dict[str, dict[str, Any]]] = {}
-        for row in self._stats(columns):
-            bounds.setdefault(row["file"], {})[row["column"]] = row
+        table = self.files(partition)
+        node = parse(filter)
+        if not isinstance(node, Node):
+            raise unsupported("an Expression as the filter of prune: give it as lists or as SQL")
+        stats: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in self._stats(sorted(node.columns())):
+            stats.setdefault(row["file"], {})[row["column"]] = row
         rows = table.select(["partition", "file_id", "name"]).to_pylist()
         groups = {
-            (row["partition"], row["file_id"])
-            for row in rows
-            if any(all(_may_match(bounds.get(row["name"], {}).get(c), op, v) for c, op, v in f) for f in any_of)
+            (row["partition"], row["file_id"]) for row in rows if _may_match(node, stats.get(row["name"], {}))
         }
         return table.filter(pa.array([(r["partition"], r["file_id"]) in groups for r in rows], pa.bool_()))
 
     def locate(self, keys: Iterable[str]) -> Any:
-        """Where the records with these keys are, by the record index: a pyarrow.Table; a key that is not there has no row."""
+        """Where the records with these keys are, by the record index, as a pyarrow.Table.
+
+        A key that is not in the table has no row.
+        """
         wanted = sorted(set(keys))
-        table = self._require("record_index").read(
-            ["key", "recordIndexMetadata"], filter=[("key", "in", wanted)] if wanted else [("key", "=", "")]
-        )
-        rows: dict[str, list[Any]] = {name: [] for name in LOCATIONS.names}
+        index = self._require("record_index")
+        if not wanted:
+            return LOCATIONS.empty_table()
+        table = index.read(["key", "recordIndexMetadata"], filter=[("key", "in", wanted)])
+        rows = []
         for key, at in zip(*(c.to_pylist() for c in table.columns), strict=True):
-            if at is None:
-                continue
-            partition = at.get("partitionName", at.get("partition"))
-            for column, value in zip(
-                rows.values(), (key, partition, _file_id(at), at.get("instantTime"), at.get("position")), strict=True
-            ):
-                column.append(value)
-        return pa.table({**rows, "instant": pa.array(rows["instant"], LOCATIONS.field("instant").type)}, schema=LOCATIONS)
+            if at is not None:
+                partition = at.get("partitionName", at.get("partition"))
+                rows.append((key, partition, _file_id(at), at.get("instantTime"), at.get("position")))
+        columns = zip(*rows, strict=True) if rows else [[] for _ in LOCATIONS]
+        arrays = [pa.array(list(c), f.type) for c, f in zip(columns, LOCATIONS, strict=True)]
+        return pa.table(arrays, schema=LOCATIONS)
 
     def _require(self, partition: str) -> File:
         if partition not in self.partitions:
@@ -212,7 +213,6 @@ class HudiMetadata(Mapping[str, File]):
         for row in stats.to_pylist():
             if row is not None and not row["isDeleted"]:
                 yield {
-                    "partition": None,
                     "file": row["fileName"],
                     "column": row["columnName"],
                     "min": _unwrapped(row["minValue"]),
@@ -223,8 +223,37 @@ class HudiMetadata(Mapping[str, File]):
                 }
 
 
+# partition, name, path, size, kind, file group, instant
+Row = tuple[str, str, str, int, str, str, str]
+
+
+def _live(rows: list[Row], facts: Mapping[str, Any]) -> list[Row]:
+    """The rows of files whose records a reader of the table sees now."""
+    replaced = {
+        (p, g) for p, groups in (facts.get("table_replaced_file_groups") or {}).items() for g in groups
+    }
+    completed = facts.get("table_completed_instants") or {}
+    version = int((facts.get("table") or {}).get("hoodie.table.version", 0))
+    newest: dict[tuple[str, str], str] = {}
+    for partition, _, _, _, kind, group, instant in rows:
+        if kind == "base":
+            newest[partition, group] = max(newest.get((partition, group), ""), instant)
+
+    def is_live(row: Row) -> bool:
+        partition, _, _, _, kind, group, instant = row
+        base = newest.get((partition, group), "")
+        if (partition, group) in replaced:
+            return False
+        if kind == "base":
+            return instant == base
+        # Since version 8 a log is named by the commit that wrote it: newer than the base if that ended later.
+        return str(completed.get(instant, instant) if version >= LOGS_BY_COMMIT else instant) >= base
+
+    return [row for row in rows if is_live(row)]
+
+
 def _parts(name: str) -> tuple[str, str, str]:
-    """The kind of a data file, its group and its instant: `<group>_<token>_<instant>.parquet`, `.<group>_<instant>.log.1_..`."""
+    """The kind, group and instant of `<group>_<token>_<instant>.parquet`, `.<group>_<instant>.log.1_..`."""
     if name.startswith(".") and ".log." in name:
         file_id, _, instant = name[1 : name.index(".log.")].rpartition("_")
         return "log", file_id, instant
@@ -254,34 +283,38 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-def _normal_form(filter: Any) -> list[list[tuple[str, str, Any]]]:
-    if not isinstance(filter, (list, tuple)) or not filter:
-        raise invalid(f"filter: expected a list of (column, op, value), found {filter!r}")
-    any_of = filter if isinstance(filter[0], list) else [filter]
-    for all_of in any_of:
-        for term in all_of:
-            if len(term) != 3 or term[1] not in ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in"):
-                raise unsupported(f"filter: {term!r} for pruning by column statistics")
-    return [[(c, op, v) for c, op, v in all_of] for all_of in any_of]
+def _may_match(node: Node, stats: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a file with these statistics of its columns may hold a row for which the filter holds."""
+    match node:
+        case And(parts):
+            return all(_may_match(part, stats) for part in parts)
+        case Or(parts):
+            return any(_may_match(part, stats) for part in parts)
+        case Constant(value):
+            return value is True
+        case Compare(column, op, value):
+            return _may_compare(stats.get(column), op, value)
+        case In(column, values):
+            return any(_may_compare(stats.get(column), "=", value) for value in values)
+        case IsNull(column):
+            of = stats.get(column)
+            return of is None or of["nulls"] != 0
+        case _:
+            return True  # what only rows can tell
 
 
-def _may_match(stats: Mapping[str, Any] | None, op: str, value: Any) -> bool:
+def _may_compare(stats: Mapping[str, Any] | None, op: str, value: Any) -> bool:
     """Whether a column with these statistics may hold a value for which the comparison holds."""
     if stats is None:
         return True
-    if stats["values"] is not None and stats["nulls"] == stats["values"]:
-        return False
     low, high = stats["min"], stats["max"]
     if low is None or high is None:
-        return True
-    if op == "in":
-        return any(_may_match(stats, "=", v) for v in value)
-    if op == "not in":
-        return not (low == high and low in value)
+        # Without bounds there are only nulls, or values that have no order.
+        return stats["values"] is None or stats["nulls"] != stats["values"]
     value = _comparable(value, low)
     try:
         match op:
-            case "=" | "==":
+            case "=":
                 return bool(low <= value <= high)
             case "!=":
                 return not (low == high == value)
