@@ -64,6 +64,9 @@ const HUDI_COMPARATOR: &str = "org.apache.hudi.io.storage.HoodieHBaseKVComparato
 /// Equal keys may fill a block as far as readers follow by default.
 const MOST_BLOCK_BYTES: usize = 1 << 30;
 
+/// With fewer, hudi-io takes the many checksums for data and drops the records at the end of a block.
+const HUDI_BYTES_PER_CHECKSUM: usize = 16 << 10;
+
 /// Writes one file.
 pub struct Writer<W> {
     blocks: Blocks<W>,
@@ -291,6 +294,11 @@ fn check_hudi(options: &WriteOptions) -> Result<()> {
             "codec {} in a file for Hudi, which reads gz only",
             codec.algorithm
         )));
+    }
+    if options.bytes_per_checksum < HUDI_BYTES_PER_CHECKSUM {
+        let found = options.bytes_per_checksum;
+        let message = format!("{found} bytes a checksum in a file for Hudi, which loses records below 16384");
+        return Err(Error::unsupported(message));
     }
     if let Some(encoding) = options.encoding {
         let message = format!("encoding {} in a file for Hudi, which reads none", encoding.name());

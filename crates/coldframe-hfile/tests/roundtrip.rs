@@ -27,7 +27,8 @@ struct Cell {
 fn cells(most: usize) -> impl Strategy<Value = Vec<Cell>> {
     // Few letters make long shared prefixes and equal rows.
     let name = || prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), Just(0), any::<u8>()], 0..6);
-    let timestamp = prop_oneof![Just(1_700_000_000_000i64), 1_700_000_000_000i64..1_700_000_100_000, any::<i64>()];
+    let timestamp =
+        prop_oneof![Just(1_700_000_000_000i64), 1_700_000_000_000i64..1_700_000_100_000, any::<i64>()];
     let kind = prop_oneof![6 => Just(4u8), 1 => Just(8), 1 => Just(10), 1 => Just(12), 1 => Just(14)];
     let value = prop_oneof![
         Just(b"the same value".to_vec()),
@@ -69,8 +70,10 @@ fn tags_of(cells: &[Cell]) -> ArrayRef {
 }
 
 fn batch(cells: &[Cell], with_tags: bool) -> RecordBatch {
-    let bytes = |of: fn(&Cell) -> &[u8]| Arc::new(BinaryArray::from_iter_values(cells.iter().map(of))) as ArrayRef;
-    let long = |of: fn(&Cell) -> i64| Arc::new(Int64Array::from_iter_values(cells.iter().map(of))) as ArrayRef;
+    let bytes =
+        |of: fn(&Cell) -> &[u8]| Arc::new(BinaryArray::from_iter_values(cells.iter().map(of))) as ArrayRef;
+    let long =
+        |of: fn(&Cell) -> i64| Arc::new(Int64Array::from_iter_values(cells.iter().map(of))) as ArrayRef;
     let kinds = UInt8Array::from_iter_values(cells.iter().map(|c| c.place.3.0));
     let mut columns = vec![
         ("row", bytes(|c| &c.place.0)),
@@ -167,7 +170,7 @@ fn options() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn cells_survive(cells in cells(120), options in options(), step in 1usize..50, with_tags: bool) {

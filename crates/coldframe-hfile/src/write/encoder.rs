@@ -76,35 +76,22 @@ impl Encoder {
     /// Appends a cell; `last` is the key of the cell before it.
     pub(super) fn push(&mut self, cell: &Cell<'_>, key: &Key, last: &Key) -> Result<()> {
         let first = self.cells == 0;
-        let sequence_at;
         match self.encoding {
-            None => {
-                self.put_plain(cell, key)?;
-                sequence_at = self.content.len();
-            }
+            None => self.put_plain(cell, key)?,
             Some(Encoding::RowIndexV1) => {
                 if first || key.row() != last.row() {
                     self.rows.push(u32::try_from(self.plain_bytes).unwrap_or(u32::MAX)); // blocks are below 2 GiB
                 }
                 self.put_plain(cell, key)?;
-                sequence_at = self.content.len();
             }
-            Some(Encoding::Prefix) => {
-                self.put_prefix(cell, key, if first { &[] } else { last.bytes() });
-                self.put_encoded_tags(cell);
-                sequence_at = self.content.len();
-            }
-            Some(Encoding::Diff) => {
-                self.put_diff(cell, key, (!first).then_some(last));
-                self.put_encoded_tags(cell);
-                sequence_at = self.content.len();
-            }
-            Some(Encoding::FastDiff) => {
-                self.put_fast_diff(cell, key, (!first).then_some(last));
-                self.put_encoded_tags(cell);
-                sequence_at = self.content.len();
-            }
+            Some(Encoding::Prefix) => self.put_prefix(cell, key, if first { &[] } else { last.bytes() }),
+            Some(Encoding::Diff) => self.put_diff(cell, key, (!first).then_some(last)),
+            Some(Encoding::FastDiff) => self.put_fast_diff(cell, key, (!first).then_some(last)),
         }
+        if !matches!(self.encoding, None | Some(Encoding::RowIndexV1)) {
+            self.put_encoded_tags(cell);
+        }
+        let sequence_at = self.content.len();
         put_hadoop_vlong(&mut self.content, cell.sequence_id);
         let tags = if self.with_tags { 2 + cell.tags.len() } else { 0 };
         let sequence = self.content.len() - sequence_at;

@@ -96,7 +96,7 @@ impl Input {
     pub(super) fn cells<'a>(&'a self, batch: &RecordBatch) -> Result<Cells<'a>> {
         let column = |i: Option<usize>| i.and_then(|i| batch.columns().get(i));
         let bytes = |name: &str, i: Option<usize>| {
-            column(i).map(|c| Bytes::new(c)).transpose().map_err(|e| e.within(format!("column {name:?}")))
+            column(i).map(Bytes::new).transpose().map_err(|e| e.within(format!("column {name:?}")))
         };
         let name = if self.view == View::KeyValue { "key" } else { "row" };
         let row = bytes(name, Some(self.row))?.ok_or_else(|| Error::schema("a batch without columns"))?;

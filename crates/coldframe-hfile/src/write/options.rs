@@ -177,15 +177,17 @@ impl WriteOptions {
 /// The options with the names of [`WRITE_OPTIONS`].
 pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
     let extra = &options.extra;
-    let mut to = WriteOptions::default();
-    to.view = choice(extra, "view", &[("cells", View::Cells), ("kv", View::KeyValue)])?;
-    to.family = bytes(extra, "family")?;
-    to.timestamp = integer(extra, "timestamp")?;
-    to.tags = boolean(extra, "tags")?;
+    let mut to = WriteOptions {
+        view: choice(extra, "view", &[("cells", View::Cells), ("kv", View::KeyValue)])?,
+        family: bytes(extra, "family")?,
+        timestamp: integer(extra, "timestamp")?,
+        tags: boolean(extra, "tags")?,
+        compression_level: integer(extra, "compression_level")?,
+        ..WriteOptions::default()
+    };
     if let Some(codec) = text(extra, "codec")? {
         to.codec = codec_of(codec)?;
     }
-    to.compression_level = integer(extra, "compression_level")?;
     let encodings = [
         ("none", None),
         ("prefix", Some(Encoding::Prefix)),

@@ -54,8 +54,8 @@ final class HBaseFile {
         return cells;
     }
 
-    private static List<Cell> cells(Path file) throws IOException {
-        List<Cell> cells = new ArrayList<>();
+    private static List<KeyValue> cells(Path file) throws IOException {
+        List<KeyValue> cells = new ArrayList<>();
         try (HFile.Reader reader = HFile.createReader(disk(), path(file), CacheConfig.DISABLED, true, CONF)) {
             HFileScanner scanner = reader.getScanner(CONF, false, false, false);
             for (boolean more = scanner.seekTo(); more; more = scanner.next()) {
@@ -97,7 +97,7 @@ final class HBaseFile {
      * equal keys are found at the first of them.
      */
     static String find(Path file) throws IOException {
-        List<Cell> cells = cells(file);
+        List<KeyValue> cells = cells(file);
         int found = 0;
         int refused = 0;
         FileSystem disk = disk();
@@ -107,9 +107,12 @@ final class HBaseFile {
         StoreFileReader reader = store.getReader();
         HFileScanner scanner = reader.getScanner(false, true, false);
         for (int i = 0; i < cells.size(); i += 7) {
-            Cell cell = cells.get(i);
-            if (scanner.seekTo(cell) != 0 || !CellUtil.matchingRowColumn(scanner.getCell(), cell)) {
-                throw new IOException("not found: " + cell);
+            KeyValue cell = cells.get(i);
+            // Keys in the index have no sequence id, and a larger one comes first.
+            cell.setSequenceId(0);
+            int way = scanner.seekTo(cell);
+            if (way != 0 || !CellUtil.matchingRowColumn(scanner.getCell(), cell)) {
+                throw new IOException("not found: " + cell + ": seek " + way + " to " + scanner.getCell());
             }
             found++;
             byte[] row = CellUtil.cloneRow(cell);
