@@ -10,6 +10,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+use coldframe_hfile::HFile;
 use coldframe_rcfile::RcFile;
 use coldframe_rcfile::hive_type::ddl::parse_columns;
 use coldframe_rcfile::serde::{
@@ -61,6 +62,23 @@ pub fn salvage(bytes: &[u8]) {
             let outcome = rows::read(&file, on_error).unwrap();
             assert!(outcome.error.is_none(), "{:?}", outcome.error);
         }
+        layout::assert_tiled(&file.inspect().unwrap());
+        file.verify_structure().unwrap();
+    }
+}
+
+/// An HFile in both views, read plainly, with damage skipped, and by key; each byte has one place.
+pub fn hfile(bytes: &[u8]) {
+    for view in ["cells", "kv"] {
+        let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
+        options.extra.insert("view".to_owned(), Value::from(view));
+        let Ok(file) = HFile::open(&source(bytes.to_vec()), &options) else { continue };
+        let _ = rows::read(&file, OnError::Raise);
+        let outcome = rows::read(&file, OnError::Skip).unwrap();
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        let _ = file.get(bytes.get(50..60).unwrap_or_default());
+        let _ = file.get_many(&[b"a".to_vec(), bytes.get(60..70).unwrap_or_default().to_vec()]);
+        let _ = file.might_contain(b"row", Some(b"q"));
         layout::assert_tiled(&file.inspect().unwrap());
         file.verify_structure().unwrap();
     }
@@ -134,13 +152,14 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 6] = [
+pub const TARGETS: [(&str, fn(&[u8])); 7] = [
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
     ("redfile_open_scan", redfile::open_scan),
     ("codec", codec),
     ("text_cells", text_cells),
     ("lazy_binary_cells", lazy_binary_cells),
+    ("hfile_open_scan", hfile),
 ];
 
 #[cfg(test)]
@@ -160,7 +179,7 @@ mod tests {
         };
         for (name, target) in TARGETS {
             // Targets of whole files are named after their format.
-            let format = name.split_once('_').map(|(format, _)| format).filter(|f| f.ends_with("file"));
+            let format = name.split_once('_').map(|(format, _)| format).filter(|f| f.ends_with("file") || *f == "orc");
             let seeds = seeds_of(format.unwrap_or("rcfile"));
             assert!(!seeds.is_empty(), "{name}");
             let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);

@@ -21,6 +21,7 @@ from coldframe._coldframe import (
 from coldframe.dataset import ArrowDataset
 from coldframe.errors import AmbiguousDialectWarning
 from coldframe.file import File, Split, open
+from coldframe.hudi import HudiMetadata, open_hudi_metadata
 from coldframe.scanning import Dataset, scan
 from coldframe.writing import detect, read_table, write
 
@@ -31,6 +32,7 @@ __all__ = [
     "CorruptFileError",
     "Dataset",
     "File",
+    "HudiMetadata",
     "KeyUnavailableError",
     "NotFoundError",
     "SchemaError",
@@ -39,6 +41,7 @@ __all__ = [
     "__version__",
     "detect",
     "open",
+    "open_hudi_metadata",
     "read_table",
     "scan",
     "write",

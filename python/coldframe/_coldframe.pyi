@@ -132,6 +132,35 @@ class RawBatch:
     def num_rows(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
+def hfile_get(file: RawFile, key: bytes | str) -> list[RawBatch]:
+    """The cells of a row, or the pairs of a key; UnsupportedError for what is no HFile."""
+
+def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> list[RawBatch]:
+    """The cells of many rows in file order."""
+
+def hfile_might_contain(
+    file: RawFile, row: bytes | str, qualifier: bytes | str | None = None, delete_family: bool = False
+) -> bool: ...
+def hfile_scan(
+    file: RawFile,
+    *,
+    start: bytes | str | None = None,
+    stop: bytes | str | None = None,
+    prefix: bytes | str | None = None,
+    reverse: bool = False,
+    columns: Sequence[str] | None = None,
+    time_range: tuple[int, int] | None = None,
+    max_versions: int | None = None,
+    batch_size: int = 65536,
+) -> RawRows: ...
+@final
+class RawRows:
+    """One pass over the cells of a range of rows."""
+
+    def __iter__(self) -> RawRows: ...
+    def __next__(self) -> RawBatch: ...
+    def __arrow_c_schema__(self) -> object: ...
+
 def write(
     data: ArrowStreamExportable,
     dest: str,

@@ -14,6 +14,7 @@ from coldframe import _coldframe
 from coldframe._coldframe import RawFile
 from coldframe.errors import AmbiguousDialectWarning, unsupported
 from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.lookups import Lookups
 from coldframe.sources import Source
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Split:
         self.__dict__.update(state)
 
 
-class File:
+class File(Lookups):
     """An open file. Made by `coldframe.open`.
 
     Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,

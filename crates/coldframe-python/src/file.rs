@@ -73,7 +73,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 
 /// An open file.
 #[pyclass(module = "coldframe._coldframe", frozen)]
-pub(crate) struct RawFile(File);
+pub(crate) struct RawFile(pub(crate) File);
 
 #[pymethods]
 impl RawFile {

@@ -3,6 +3,7 @@
 mod capsule;
 mod error;
 mod file;
+mod hfile;
 mod predicate;
 mod scan;
 mod source;
@@ -57,10 +58,15 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
+    module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
+    module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
+    module.add_function(wrap_pyfunction!(hfile::hfile_might_contain, module)?)?;
+    module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
+    module.add_class::<hfile::RawRows>()?;
     module.add_class::<predicate::PyPredicate>()?;
     Ok(())
 }

@@ -30,6 +30,8 @@ pub use write::{Written, write_file};
 /// All formats of this build.
 pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
+        #[cfg(feature = "hfile")]
+        Arc::new(coldframe_hfile::HFileFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

@@ -26,6 +26,12 @@ pub trait Folder: Send + Sync + Debug {
 
     /// Opens the file at `path` below the root.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
+
+    /// The folder that this one lies in and its name there, where that can be reached: for tables that say beside
+    /// their folder what its files mean.
+    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
+        Ok(None)
+    }
 }
 
 /// A folder of the local file system. Paths that would leave it are refused.
@@ -70,6 +76,13 @@ impl Folder for LocalFolder {
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
         Ok(Arc::new(LocalFile::open(self.resolve(path)?)?))
     }
+
+    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
+        let root = std::fs::canonicalize(&self.root).map_err(|e| not_found_or_io(e, &self.root))?;
+        let name = root.file_name().and_then(|n| n.to_str());
+        let (Some(parent), Some(name)) = (root.parent(), name) else { return Ok(None) };
+        Ok(Some((Arc::new(LocalFolder::new(parent)), name.to_owned())))
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +98,8 @@ mod tests {
         assert_eq!(folder.list("").unwrap(), [Entry { path: "a".into(), len: 0, is_folder: true }]);
         assert_eq!(folder.list("a").unwrap(), [Entry { path: "a/b".into(), len: 3, is_folder: false }]);
         assert_eq!(folder.open("a/b").unwrap().read(1..3).unwrap().as_ref(), b"yz");
+        let (parent, name) = LocalFolder::new(dir.path().join("a")).parent().unwrap().unwrap();
+        assert_eq!((name.as_str(), parent.list("a").unwrap().len()), ("a", 1));
         assert!(folder.open("../a").is_err());
         assert!(folder.open("/etc/hostname").is_err());
         assert!(matches!(folder.open("no").unwrap_err().kind(), coldframe_encoding::ErrorKind::NotFound(_)));

@@ -1,0 +1,173 @@
+//! Decoded blocks that look-ups keep, bounded by their bytes.
+//!
+//! A ring of the blocks in the order they came: one that was asked for since is passed over once before it is dropped
+//! (the clock algorithm), so that a hit changes one flag.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use coldframe_core::Result;
+
+use crate::cell::{CellLayout, CellRef};
+use crate::index::IndexBlock;
+
+/// A data block, ready to be searched.
+#[derive(Debug)]
+pub struct SearchBlock {
+    /// Its cells in plain form.
+    pub bytes: Bytes,
+    /// Where each cell begins.
+    starts: Vec<u32>,
+    layout: CellLayout,
+}
+
+impl SearchBlock {
+    /// Finds the cells of a block.
+    pub fn new(bytes: Bytes, layout: CellLayout) -> Result<Self> {
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (_, end) = layout.read(&bytes, at)?;
+            starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // `read` refuses blocks beyond 4 GiB
+            at = end;
+        }
+        Ok(Self { bytes, starts, layout })
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Cell `i`.
+    pub fn cell(&self, i: usize) -> Result<Option<CellRef>> {
+        let Some(at) = self.starts.get(i) else { return Ok(None) };
+        self.layout.read(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
+    }
+
+    /// The first cell from `from` on whose row is not `before`.
+    pub fn lower_bound(&self, from: usize, before: impl Fn(&[u8]) -> bool) -> usize {
+        let behind = self.starts.get(from..).unwrap_or_default();
+        from + behind.partition_point(|at| before(self.row(*at as usize)))
+    }
+
+    /// The row of the cell at `at`, which was read before.
+    #[inline]
+    fn row(&self, at: usize) -> &[u8] {
+        let key = self.bytes.get(at.saturating_add(8)..).unwrap_or_default();
+        crate::cell::row_of(key).unwrap_or_default()
+    }
+
+    fn size(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_add(self.starts.len() as u64 * 4)
+    }
+}
+
+/// What the cache keeps.
+#[derive(Clone, Debug)]
+pub enum Cached {
+    /// A block of the index.
+    Index(Arc<IndexBlock>),
+    /// A data block.
+    Cells(Arc<SearchBlock>),
+    /// The bits of a bloom filter.
+    Bloom(Bytes),
+}
+
+impl Cached {
+    fn size(&self) -> u64 {
+        128 + match self {
+            Self::Index(block) => block.size(),
+            Self::Cells(block) => block.size(),
+            Self::Bloom(bits) => bits.len() as u64,
+        }
+    }
+}
+
+/// A byte-bounded cache by the places of blocks.
+#[derive(Debug)]
+pub struct BlockCache {
+    state: Mutex<State>,
+    capacity: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blocks: HashMap<u64, (Cached, bool)>,
+    ring: VecDeque<u64>,
+    bytes: u64,
+}
+
+impl BlockCache {
+    /// A cache of at most `capacity` bytes.
+    pub fn new(capacity: u64) -> Self {
+        Self { state: Mutex::default(), capacity }
+    }
+
+    /// The block at `offset`, if it is there.
+    pub fn get(&self, offset: u64) -> Option<Cached> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (block, used) = state.blocks.get_mut(&offset)?;
+        *used = true;
+        Some(block.clone())
+    }
+
+    /// Keeps a block; one larger than the cache is not kept.
+    pub fn insert(&self, offset: u64, block: Cached) {
+        let size = block.size();
+        if size > self.capacity {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { blocks, ring, bytes } = &mut *state;
+        match blocks.insert(offset, (block, false)) {
+            Some((old, _)) => *bytes -= old.size(),
+            None => ring.push_back(offset),
+        }
+        *bytes += size;
+        while *bytes > self.capacity {
+            let Some(oldest) = ring.pop_front() else { break };
+            match blocks.get_mut(&oldest) {
+                Some((_, used)) if *used => {
+                    *used = false;
+                    ring.push_back(oldest);
+                }
+                _ => *bytes -= blocks.remove(&oldest).map_or(0, |(old, _)| old.size()),
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_stays_and_the_bound_holds() {
+        let cache = BlockCache::new(128 * 4 + 400);
+        let bits = |n: u8| Cached::Bloom(Bytes::from(vec![n; 100]));
+        for n in 0..4 {
+            cache.insert(n.into(), bits(n));
+        }
+        assert!(cache.get(0).is_some());
+        cache.insert(4, bits(4));
+        assert!(cache.get(0).is_some() && cache.get(1).is_none());
+        for n in 5..100 {
+            cache.insert(n.into(), bits(n));
+            assert!(cache.bytes() <= 128 * 4 + 400);
+        }
+        cache.insert(1000, Cached::Bloom(Bytes::from(vec![0; 5000])));
+        assert!(cache.get(1000).is_none());
+    }
+}

@@ -1,0 +1,70 @@
+//! What a file says of itself, as plain data.
+
+use coldframe_core::Value;
+
+use crate::codec::Codec;
+use crate::file_info;
+use crate::reader::RawFile;
+
+/// Trailer, file info and the names of what else there is.
+pub(crate) fn metadata(file: &RawFile) -> Value {
+    let trailer = &file.trailer;
+    let info = &file.info;
+    let codec = Codec::from_ordinal(trailer.codec).map(|c| c.name).ok();
+    let damage = file.damage.as_ref().map(|d| format!("{}: {}", d.structure, d.reason));
+    let encoding = info.text(file_info::DATA_BLOCK_ENCODING).unwrap_or("NONE");
+    Value::map([
+        ("version", Value::from(format!("{}.{}", trailer.major, trailer.minor))),
+        ("codec", codec.into()),
+        ("data_block_encoding", encoding.into()),
+        ("comparator", trailer.comparator.as_str().into()),
+        ("encrypted", trailer.encryption_key.is_some().into()),
+        ("entry_count", trailer.entry_count.into()),
+        ("first_row", row(file, first_key(file))),
+        ("last_row", row(file, info.get(file_info::LAST_KEY))),
+        ("has_tags", file.context.layout.tags.into()),
+        ("has_sequence_ids", file.context.layout.sequence_ids.into()),
+        ("bloom_filter", info.text(file_info::BLOOM_FILTER_TYPE).into()),
+        ("index_levels", trailer.index_levels.into()),
+        ("root_index_entries", trailer.data_index_count.into()),
+        ("first_data_block_offset", trailer.first_data_block.into()),
+        ("last_data_block_offset", trailer.last_data_block.into()),
+        ("file_info_offset", trailer.file_info_offset.into()),
+        ("load_on_open_offset", trailer.load_on_open_offset.into()),
+        ("total_uncompressed_bytes", trailer.total_uncompressed_bytes.into()),
+        ("uncompressed_data_index_size", trailer.uncompressed_data_index_size.into()),
+        ("meta_blocks", Value::List(file.meta_names().map(Value::text_or_bytes).collect())),
+        ("file_info", info.to_value()),
+        ("damage", damage.into()),
+    ])
+}
+
+/// The key of the first block, which may be shortened in deeper indexes.
+fn first_key(file: &RawFile) -> Option<&[u8]> {
+    (!file.root.is_empty() && file.damage.is_none()).then(|| file.root.key(0))
+}
+
+fn row(_file: &RawFile, key: Option<&[u8]>) -> Value {
+    key.and_then(crate::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
+}
+
+/// What the file stores of its cells: the range of rows, counts and averages.
+pub(crate) fn statistics(file: &RawFile) -> Value {
+    let info = &file.info;
+    let integer = |key: &[u8]| info.integer(key).map_or(Value::Null, Value::from);
+    let time = info.get(b"TIMERANGE").and_then(|t| t.as_chunks::<8>().0.first_chunk::<2>());
+    let time =
+        time.map(|range| Value::List(range.iter().map(|t| Value::from(i64::from_be_bytes(*t))).collect()));
+    let min = info.get(file_info::HUDI_MIN_KEY).map(Value::text_or_bytes);
+    let max = info.get(file_info::LAST_KEY);
+    Value::map([
+        ("rows", Value::from(file.trailer.entry_count)),
+        ("min_row", min.unwrap_or_else(|| row(file, first_key(file)))),
+        ("max_row", row(file, max)),
+        ("time_range", time.into()),
+        ("average_key_bytes", integer(file_info::AVG_KEY_LEN)),
+        ("average_value_bytes", integer(file_info::AVG_VALUE_LEN)),
+        ("max_sequence_id", integer(file_info::MAX_MEMSTORE_TS)),
+        ("delete_family_count", integer(b"DELETE_FAMILY_COUNT")),
+    ])
+}

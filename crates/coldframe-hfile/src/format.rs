@@ -1,0 +1,61 @@
+//! HFile as one of the formats.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::format::check_options;
+use coldframe_core::io::Folder;
+use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
+
+use crate::block::{BlockType, MAGIC_LEN};
+use crate::file::HFile;
+use crate::hudi;
+use crate::options::OPEN_OPTIONS;
+use crate::trailer;
+use crate::write::{self, WRITE_OPTIONS};
+
+/// HFile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HFileFormat;
+
+impl Format for HFileFormat {
+    fn name(&self) -> &'static str {
+        "hfile"
+    }
+
+    fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
+        let magic = head.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic);
+        magic.is_some() || trailer::probe(tail)
+    }
+
+    fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
+        hudi::table::probe(folder)
+    }
+
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        if matches!(source, Source::Folder { .. }) {
+            return Ok(Arc::new(hudi::MetadataTable::open(source, options)?));
+        }
+        Ok(Arc::new(HFile::open(source, options)?))
+    }
+
+    fn create(
+        &self,
+        sink: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
+        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+    }
+
+    fn open_options(&self) -> &'static [OptionDoc] {
+        OPEN_OPTIONS
+    }
+
+    fn write_options(&self) -> &'static [OptionDoc] {
+        WRITE_OPTIONS
+    }
+}

@@ -1,0 +1,100 @@
+use super::*;
+
+/// A block as Hudi's writer frames it.
+fn block(kind: i32, header: &[(i32, &str)], content: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    body.extend(1_i32.to_be_bytes());
+    body.extend(kind.to_be_bytes());
+    body.extend(i32::try_from(header.len()).unwrap().to_be_bytes());
+    for (key, text) in header {
+        body.extend(key.to_be_bytes());
+        body.extend(i32::try_from(text.len()).unwrap().to_be_bytes());
+        body.extend(text.as_bytes());
+    }
+    body.extend(i64::try_from(content.len()).unwrap().to_be_bytes());
+    body.extend(content);
+    body.extend(0_i32.to_be_bytes());
+    let size = i64::try_from(body.len() + 8).unwrap();
+    let mut block = MAGIC.to_vec();
+    block.extend(size.to_be_bytes());
+    block.extend(body);
+    block.extend((size + 6).to_be_bytes());
+    block
+}
+
+fn kinds(log: &[u8]) -> Vec<(Kind, Range<u64>)> {
+    let all = blocks(log, &Limits::default()).unwrap();
+    all.into_iter().map(|b| (b.kind, b.bytes)).collect()
+}
+
+#[test]
+fn blocks_and_their_headers() {
+    let mut log = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
+    let second = log.len();
+    log.extend(block(0, &[(0, "20250101000000003"), (1, "20250101000000001"), (3, "0")], &[0; 4]));
+    let found = blocks(&log, &Limits::default()).unwrap();
+    let [data, command] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        (data.kind, data.instant(), data.schema()),
+        (Kind::HFile, Some("20250101000000001"), Some("{}"))
+    );
+    let content = usize::try_from(data.content.start).unwrap()..usize::try_from(data.content.end).unwrap();
+    assert_eq!(&log[content], b"hfile");
+    assert_eq!((command.kind, command.target()), (Kind::Command, Some("20250101000000001")));
+    assert_eq!(command.bytes, second as u64..log.len() as u64);
+}
+
+#[test]
+fn the_keys_of_a_delete_block() {
+    // Two keys, one with an ordering value of the int 0, one without any.
+    let list = b"\x04\x02\x04k1\x02\x02p\x04\x00\x02\x04k2\x00\x00\x00";
+    let mut content = 3_i32.to_be_bytes().to_vec();
+    content.extend(i32::try_from(list.len()).unwrap().to_be_bytes());
+    content.extend(list);
+    let keys = deleted_keys(&content, 0, &Limits::default()).unwrap();
+    assert_eq!(keys, [b"k1".to_vec(), b"k2".to_vec()]);
+    for end in 0..content.len() {
+        assert!(deleted_keys(&content[..end], 0, &Limits::default()).is_err(), "cut at {end}");
+    }
+    content[3] = 2;
+    let e = deleted_keys(&content, 0, &Limits::default()).unwrap_err();
+    assert!(matches!(e.kind(), coldframe_core::ErrorKind::Unsupported(_)), "{e}");
+}
+
+#[test]
+fn a_block_that_was_cut_off_ends_at_the_next_magic() {
+    let whole = block(4, &[(0, "20250101000000001")], b"content of a block");
+    let n = whole.len();
+    for cut in 1..n {
+        let mut log = whole.clone();
+        log.extend(&whole[..cut]);
+        let expected = [(Kind::HFile, 0..n as u64), (Kind::Corrupt, n as u64..(n + cut) as u64)];
+        assert_eq!(kinds(&log), expected, "cut at {cut}");
+        log.extend(&whole);
+        let found = kinds(&log);
+        assert_eq!(
+            found.last(),
+            Some(&(Kind::HFile, (n + cut) as u64..(2 * n + cut) as u64)),
+            "cut at {cut}"
+        );
+    }
+}
+
+#[test]
+fn no_flip_of_a_byte_panics_or_hangs() {
+    let mut log = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
+    log.extend(block(1, &[(0, "20250101000000001")], b"\0\0\0\x03\0\0\0\x01\0"));
+    for at in 0..log.len() {
+        for bit in 0..8 {
+            let mut flipped = log.clone();
+            flipped[at] ^= 1 << bit;
+            if let Ok(found) = blocks(&flipped, &Limits::default()) {
+                let end = found.iter().fold(0, |at, b| {
+                    assert_eq!(b.bytes.start, at);
+                    b.bytes.end
+                });
+                assert_eq!(end, log.len() as u64);
+            }
+        }
+    }
+}

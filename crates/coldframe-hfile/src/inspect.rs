@@ -1,0 +1,170 @@
+//! The tree in which each byte belongs to a leaf; what `verify` checks besides decoding.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use coldframe_core::{Damage, Error, ErrorContext, Node, Result};
+
+use crate::block::Header;
+use crate::content::BlockReader;
+use crate::index::BlockRef;
+use crate::reader::RawFile;
+use crate::trailer;
+use crate::walk::{Step, Walk};
+
+/// The layout.
+pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
+    let len = file.source.len();
+    let mut root = Node::new("file", 0..len).with("format", "hfile");
+    if file.context.major == 1 {
+        version_1(file, &mut root);
+    } else {
+        blocks(file, &mut root)?;
+    }
+    if file.trailer.major > 0 {
+        root.push(trailer_node(file, len)?);
+    }
+    root.children.sort_by_key(|n| n.bytes.start);
+    root.fill_gaps("unknown");
+    Ok(root)
+}
+
+/// Where the trailer begins; the end of a file that has none.
+fn trailer_start(file: &RawFile) -> u64 {
+    let len = file.source.len();
+    len - trailer::len_of(file.trailer.major).unwrap_or(0).min(len)
+}
+
+fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
+    let context = &file.context;
+    let mut walk =
+        Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..trailer_start(file));
+    let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
+    let mut scanned = Node::new("scanned section", 0..0);
+    let mut opened = Node::new("load-on-open section", 0..0);
+    while let Some(step) = walk.step()? {
+        let node = match step {
+            Step::Block(offset, header) => block_node(offset, &header),
+            Step::Damage(range, e) => Node::new("damage", range).with("reason", e.to_string()),
+        };
+        let section = if node.bytes.start < load_on_open { &mut scanned } else { &mut opened };
+        if section.children.is_empty() {
+            section.bytes.start = node.bytes.start;
+        }
+        section.bytes.end = node.bytes.end;
+        section.push(node);
+    }
+    root.push(scanned);
+    root.push(opened);
+    Ok(())
+}
+
+fn block_node(offset: u64, header: &Header) -> Node {
+    let data_at = offset.saturating_add(header.header_len as u64);
+    let sums_at = data_at.saturating_add(header.stored as u64);
+    let end = offset.saturating_add(header.block_len());
+    let mut node = Node::new(header.block_type.name(), offset..end)
+        .with("raw_size", header.raw)
+        .with("previous_block_offset", header.previous);
+    if let Some(checksums) = header.checksums {
+        let name = ["NULL", "CRC32", "CRC32C"].get(usize::from(checksums.kind)).copied();
+        node = node.with("checksum_type", name).with("bytes_per_checksum", checksums.chunk);
+    }
+    node.push(Node::new("header", offset..data_at));
+    node.push(Node::new("data", data_at..sums_at));
+    node.push(Node::new("checksums", sums_at..end));
+    node
+}
+
+fn version_1(file: &RawFile, root: &mut Node) {
+    let trailer = &file.trailer;
+    for (blocks, name) in [(&*file.root, "data block"), (&file.meta, "meta block")] {
+        for block in blocks.blocks() {
+            let node = Node::new(name, file.range_of(block)).with("raw_size", block.size);
+            if node.bytes.end <= trailer.file_info_offset {
+                root.push(node);
+            }
+        }
+    }
+    let end = trailer_start(file);
+    let meta = trailer.meta_index_offset.filter(|_| trailer.meta_index_count > 0).unwrap_or(end);
+    let index = trailer.load_on_open_offset;
+    for (name, range) in [
+        ("file info", trailer.file_info_offset..index),
+        ("data index", index..meta),
+        ("meta index", meta..end),
+    ] {
+        if range.start <= range.end {
+            root.push(Node::new(name, range));
+        }
+    }
+    // Places that contradict each other give no tree.
+    root.children.sort_by_key(|n| n.bytes.start);
+    let mut at = 0;
+    root.children.retain(|node| {
+        let fits = node.bytes.start >= at && node.bytes.end <= end;
+        if fits {
+            at = node.bytes.end;
+        }
+        fits
+    });
+}
+
+fn trailer_node(file: &RawFile, len: u64) -> Result<Node> {
+    let start = trailer_start(file);
+    let mut node = Node::new("trailer", start..len)
+        .with("version", format!("{}.{}", file.trailer.major, file.trailer.minor))
+        .with("entry_count", file.trailer.entry_count)
+        .with("comparator", file.trailer.comparator.as_str());
+    let version_at = len.saturating_sub(4).max(start);
+    let fields_at = (start + 8).min(version_at);
+    node.push(Node::new("magic", start..fields_at));
+    let fields = file.source.read(fields_at..version_at)?;
+    let used = fields.iter().rposition(|b| *b != 0).map_or(0, |last| last as u64 + 1);
+    node.push(Node::new("fields", fields_at..fields_at + used));
+    node.push(Node::new("padding", fields_at + used..version_at));
+    node.push(Node::new("version", version_at..len));
+    Ok(node)
+}
+
+/// Blocks that a scan does not read, each with its checksums; bytes that are no block; whether counts agree.
+pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
+    let mut damage = Vec::new();
+    let mut note = |e: &Error, range: Range<u64>| damage.push(Damage::from_error(e, range, Some(0)));
+    if let Err(e) = file.check() {
+        let at = e.offset().unwrap_or(0);
+        note(&e, at..file.source.len());
+    }
+    let mut reader = file.block_reader();
+    if file.context.major == 1 {
+        for block in file.meta.blocks() {
+            if let Err(e) = content(file, &mut reader, block) {
+                note(&e, file.range_of(block));
+            }
+        }
+        return Ok(damage);
+    }
+    let context = &file.context;
+    let end = trailer_start(file);
+    let mut walk = Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
+    while let Some(step) = walk.step()? {
+        match step {
+            // Data blocks are read by the scan.
+            Step::Block(_, header) if header.block_type.is_data() => {}
+            Step::Block(offset, header) => {
+                let size = u32::try_from(header.block_len()).unwrap_or(u32::MAX);
+                let block = BlockRef { offset, size };
+                if let Err(e) = content(file, &mut reader, block) {
+                    note(&e, offset..offset.saturating_add(header.block_len()));
+                }
+            }
+            Step::Damage(range, e) => note(&e, range),
+        }
+    }
+    Ok(damage)
+}
+
+fn content(file: &RawFile, reader: &mut BlockReader, block: BlockRef) -> Result<Bytes> {
+    let bytes = file.read(block).at(block.offset)?;
+    reader.content(&bytes, block.offset, block.size).map(|(_, content)| content)
+}

@@ -1,0 +1,251 @@
+//! Cells by their rows: one row, many rows, whether there may be a row at all.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use coldframe_core::{ErrorContext, Result};
+
+use crate::bloom::{Bloom, Which};
+use crate::cache::SearchBlock;
+use crate::cell::{CellRef, row_of};
+use crate::columns::Columns;
+use crate::content::BlockReader;
+use crate::file::HFile;
+use crate::index::BlockRef;
+use crate::reader::RawFile;
+
+/// Bytes of blocks that `get_many` holds at a time.
+const WINDOW_BYTES: u64 = 4 << 20;
+/// Rows of the batches that look-ups make.
+const BATCH_ROWS: usize = 65536;
+/// Beyond this gap between reads a source is taken as one whose requests are dear.
+const LOCAL_GAP: u64 = 4096;
+
+/// What look-ups share: filters once they were read, working memory.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    general: OnceLock<Option<Arc<Bloom>>>,
+    delete_family: OnceLock<Option<Arc<Bloom>>>,
+    readers: Mutex<Vec<BlockReader>>,
+}
+
+impl Lookups {
+    /// The filter, read at first use.
+    fn bloom(&self, file: &RawFile, which: Which) -> Result<Option<Arc<Bloom>>> {
+        let held = match which {
+            Which::General => &self.general,
+            Which::DeleteFamily => &self.delete_family,
+        };
+        if let Some(bloom) = held.get() {
+            return Ok(bloom.clone());
+        }
+        let bloom = Bloom::open(file, which)?.map(Arc::new);
+        Ok(held.get_or_init(|| bloom).clone())
+    }
+
+    /// Runs `with` with a reader of blocks that keeps its memory from call to call.
+    fn with_reader<T>(&self, file: &RawFile, with: impl FnOnce(&mut BlockReader) -> Result<T>) -> Result<T> {
+        let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut reader = free.unwrap_or_else(|| file.block_reader());
+        let result = with(&mut reader);
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+        result
+    }
+}
+
+impl HFile {
+    /// The cells of one row (the pairs of one key), in file order.
+    pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        let raw = self.raw();
+        raw.check()?;
+        let mut sink = Sink::new(self.cell_schema().clone())?;
+        self.lookups().with_reader(raw, |reader| {
+            if self.filtered_out(reader, row)? {
+                return Ok(());
+            }
+            each_block_of(raw, reader, row, |block| Ok(sink.append_row(raw, block, 0, row)? < block.len()))
+        })?;
+        sink.finish()
+    }
+
+    /// The cells of many rows, each row once, in file order: one pass over index and blocks.
+    pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
+        let raw = self.raw();
+        raw.check()?;
+        let mut sorted: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+        sorted.sort_unstable_by(|a, b| raw.order.compare(a, b));
+        sorted.dedup();
+        let mut sink = Sink::new(self.cell_schema().clone())?;
+        self.lookups().with_reader(raw, |reader| {
+            let mut many = Many { file: raw, wanted: Vec::new(), blocks: Vec::new(), bytes: 0 };
+            for row in sorted {
+                if self.filtered_out(reader, row)? {
+                    continue;
+                }
+                many.add(row)?;
+                if many.bytes >= WINDOW_BYTES {
+                    many.flush(reader, &mut sink)?;
+                }
+            }
+            many.flush(reader, &mut sink)
+        })?;
+        sink.finish()
+    }
+
+    /// `false` only if the file's bloom filter says that it has no such row or column; `true` without a filter.
+    pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
+        self.filter_says(Which::General, row, qualifier)
+    }
+
+    /// `false` only if the file's filter of deleted families says that none is in this row.
+    pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
+        self.filter_says(Which::DeleteFamily, row, None)
+    }
+
+    fn filter_says(&self, which: Which, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
+        let raw = self.raw();
+        raw.check()?;
+        let Some(bloom) = self.lookups().bloom(raw, which)? else { return Ok(true) };
+        self.lookups().with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
+    }
+
+    /// Whether a filter rules a row out. Where requests are dear, a chunk of bits is not worth one.
+    fn filtered_out(&self, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
+        let raw = self.raw();
+        if raw.source.worthwhile_gap() > LOCAL_GAP {
+            return Ok(false);
+        }
+        match self.lookups().bloom(raw, Which::General)? {
+            Some(bloom) if bloom.tells_rows() => Ok(!bloom.might_contain(raw, reader, row, None)?),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Calls `with` with the blocks that may hold a row until it says that no more is needed.
+fn each_block_of(
+    file: &Arc<RawFile>,
+    reader: &mut BlockReader,
+    row: &[u8],
+    mut with: impl FnMut(&SearchBlock) -> Result<bool>,
+) -> Result<()> {
+    let mut cursor = file.cursor();
+    cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+    let mut next = cursor.next_entry()?;
+    while let Some(entry) = next.take() {
+        let mut blocks = vec![entry.block];
+        // A block whose key has the row follows: both are read at once.
+        while blocks.len() < 64 && cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
+        {
+            let Some(entry) = cursor.next_entry()? else { break };
+            blocks.push(entry.block);
+        }
+        for block in file.search_blocks(reader, &blocks)? {
+            if with(&block)? {
+                return Ok(());
+            }
+        }
+        if cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
+            next = cursor.next_entry()?.filter(|entry| file.order.compare(entry.row(), row).is_le());
+        }
+    }
+    Ok(())
+}
+
+/// Cells on their way to batches.
+struct Sink {
+    columns: Columns,
+    batches: Vec<RecordBatch>,
+    cells: Vec<CellRef>,
+}
+
+impl Sink {
+    fn new(schema: SchemaRef) -> Result<Self> {
+        Ok(Self { columns: Columns::new(schema, BATCH_ROWS)?, batches: Vec::new(), cells: Vec::new() })
+    }
+
+    /// Appends the cells of `row` in a block from cell `from` on; returns the first cell that is behind the row.
+    fn append_row(&mut self, file: &RawFile, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
+        let mut at = block.lower_bound(from, |r| file.order.compare(r, row).is_lt());
+        self.cells.clear();
+        while let Some(cell) = block.cell(at)? {
+            if cell.row(&block.bytes) != row {
+                break;
+            }
+            self.cells.push(cell);
+            at += 1;
+        }
+        self.columns.check(&block.bytes, &self.cells)?;
+        let mut taken = 0;
+        while let Some(rest) = self.cells.get(taken..).filter(|rest| !rest.is_empty()) {
+            if self.columns.is_full() {
+                self.batches.push(self.columns.finish()?);
+            }
+            taken += self.columns.append(&block.bytes, rest)?;
+        }
+        Ok(at)
+    }
+
+    fn finish(mut self) -> Result<Vec<RecordBatch>> {
+        if !self.columns.is_empty() || self.batches.is_empty() {
+            self.batches.push(self.columns.finish()?);
+        }
+        Ok(self.batches)
+    }
+}
+
+/// Rows that are looked up together.
+struct Many<'a> {
+    file: &'a Arc<RawFile>,
+    /// Rows, and which of `blocks` may hold them.
+    wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
+    blocks: Vec<BlockRef>,
+    bytes: u64,
+}
+
+impl<'a> Many<'a> {
+    /// Notes the blocks of a row, which comes behind the rows before.
+    fn add(&mut self, row: &'a [u8]) -> Result<()> {
+        let file = self.file;
+        let mut cursor = file.cursor();
+        cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+        let mut range = None;
+        while range.is_none() || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
+            let Some(entry) = cursor.next_entry()? else { break };
+            if range.is_some() && file.order.compare(entry.row(), row).is_gt() {
+                break;
+            }
+            let known = self.blocks.partition_point(|b| b.offset < entry.block.offset);
+            if known == self.blocks.len() {
+                self.bytes = self.bytes.saturating_add(entry.block.size.into());
+                self.blocks.push(entry.block);
+            }
+            let first = range.map_or(known, |r: (usize, usize)| r.0);
+            range = Some((first, known + 1));
+        }
+        if let Some((first, end)) = range {
+            self.wanted.push((row, first..end));
+        }
+        Ok(())
+    }
+
+    /// Reads the blocks and takes the rows out of them.
+    fn flush(&mut self, reader: &mut BlockReader, sink: &mut Sink) -> Result<()> {
+        let blocks = self.file.search_blocks(reader, &self.blocks)?;
+        // The rows are sorted: in each block the search goes on where it ended.
+        let (mut current, mut at) = (usize::MAX, 0);
+        for (row, range) in self.wanted.drain(..) {
+            for i in range {
+                let Some(block) = blocks.get(i) else { continue };
+                if i != current {
+                    (current, at) = (i, 0);
+                }
+                at = sink.append_row(self.file, block, at, row).within(|| "data block")?;
+            }
+        }
+        self.blocks.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! How rows are ordered: by bytes, but for HBase's own table `hbase:meta`.
+//!
+//! ```text
+//! row of hbase:meta | table | "," | start key | "," | region id |        by these parts, each by bytes
+//! ```
+//!
+//! HBase: `CellComparatorImpl`, `MetaCellComparator`.
+
+use std::cmp::Ordering;
+
+/// An order of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RowOrder {
+    /// By unsigned bytes.
+    #[default]
+    Bytes,
+    /// That of `hbase:meta`.
+    Meta,
+}
+
+impl RowOrder {
+    /// The order of the class that a trailer names.
+    pub fn of_comparator(class: &str) -> Self {
+        if class.contains("Meta") { Self::Meta } else { Self::Bytes }
+    }
+
+    /// Compares two rows.
+    #[inline]
+    pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::Bytes => a.cmp(b),
+            Self::Meta => meta(a, b),
+        }
+    }
+}
+
+fn meta(a: &[u8], b: &[u8]) -> Ordering {
+    let first = |row: &[u8]| row.iter().position(|c| *c == b',');
+    let last = |row: &[u8]| row.iter().rposition(|c| *c == b',');
+    compare_parts(a, b, first, |a, b| compare_parts(a, b, last, <[u8]>::cmp))
+}
+
+/// Compares what stands before the delimiter that `find` finds, then whether there is one, then what is behind it.
+fn compare_parts(
+    a: &[u8],
+    b: &[u8],
+    find: impl Fn(&[u8]) -> Option<usize>,
+    behind: impl FnOnce(&[u8], &[u8]) -> Ordering,
+) -> Ordering {
+    let split = |row: &'_ [u8]| find(row).and_then(|at| Some((at, row.len().checked_sub(at + 1)?)));
+    let (a_at, b_at) = (split(a), split(b));
+    let front = |row: &'_ [u8], at: Option<(usize, usize)>| at.map_or(row.len(), |(at, _)| at);
+    let (a_front, b_front) = (front(a, a_at), front(b, b_at));
+    let heads = a.get(..a_front).cmp(&b.get(..b_front));
+    heads.then(a_at.is_some().cmp(&b_at.is_some())).then_with(|| match (a_at, b_at) {
+        (Some((i, _)), Some((j, _))) => {
+            behind(a.get(i + 1..).unwrap_or_default(), b.get(j + 1..).unwrap_or_default())
+        }
+        _ => Ordering::Equal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_meta_are_compared_by_their_parts() {
+        let sorted: [&[u8]; 8] =
+            [b"a", b"a,,1", b"a,,2", b"a,k,1", b"a,k,x,0", b"a,k,x,1", b"a#b,,0", b"b,,0"];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                assert_eq!(
+                    RowOrder::Meta.compare(a, b),
+                    i.cmp(&j),
+                    "{} {}",
+                    a.escape_ascii(),
+                    b.escape_ascii()
+                );
+            }
+        }
+        assert_eq!(RowOrder::Bytes.compare(b"a#b,,0", b"a,k"), Ordering::Less);
+    }
+}

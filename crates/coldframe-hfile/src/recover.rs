@@ -1,0 +1,154 @@
+//! Opening without trailer or index: the blocks are found by walking, what the trailer would say by trying.
+//!
+//! Each guess must prove itself: a codec by giving exactly the bytes that the block's header states, a cell layout by
+//! reading a block to its end.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Damage, Error, ReadAt, Result};
+
+use crate::block::{BlockType, HEADER_LEN, Header};
+use crate::cell::{CellLayout, read_all};
+use crate::codec::{Codec, DataKey};
+use crate::content::{BlockContext, BlockReader};
+use crate::file_info::FileInfo;
+use crate::index::{BlockRef, IndexBlock};
+use crate::options::Options;
+use crate::reader::Parts;
+use crate::trailer::{MAX_LEN, Trailer};
+use crate::walk::{Step, Walk};
+
+/// What a walk over the file finds.
+#[derive(Default)]
+struct Found {
+    data: Vec<BlockRef>,
+    info: Option<BlockRef>,
+}
+
+/// The file as its blocks show it; `e`, which is why it has to be so, if there are none.
+pub(crate) fn walk(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<Parts> {
+    let len = source.len();
+    let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
+    let trailer = Trailer::parse(&tail, len).ok().filter(|t| t.major > 1);
+    let head = source.read(0..len.min(HEADER_LEN as u64))?;
+    let parse = |with| Header::parse(&head, 0, with, &options.limits).is_ok();
+    let Some(with_checksums) = [true, false].into_iter().find(|with| parse(*with)) else { return Err(e) };
+    let found = find_blocks(source, with_checksums, options)?;
+    let Some(first) = found.data.first().copied() else { return Err(e) };
+    let mut context = BlockContext {
+        major: trailer.as_ref().map_or(if with_checksums { 3 } else { 2 }, |t| t.major),
+        with_checksums,
+        codec: Codec::NONE,
+        key: None,
+        verify: options.verify,
+        limits: options.limits,
+        layout: CellLayout::default(),
+        compressed_tags: false,
+    };
+    let sample = source.read(first.offset..first.end())?;
+    let info = match guess_codec(&mut context, trailer.as_ref(), options, &sample, first, &found, source) {
+        Some(info) => info,
+        None => return Err(e),
+    };
+    match &info {
+        Some(info) => {
+            context.layout = CellLayout { tags: info.has_tags(), sequence_ids: info.has_sequence_ids() };
+            context.compressed_tags = info.has_compressed_tags();
+        }
+        None => guess_layout(&mut context, &sample, first),
+    }
+    let at = e.offset().unwrap_or(len).min(len);
+    Ok(Parts {
+        trailer: Trailer { index_levels: 1, ..trailer.unwrap_or_default() },
+        info: info.unwrap_or_default(),
+        context,
+        root: IndexBlock::without_keys(found.data),
+        meta: IndexBlock::default(),
+        load_on_open: Vec::new(),
+        ends: Vec::new(),
+        damage: Some(Damage::from_error(&e, at..len, None)),
+    })
+}
+
+fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<Found> {
+    let mut walk = Walk::new(source.clone(), with_checksums, options.limits, 0..source.len());
+    let mut found = Found::default();
+    while let Some(step) = walk.step()? {
+        let Step::Block(offset, header) = step else { continue };
+        let Ok(size) = u32::try_from(header.block_len()) else { continue };
+        let block = BlockRef { offset, size };
+        match header.block_type {
+            BlockType::Data | BlockType::EncodedData => found.data.push(block),
+            BlockType::FileInfo => found.info = Some(block),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Sets codec and key: those of the trailer, or the first codec by which the first data block and the file info (if
+/// there is one) can be read. Returns the file info; `None` if nothing fits.
+fn guess_codec(
+    context: &mut BlockContext,
+    trailer: Option<&Trailer>,
+    options: &Options,
+    sample: &Bytes,
+    first: BlockRef,
+    found: &Found,
+    source: &Arc<dyn ReadAt>,
+) -> Option<Option<FileInfo>> {
+    let wrapped = trailer.and_then(|t| t.encryption_key.as_deref());
+    let keys: Vec<Option<DataKey>> = match wrapped {
+        Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
+        None => vec![None],
+    };
+    // The trailer's codec may be what is wrong with it: it only comes first.
+    let stated = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
+    let codecs: Vec<Codec> = stated.into_iter().chain(Codec::all()).collect();
+    let info_block = found.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
+    // What is damaged must not decide: the sample is read without its checksums, the file info with them.
+    let mut without_info = None;
+    for key in keys {
+        for codec in &codecs {
+            (context.codec, context.key) = (*codec, key.clone());
+            let unchecked = BlockContext { verify: false, ..context.clone() };
+            let sample = BlockReader::new(Arc::new(unchecked)).content(sample, first.offset, 0);
+            let info = info_block.as_ref().and_then(|(block, bytes)| {
+                let (_, content) =
+                    BlockReader::new(Arc::new(context.clone())).content(bytes, block.offset, 0).ok()?;
+                FileInfo::parse(&content, block.offset, &context.limits).ok()
+            });
+            match (info, sample) {
+                (Some(info), _) => return Some(Some(info)),
+                (None, Ok(_)) if without_info.is_none() => without_info = Some((*codec, key.clone())),
+                _ => {}
+            }
+        }
+    }
+    (context.codec, context.key) = without_info?;
+    Some(None)
+}
+
+/// The first layout by which the sample can be read to its end.
+fn guess_layout(context: &mut BlockContext, sample: &Bytes, block: BlockRef) {
+    let mut cells = Vec::new();
+    for (sequence_ids, tags, compressed) in [
+        (true, false, false),
+        (false, false, false),
+        (true, true, false),
+        (true, true, true),
+        (false, true, false),
+        (false, true, true),
+    ] {
+        context.layout = CellLayout { tags, sequence_ids };
+        context.compressed_tags = compressed;
+        let unchecked = BlockContext { verify: false, ..context.clone() };
+        let read = BlockReader::new(Arc::new(unchecked)).cells(sample, block.offset, 0);
+        if read.and_then(|read| read_all(context.layout, &read.bytes, &mut cells)).is_ok() {
+            return;
+        }
+    }
+    context.layout = CellLayout { tags: false, sequence_ids: true };
+    context.compressed_tags = false;
+}

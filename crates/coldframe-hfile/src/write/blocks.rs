@@ -1,0 +1,120 @@
+//! Blocks on their way to the file: compressed, with header and checksums.
+//!
+//! The layout is in [`crate::block`]. Every block is compressed, also where that makes it longer; a checksum of kind 0
+//! still takes its four bytes, as HBase writes it.
+
+use std::io::Write;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::checksum::{crc32, crc32c};
+use coldframe_encoding::codec::Compressor;
+
+use super::options::{Checksum, WriteOptions};
+use crate::block::{BlockType, HEADER_LEN};
+
+/// Where a block was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Its first byte.
+    pub(super) offset: u64,
+    /// Its bytes, header and checksums included.
+    pub(super) size: u32,
+}
+
+/// Writes blocks behind one another.
+pub(super) struct Blocks<W> {
+    sink: W,
+    position: u64,
+    options: WriteOptions,
+    compressor: Compressor,
+    /// The block being put together.
+    block: Vec<u8>,
+    /// The last block of each type.
+    previous: Vec<(BlockType, u64)>,
+    /// Headers and contents before compression.
+    raw_bytes: u64,
+}
+
+impl<W: Write> Blocks<W> {
+    pub(super) fn new(sink: W, options: WriteOptions) -> Self {
+        Self {
+            sink,
+            position: 0,
+            options,
+            compressor: Compressor::new(),
+            block: Vec::new(),
+            previous: Vec::new(),
+            raw_bytes: 0,
+        }
+    }
+
+    pub(super) fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+
+    /// Writes a block that holds `content`.
+    pub(super) fn write(&mut self, block_type: BlockType, content: &[u8]) -> Result<Place> {
+        self.block.clear();
+        self.block.resize(HEADER_LEN, 0);
+        match &self.options.codec {
+            Some(codec) => {
+                let level = self.options.compression_level;
+                codec.compress(&mut self.compressor, level, content, &mut self.block)?;
+            }
+            None => self.block.extend_from_slice(content),
+        }
+        let covered = self.block.len();
+        let chunks = covered.div_ceil(self.options.bytes_per_checksum);
+        let size = covered.saturating_add(chunks.saturating_mul(4));
+        let header = self.header(block_type, content.len(), size, covered)?;
+        if let Some(front) = self.block.first_chunk_mut::<HEADER_LEN>() {
+            *front = header;
+        }
+        self.block.reserve(chunks * 4);
+        for at in (0..covered).step_by(self.options.bytes_per_checksum) {
+            let end = covered.min(at.saturating_add(self.options.bytes_per_checksum));
+            let chunk = self.block.get(at..end).unwrap_or_default();
+            let sum = match self.options.checksum {
+                Checksum::Null => 0,
+                Checksum::Crc32 => crc32(chunk),
+                Checksum::Crc32c => crc32c(chunk),
+            };
+            self.block.extend_from_slice(&sum.to_be_bytes());
+        }
+        let offset = self.position;
+        self.sink.write_all(&self.block)?;
+        self.position = self.position.saturating_add(size as u64);
+        self.raw_bytes = self.raw_bytes.saturating_add((HEADER_LEN + content.len()) as u64);
+        match self.previous.iter_mut().find(|(t, _)| *t == block_type) {
+            Some((_, last)) => *last = offset,
+            None => self.previous.push((block_type, offset)),
+        }
+        Ok(Place { offset, size: u32::try_from(size).unwrap_or(u32::MAX) }) // its length was checked for the header
+    }
+
+    fn header(&self, of: BlockType, raw: usize, size: usize, covered: usize) -> Result<[u8; HEADER_LEN]> {
+        let int = |n: usize| {
+            let n = i32::try_from(n)
+                .map_err(|_| Error::invalid(format!("a {of} of {n} bytes: the most is 2 GiB")));
+            n.map(i32::to_be_bytes)
+        };
+        let previous = self.previous.iter().find(|(t, _)| *t == of).map_or(-1, |(_, at)| at.cast_signed());
+        let mut header = [0; HEADER_LEN];
+        let mut rest = header.as_mut_slice();
+        rest.write_all(of.magic())?;
+        rest.write_all(&int(size.saturating_sub(HEADER_LEN))?)?;
+        rest.write_all(&int(raw)?)?;
+        rest.write_all(&previous.to_be_bytes())?;
+        rest.write_all(&[self.options.checksum.id()])?;
+        rest.write_all(&int(self.options.bytes_per_checksum)?)?;
+        rest.write_all(&int(covered)?)?;
+        Ok(header)
+    }
+
+    /// Writes the trailer as it is, and flushes. Returns the sink and the file's length.
+    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(W, u64)> {
+        self.sink.write_all(trailer)?;
+        self.sink.flush()?;
+        Ok((self.sink, self.position.saturating_add(trailer.len() as u64)))
+    }
+}

@@ -1,0 +1,228 @@
+//! Bloom filters in chunks, written between the data blocks.
+//!
+//! ```text
+//! chunk   | bits, the lowest of a byte first |
+//! meta    | version i32 = 3 | bytes of all chunks i64 | hashes i32 | hash type i32 | keys i64 | most keys i64 |
+//!         | chunks i32 | comparator: VInt length, name | offset i64, size i32, first key: VInt length, bytes | ... |
+//! ```
+//!
+//! A chunk takes as many keys as its size allows for the error rate; the last one is folded in halves while it is less
+//! than half full. Bit `i` of a key is `|h1 + i * h2| mod bits`, with h1 the key's hash of seed 0, h2 that of seed h1.
+//! HBase: `CompoundBloomFilterWriter`, `BloomFilterChunk`, `BloomFilterUtil`.
+
+use std::io::Write;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::hash::murmur2_32;
+use coldframe_encoding::varint::put_hadoop_text;
+
+use super::blocks::Blocks;
+use super::index::FlatIndex;
+use crate::block::BlockType;
+
+/// The only version there is.
+const VERSION: i32 = 3;
+/// HBase's number of Murmur, its default.
+const MURMUR: i32 = 1;
+/// Chunks can be halved so many times.
+const FOLDS: u32 = 7;
+/// What columns are ordered by.
+const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
+
+/// How large chunks are, and what fits them.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    bytes: usize,
+    hashes: i32,
+    most_keys: u64,
+}
+
+impl Shape {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "sizes are below 2^31 and rates between 0 and 1; HBase computes in the same floating point"
+    )]
+    fn new(size: usize, error_rate: f64) -> Result<Self> {
+        let bytes = size.max(1).next_multiple_of(1 << FOLDS);
+        let bits = (bytes * 8) as f64;
+        let log2 = std::f64::consts::LN_2;
+        let ideal = (bits * (log2 * log2 / -error_rate.ln())) as u64;
+        let hashes = (log2 * (bytes as u64 * 8 / ideal.max(1)) as f64).ceil().max(1.0);
+        let most_keys = (-bits / hashes * (1.0 - (error_rate.ln() / hashes).exp()).ln()) as u64;
+        if most_keys == 0 || i32::try_from(bytes).is_err() {
+            return Err(Error::invalid(format!(
+                "a bloom filter of {size} bytes and error rate {error_rate}"
+            )));
+        }
+        Ok(Self { bytes, hashes: hashes as i32, most_keys })
+    }
+}
+
+struct Chunk {
+    bits: Vec<u8>,
+    keys: u64,
+    most_keys: u64,
+    first: Vec<u8>,
+}
+
+/// A filter being filled.
+pub(super) struct Bloom {
+    /// Which block its meta is in.
+    meta: BlockType,
+    of_columns: bool,
+    shape: Shape,
+    chunk: Option<Chunk>,
+    /// Full chunks that are not written yet.
+    full: Vec<Chunk>,
+    index: FlatIndex,
+    last: Vec<u8>,
+    bytes: u64,
+    keys: u64,
+    most_keys: u64,
+}
+
+impl Bloom {
+    /// A filter of rows, or of rows and qualifiers, whose meta is in a block of type `meta`.
+    pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
+        // A look-up of a column asks two filters: for the column and for deletes of its row.
+        let error_rate = if of_columns { 1.0 - (1.0 - error_rate).sqrt() } else { error_rate };
+        Ok(Self {
+            meta,
+            of_columns,
+            shape: Shape::new(size, error_rate)?,
+            chunk: None,
+            full: Vec::new(),
+            index: FlatIndex::default(),
+            last: Vec::new(),
+            bytes: 0,
+            keys: 0,
+            most_keys: 0,
+        })
+    }
+
+    /// Adds a key, unless it was the last one.
+    pub(super) fn push(&mut self, key: &[u8]) {
+        if self.keys > 0 && self.last == key {
+            return;
+        }
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.keys += 1;
+        if self.chunk.as_ref().is_some_and(|c| c.keys >= c.most_keys) {
+            self.end_chunk();
+        }
+        let shape = self.shape;
+        let chunk = self.chunk.get_or_insert_with(|| Chunk {
+            bits: vec![0; shape.bytes],
+            keys: 0,
+            most_keys: shape.most_keys,
+            first: key.to_vec(),
+        });
+        chunk.add(key, shape.hashes);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys == 0
+    }
+
+    /// The last key.
+    pub(super) fn last(&self) -> &[u8] {
+        &self.last
+    }
+
+    fn end_chunk(&mut self) {
+        let Some(mut chunk) = self.chunk.take() else { return };
+        chunk.fold();
+        self.bytes += chunk.bits.len() as u64;
+        self.most_keys += chunk.most_keys;
+        self.full.push(chunk);
+    }
+
+    /// Writes the full chunks, and the one begun if it is the last.
+    pub(super) fn write_chunks<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
+        if last || self.chunk.as_ref().is_some_and(|c| c.keys >= c.most_keys) {
+            self.end_chunk();
+        }
+        for chunk in std::mem::take(&mut self.full) {
+            let place = blocks.write(BlockType::BloomChunk, &chunk.bits)?;
+            self.index.push(chunk.first, place);
+        }
+        Ok(())
+    }
+
+    /// Writes what finds the chunks.
+    pub(super) fn write_meta<W: Write>(&self, blocks: &mut Blocks<W>) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        out.extend_from_slice(&VERSION.to_be_bytes());
+        out.extend_from_slice(&self.bytes.to_be_bytes());
+        out.extend_from_slice(&self.shape.hashes.to_be_bytes());
+        out.extend_from_slice(&MURMUR.to_be_bytes());
+        out.extend_from_slice(&self.keys.to_be_bytes());
+        out.extend_from_slice(&self.most_keys.to_be_bytes());
+        out.extend_from_slice(&u32::try_from(self.index.len()).unwrap_or(u32::MAX).to_be_bytes());
+        put_hadoop_text(&mut out, if self.of_columns { COLUMN_COMPARATOR } else { &[] });
+        self.index.put(&mut out);
+        blocks.write(self.meta, &out).map(drop)
+    }
+}
+
+impl Chunk {
+    fn add(&mut self, key: &[u8], hashes: i32) {
+        let first = murmur2_32(key, 0);
+        let step = murmur2_32(key, first).cast_signed();
+        let mut hash = first.cast_signed();
+        let bits = (self.bits.len() as u64 * 8).cast_signed();
+        for _ in 0..hashes {
+            let bit = (i64::from(hash) % bits).unsigned_abs();
+            if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|at| self.bits.get_mut(at)) {
+                *byte |= 1 << (bit % 8);
+            }
+            hash = hash.wrapping_add(step);
+        }
+        self.keys += 1;
+    }
+
+    /// Halves the chunk while it stays at least half empty: bits are counted modulo its size, so the halves are put
+    /// onto each other.
+    fn fold(&mut self) {
+        while self.bits.len().is_multiple_of(2) && self.most_keys > self.keys * 2 {
+            let half = self.bits.len() / 2;
+            let (front, back) = self.bits.split_at_mut(half);
+            front.iter_mut().zip(back).for_each(|(f, b)| *f |= *b);
+            self.bits.truncate(half);
+            self.most_keys /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HBase's own figures: `BloomFilterUtil.createBySize(131072, 0.01, 1, 7, ROW)`.
+    #[test]
+    fn a_chunk_of_the_usual_size() {
+        let shape = Shape::new(128 << 10, 0.01).unwrap();
+        assert_eq!((shape.bytes, shape.hashes, shape.most_keys), (131072, 7, 109306));
+    }
+
+    #[test]
+    fn what_was_added_is_found_after_folding() {
+        let mut bloom = Bloom::new(BlockType::BloomMeta, false, 4096, 0.01).unwrap();
+        let keys: Vec<String> = (0..100).map(|i| format!("row {i}")).collect();
+        keys.iter().for_each(|k| bloom.push(k.as_bytes()));
+        bloom.push(b"row 99");
+        bloom.end_chunk();
+        assert_eq!(bloom.keys, 100);
+        let chunk = &bloom.full[0];
+        assert_eq!(chunk.bits.len(), 128);
+        let mut again = Chunk { bits: vec![0; 128], keys: 0, most_keys: 0, first: vec![] };
+        keys.iter().for_each(|k| again.add(k.as_bytes(), bloom.shape.hashes));
+        assert_eq!(again.bits, chunk.bits);
+    }
+}

@@ -1,0 +1,229 @@
+//! The index of data blocks, built while they are written.
+//!
+//! ```text
+//! root entry            | offset i64 | size i32 | key: VInt length, bytes |
+//! behind them           | offset of the middle leaf i64 | its size i32 | entry in it i32 |    if there are leaves
+//! leaf, intermediate    | n i32 | place of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
+//! ```
+//!
+//! Entries gather in a leaf. One that has reached `index_block_size` is written between the data blocks and becomes an
+//! entry of the root; if none ever was, the leaf's entries are the root's. A root that is too large at the end is cut into
+//! intermediate blocks, level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
+
+use std::io::Write;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::varint::put_hadoop_text;
+
+use super::blocks::{Blocks, Place};
+use crate::block::BlockType;
+
+/// More levels than any file has: entries with keys of any length end somewhere.
+const MOST_LEVELS: u32 = 16;
+
+struct Entry {
+    key: Vec<u8>,
+    place: Place,
+}
+
+/// Entries of one level.
+#[derive(Default)]
+struct Entries {
+    entries: Vec<Entry>,
+    root_bytes: usize,
+    key_bytes: usize,
+}
+
+impl Entries {
+    fn push(&mut self, key: Vec<u8>, place: Place) {
+        // A VInt is 1 byte up to 127; more exactness is not needed to compare with a threshold.
+        let length = if key.len() < 128 { 1 } else { 3 };
+        self.root_bytes += 12 + length + key.len();
+        self.key_bytes += key.len();
+        self.entries.push(Entry { key, place });
+    }
+
+    fn leaf_bytes(&self) -> usize {
+        4 + 4 * (self.entries.len() + 1) + 12 * self.entries.len() + self.key_bytes
+    }
+
+    fn put_leaf(&self, out: &mut Vec<u8>) -> Result<()> {
+        let int = |n: usize| {
+            let n = i32::try_from(n)
+                .map_err(|_| Error::invalid(format!("an index block of {n} bytes: the most is 2 GiB")));
+            n.map(i32::to_be_bytes)
+        };
+        out.extend_from_slice(&int(self.entries.len())?);
+        let mut at = 0;
+        for entry in &self.entries {
+            out.extend_from_slice(&int(at)?);
+            at += 12 + entry.key.len();
+        }
+        out.extend_from_slice(&int(at)?);
+        for entry in &self.entries {
+            put_place(entry.place, out);
+            out.extend_from_slice(&entry.key);
+        }
+        Ok(())
+    }
+
+    fn put_root(&self, out: &mut Vec<u8>) {
+        for entry in &self.entries {
+            put_place(entry.place, out);
+            put_hadoop_text(out, &entry.key);
+        }
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+}
+
+fn put_place(place: Place, out: &mut Vec<u8>) {
+    out.extend_from_slice(&place.offset.to_be_bytes());
+    out.extend_from_slice(&place.size.to_be_bytes());
+}
+
+/// What the trailer says of an index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    pub(super) root: u64,
+    pub(super) root_entries: usize,
+    pub(super) levels: u32,
+    pub(super) raw_bytes: u64,
+}
+
+/// Gathers the entries of an index.
+pub(super) struct Index {
+    leaf_size: usize,
+    least_entries: usize,
+    leaf: Entries,
+    root: Entries,
+    /// Data blocks up to and with each of the root's leaves.
+    blocks_up_to: Vec<u64>,
+    blocks: u64,
+    raw_bytes: u64,
+}
+
+impl Index {
+    pub(super) fn new(leaf_size: usize, least_entries: usize) -> Self {
+        Self {
+            leaf_size,
+            least_entries,
+            leaf: Entries::default(),
+            root: Entries::default(),
+            blocks_up_to: Vec::new(),
+            blocks: 0,
+            raw_bytes: 0,
+        }
+    }
+
+    /// Adds a block, which begins with `key` or behind it.
+    pub(super) fn push(&mut self, key: Vec<u8>, place: Place) {
+        self.leaf.push(key, place);
+        self.blocks += 1;
+    }
+
+    /// Writes the leaf if it is full, or if it is the last of several.
+    pub(super) fn write_leaf<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
+        let due = if last { !self.root.entries.is_empty() } else { self.leaf.leaf_bytes() >= self.leaf_size };
+        if !due || self.leaf.entries.is_empty() {
+            return Ok(());
+        }
+        let leaf = self.leaf.take();
+        self.write_level(blocks, BlockType::LeafIndex, leaf).map(|(key, place)| {
+            self.root.push(key, place);
+            self.blocks_up_to.push(self.blocks);
+        })
+    }
+
+    /// Writes a block of entries; returns the one that points to it.
+    fn write_level<W: Write>(
+        &mut self,
+        blocks: &mut Blocks<W>,
+        block_type: BlockType,
+        entries: Entries,
+    ) -> Result<(Vec<u8>, Place)> {
+        let mut content = Vec::with_capacity(entries.leaf_bytes());
+        entries.put_leaf(&mut content)?;
+        let place = blocks.write(block_type, &content)?;
+        self.raw_bytes += content.len() as u64;
+        let first = entries.entries.into_iter().next().map(|e| e.key).unwrap_or_default();
+        Ok((first, place))
+    }
+
+    /// Writes the levels above the leaves.
+    pub(super) fn finish<W: Write>(mut self, blocks: &mut Blocks<W>) -> Result<Summary> {
+        let mut levels = 1;
+        let mut behind = Vec::new();
+        if self.root.entries.is_empty() {
+            self.root = self.leaf.take();
+        } else {
+            levels = 2;
+            self.put_middle(&mut behind)?;
+            while self.root.root_bytes > self.leaf_size
+                && self.root.entries.len() > self.least_entries
+                && levels < MOST_LEVELS
+            {
+                self.root = self.write_intermediate(blocks)?;
+                levels += 1;
+            }
+        }
+        let mut content = Vec::with_capacity(self.root.root_bytes + behind.len());
+        self.root.put_root(&mut content);
+        content.append(&mut behind);
+        let root = blocks.write(BlockType::RootIndex, &content)?.offset;
+        let raw_bytes = self.raw_bytes + content.len() as u64;
+        Ok(Summary { root, root_entries: self.root.entries.len(), levels, raw_bytes })
+    }
+
+    /// Cuts the root into blocks; returns the entries that point to them.
+    fn write_intermediate<W: Write>(&mut self, blocks: &mut Blocks<W>) -> Result<Entries> {
+        let mut above = Entries::default();
+        let mut level = Entries::default();
+        for (i, entry) in self.root.take().entries.into_iter().enumerate() {
+            level.push(entry.key, entry.place);
+            if i >= self.least_entries && level.root_bytes >= self.leaf_size {
+                let (key, place) = self.write_level(blocks, BlockType::IntermediateIndex, level.take())?;
+                above.push(key, place);
+            }
+        }
+        if !level.entries.is_empty() {
+            let (key, place) = self.write_level(blocks, BlockType::IntermediateIndex, level)?;
+            above.push(key, place);
+        }
+        Ok(above)
+    }
+
+    /// The leaf that holds the data block in the middle of the file, and which of its entries that is.
+    fn put_middle(&self, out: &mut Vec<u8>) -> Result<()> {
+        let middle = self.blocks.saturating_sub(1) / 2;
+        let leaf = self.blocks_up_to.partition_point(|n| *n <= middle);
+        let before = leaf.checked_sub(1).and_then(|i| self.blocks_up_to.get(i)).copied().unwrap_or(0);
+        let Some(entry) = self.root.entries.get(leaf) else {
+            return Err(Error::invalid("an index whose leaves do not hold its middle"));
+        };
+        put_place(entry.place, out);
+        let within = u32::try_from(middle.saturating_sub(before)).unwrap_or(u32::MAX);
+        out.extend_from_slice(&within.to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Entries in the form of a root, of one level: as meta blocks and bloom chunks are found.
+#[derive(Default)]
+pub(super) struct FlatIndex(Entries);
+
+impl FlatIndex {
+    pub(super) fn push(&mut self, key: Vec<u8>, place: Place) {
+        self.0.push(key, place);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.entries.len()
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        self.0.put_root(out);
+    }
+}

@@ -1,0 +1,135 @@
+//! Damage: cuts at every byte, flips of every byte, random harm. An error or the right cells; salvaged cells are ones
+//! that were written, in their order; each byte keeps one place.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+
+use bytes::Bytes;
+use coldframe_core::{Node, OnError, OpenOptions, TableFile};
+use coldframe_hfile::HFile;
+use coldframe_testing::fixture::{distinct, files, source};
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::mutate::{flipped, shaken, spread};
+use coldframe_testing::{Dice, rows};
+
+fn fixtures() -> Vec<(String, Bytes)> {
+    let found: Vec<_> = distinct(files("hfile")).iter().map(|f| (f.name(), f.bytes())).collect();
+    assert!(found.len() > 8);
+    found
+}
+
+fn fixture(name: &str) -> Bytes {
+    fixtures().into_iter().find(|(n, _)| n.ends_with(name)).unwrap().1
+}
+
+fn open(bytes: Bytes) -> coldframe_core::Result<HFile> {
+    HFile::open(&source(bytes), &OpenOptions::default())
+}
+
+fn truth(bytes: &Bytes) -> Vec<String> {
+    rows::as_text(&rows::read(&open(bytes.clone()).unwrap(), OnError::Raise).unwrap().batch)
+}
+
+/// A plain read: `None` where it ends with an error.
+fn plain(bytes: Bytes) -> Option<Vec<String>> {
+    let outcome = rows::read(&open(bytes).ok()?, OnError::Raise).ok()?;
+    outcome.error.is_none().then(|| rows::as_text(&outcome.batch))
+}
+
+/// What skipping damage gives: cells of `truth` in order, and a record where some are missing.
+fn salvage(bytes: Bytes, truth: &[String]) -> Option<usize> {
+    let file = open(bytes).ok()?;
+    let outcome = rows::read(&file, OnError::Skip).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let got = rows::as_text(&outcome.batch);
+    assert_eq!(rows::in_order(&got, truth), got.len(), "cells that nobody wrote");
+    assert!(got.len() == truth.len() || !outcome.damage.is_empty(), "cells are gone without a record");
+    assert_tiled(&file.inspect().unwrap());
+    file.verify_structure().unwrap();
+    Some(got.len())
+}
+
+/// The data blocks of a layout.
+fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+    if node.name.ends_with("data block") {
+        found.push(node.bytes.clone());
+    }
+    node.children.iter().for_each(|child| data_blocks(child, found));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error_and_its_whole_blocks_are_saved() {
+    for name in ["cells_none.hfile", "cells_deep_index.hfile", "pairs_gzip.hfile"] {
+        let whole = fixture(name);
+        let cells = truth(&whole);
+        let mut blocks = Vec::new();
+        data_blocks(&open(whole.clone()).unwrap().inspect().unwrap(), &mut blocks);
+        let mut last = 0;
+        for len in 0..whole.len() {
+            let cut = whole.slice(..len);
+            assert_eq!(plain(cut.clone()), None, "{name} cut to {len} bytes");
+            let complete = blocks.iter().filter(|b| b.end <= len as u64).count();
+            let saved = salvage(cut, &cells).unwrap_or(0);
+            assert!(saved >= last && (saved > 0 || complete == 0), "{name} cut to {len}: {saved} cells");
+            last = saved;
+        }
+        assert_eq!(last, cells.len(), "{name}: without the last byte of the trailer all cells are saved");
+    }
+}
+
+#[test]
+fn a_flip_in_a_data_block_is_always_reported() {
+    for (name, whole) in fixtures().into_iter().filter(|(n, _)| n.contains("cells")) {
+        let cells = truth(&whole);
+        let mut blocks = Vec::new();
+        data_blocks(&open(whole.clone()).unwrap().inspect().unwrap(), &mut blocks);
+        let places: Vec<u64> = blocks.into_iter().flatten().collect();
+        for i in spread(places.len(), 1500) {
+            let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
+            let mutant = flipped(&whole, at, 1 << (at % 8));
+            // The type of the checksums may become one that checks nothing; the cells are right then.
+            let got = plain(mutant.clone());
+            assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
+            assert!(got.is_none() || whole.get(at) == Some(&2), "{name}: byte {at} is not reported");
+            if i % 8 == 0 {
+                salvage(mutant, &cells).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flip_anywhere_is_an_error_or_does_no_harm() {
+    for (name, whole) in fixtures().into_iter().filter(|(n, _)| n.contains("cells")) {
+        let cells = truth(&whole);
+        for at in spread(whole.len(), 700) {
+            let mutant = flipped(&whole, at, 0x10);
+            let got = plain(mutant.clone());
+            // Trailers have no checksum: a file whose trailer says that it is of Hudi is shown as one.
+            let alike = got.as_ref().is_none_or(|got| got.len() == cells.len() || got.is_empty());
+            assert!(alike || at + 4096 >= whole.len(), "{name}: byte {at}");
+            if at + 4096 < whole.len() {
+                assert!(got.is_none_or(|got| got == cells), "{name}: byte {at}");
+                salvage(mutant, &cells);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_harm_gives_valid_arrow_or_an_error() {
+    let mut dice = Dice::new(4);
+    for (_, whole) in fixtures() {
+        for _ in 0..120 {
+            let Ok(file) = open(shaken(&whole, &mut dice)) else { continue };
+            let _ = rows::read(&file, OnError::Raise);
+            let skipped = rows::read(&file, OnError::Skip).unwrap();
+            assert!(skipped.error.is_none(), "{:?}", skipped.error);
+            let _ = file.get(b"row-00010");
+            let _ = file.get_many(&[b"a".to_vec(), b"row-00100".to_vec()]);
+            let _ = file.might_contain(b"row", Some(b"q"));
+            let _ = file.metadata().unwrap();
+            let _ = file.statistics().unwrap();
+            assert_tiled(&file.inspect().unwrap());
+        }
+    }
+}

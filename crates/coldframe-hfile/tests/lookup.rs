@@ -1,0 +1,239 @@
+//! Look-ups: what they find, how little they read; the wide table and its splits; pruning by keys.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, UInt8Array};
+use arrow_select::concat::concat_batches;
+use bytes::Bytes;
+use coldframe_core::{
+    Format, OnError, Op, OpenOptions, Predicate, Scan, Source, TableFile, Value, WriteOptions,
+};
+use coldframe_hfile::rows::RowQuery;
+use coldframe_hfile::{HFile, HFileFormat};
+use coldframe_testing::{Logged, rows};
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Row, qualifier, timestamp, type, value.
+type Cell = (Vec<u8>, Vec<u8>, i64, u8, Vec<u8>);
+
+fn write(cells: &[Cell], options: &[(&str, Value)]) -> Bytes {
+    let binary =
+        |of: fn(&Cell) -> &[u8]| Arc::new(BinaryArray::from_iter_values(cells.iter().map(of))) as ArrayRef;
+    let family: ArrayRef = Arc::new(BinaryArray::from_iter_values(cells.iter().map(|_| b"cf")));
+    let timestamp: ArrayRef = Arc::new(Int64Array::from_iter_values(cells.iter().map(|c| c.2)));
+    let kind: ArrayRef = Arc::new(UInt8Array::from_iter_values(cells.iter().map(|c| c.3)));
+    let batch = RecordBatch::try_from_iter([
+        ("row", binary(|c| &c.0)),
+        ("family", family),
+        ("qualifier", binary(|c| &c.1)),
+        ("timestamp", timestamp),
+        ("type", kind),
+        ("value", binary(|c| &c.4)),
+    ])
+    .unwrap();
+    let extra = options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let sink = Sink::default();
+    let mut writer =
+        HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra }).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
+    bytes.into()
+}
+
+fn open(bytes: &Bytes, extra: &[(&str, Value)]) -> HFile {
+    let extra: BTreeMap<String, Value> = extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let source = Source::file("test.hfile", Arc::new(bytes.clone()));
+    HFile::open(&source, &OpenOptions { extra, ..OpenOptions::default() }).unwrap()
+}
+
+fn row(i: usize) -> Vec<u8> {
+    format!("row-{i:06}").into_bytes()
+}
+
+/// `n` rows of one cell each.
+fn plain(n: usize) -> Vec<Cell> {
+    (0..n).map(|i| (row(i), b"q".to_vec(), 5, 4, format!("value {i:0100}").into_bytes())).collect()
+}
+
+#[test]
+fn a_look_up_over_a_store_takes_few_requests() {
+    let bytes =
+        write(&plain(20_000), &[("block_size", Value::Int(16384)), ("index_block_size", Value::Int(2048))]);
+    let logged = Arc::new(Logged::with_gap(bytes, 1 << 20));
+    let source = Source::file("test.hfile", logged.clone());
+    let file = HFile::open(&source, &OpenOptions::default()).unwrap();
+    let batches = file.get(&row(12_345)).unwrap();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    let first = logged.take();
+    assert!(first.iter().map(Vec::len).sum::<usize>() <= 4, "{first:?}");
+    // The same leaf of the index, another block.
+    let mut requests = Vec::new();
+    for i in [12_345, 12_346, 12_600, 12_000] {
+        assert_eq!(file.get(&row(i)).unwrap()[0].num_rows(), 1);
+        requests.push(logged.take().iter().map(Vec::len).sum::<usize>());
+    }
+    assert!(requests.iter().all(|n| *n <= 1), "{requests:?}");
+    // Many rows: their blocks are read together.
+    let many: Vec<Vec<u8>> = (0..20_000).step_by(100).map(row).collect();
+    let found: usize = file.get_many(&many).unwrap().iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(found, 200);
+    let requests: usize = logged.take().iter().map(Vec::len).sum();
+    assert!(requests < 60, "{requests} requests for 200 rows");
+}
+
+#[test]
+fn a_filter_on_the_key_reads_only_its_blocks() {
+    let bytes = write(&plain(20_000), &[("block_size", Value::Int(4096))]);
+    let logged = Arc::new(Logged::new(bytes));
+    let file = HFile::open(&Source::file("test.hfile", logged.clone()), &OpenOptions::default()).unwrap();
+    logged.take();
+    let bound =
+        |op, i| Predicate::compare("row", op, Arc::new(BinaryArray::from_iter_values([row(i)])) as ArrayRef);
+    let predicate = Predicate::And(vec![bound(Op::Ge, 7_000), bound(Op::Lt, 7_100)]);
+    let scan = Scan { predicate: Some(predicate), ..Scan::default() };
+    let outcome = rows::scan(&file, &scan, None).unwrap();
+    assert_eq!(outcome.batch.num_rows(), 100);
+    let read: u64 = logged.take().iter().flatten().map(|r| r.end - r.start).sum();
+    assert!(read < 40_000, "{read} bytes read");
+}
+
+#[test]
+fn ranges_stop_where_they_are_told() {
+    let bytes =
+        write(&plain(3_000), &[("block_size", Value::Int(1000)), ("index_block_size", Value::Int(300))]);
+    let file = open(&bytes, &[]);
+    let rows_of = |query: RowQuery| -> Vec<Vec<u8>> {
+        let batches: Vec<RecordBatch> = file.scan_rows(&query).unwrap().map(Result::unwrap).collect();
+        batches
+            .iter()
+            .flat_map(|b| b.column(0).as_binary::<i32>().iter().map(|v| v.unwrap().to_vec()))
+            .collect()
+    };
+    let query = |reverse| RowQuery { reverse, batch_rows: 64, ..RowQuery::default() };
+    let all: Vec<_> = (0..3_000).map(row).collect();
+    assert_eq!(rows_of(query(false)), all);
+    let backwards: Vec<_> = all.iter().rev().cloned().collect();
+    assert_eq!(rows_of(query(true)), backwards);
+    let range = RowQuery { start: Some(row(17)), stop: Some(row(1_500)), ..query(false) };
+    assert_eq!(rows_of(range), all[17..1_500]);
+    let prefix = RowQuery { prefix: Some(b"row-0012".to_vec()), ..query(true) };
+    assert_eq!(rows_of(prefix), backwards[1_700..1_800]);
+    assert!(rows_of(RowQuery { start: Some(b"z".to_vec()), ..query(true) }).is_empty());
+    assert!(rows_of(RowQuery { stop: Some(b"a".to_vec()), ..query(false) }).is_empty());
+}
+
+/// Rows of some columns and versions, some of them deleted.
+fn versions() -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for i in 0..700usize {
+        let number = |n: i64| n.to_be_bytes().to_vec();
+        if i % 7 == 3 {
+            cells.push((row(i), Vec::new(), 100, 14, Vec::new())); // the family is deleted
+        }
+        for version in (0..(i % 90)).rev() {
+            let time = i64::try_from(version).unwrap();
+            cells.push((row(i), b"a".to_vec(), time, 4, number(time * 10)));
+        }
+        if i % 5 == 1 {
+            cells.push((row(i), b"b".to_vec(), 200, 12, Vec::new())); // the column is deleted
+        }
+        cells.push((row(i), b"b".to_vec(), 150, 4, format!("text {i}").into_bytes()));
+    }
+    cells
+}
+
+#[test]
+fn a_pivot_gives_each_row_once_however_it_is_split() {
+    let bytes = write(&versions(), &[("block_size", Value::Int(600)), ("index_block_size", Value::Int(400))]);
+    let pivot = Value::map([("cf:a", Value::from("long")), ("cf:b", Value::from("string"))]);
+    let file = open(&bytes, &[("pivot", pivot)]);
+    let expected: Vec<String> = (0..700usize)
+        .filter_map(|i| {
+            let a = (i % 7 != 3).then(|| (i % 90).checked_sub(1).map(|last| last * 10)).flatten();
+            let b = (i % 5 != 1).then(|| format!("text {i}"));
+            (a.is_some() || b.is_some()).then(|| format!("{i} {a:?} {b:?}"))
+        })
+        .collect();
+    let show = |batch: &RecordBatch| -> Vec<String> {
+        let (key, a, b) =
+            (batch.column(0).as_binary::<i32>(), batch.column(1), batch.column(2).as_string::<i32>());
+        let a = a.as_primitive::<Int64Type>();
+        let rows = key.iter().zip(a.iter()).zip(b.iter());
+        rows.map(|((k, a), b)| {
+            let i: usize = std::str::from_utf8(&k.unwrap()[4..]).unwrap().parse().unwrap();
+            format!("{i} {a:?} {b:?}")
+        })
+        .collect()
+    };
+    for target in [u64::MAX, 100_000, 5_000, 700, 90] {
+        for batch_rows in [65536, 11] {
+            let mut batches = Vec::new();
+            for split in file.splits(target).unwrap() {
+                let scan = Scan { batch_rows, ..Scan::default() };
+                let outcome = rows::scan(&file, &scan, Some(&split)).unwrap();
+                assert!(outcome.error.is_none(), "{:?}", outcome.error);
+                batches.push(outcome.batch);
+            }
+            let all = concat_batches(file.schema(), &batches).unwrap();
+            assert_eq!(show(&all), expected, "splits of {target} bytes, batches of {batch_rows}");
+        }
+    }
+    // Which columns are asked for does not change the rows.
+    let scan = Scan { columns: Some(vec!["cf:b".to_owned()]), ..Scan::default() };
+    assert_eq!(rows::scan(&file, &scan, None).unwrap().batch.num_rows(), expected.len());
+}
+
+#[test]
+fn a_value_that_is_not_of_its_type_is_an_error_or_null() {
+    let bytes = write(&plain(3), &[]);
+    let file = open(&bytes, &[("pivot", Value::map([("cf:q", Value::from("long"))]))]);
+    let outcome = rows::read(&file, OnError::Raise).unwrap();
+    let message = outcome.error.unwrap().to_string();
+    assert!(message.contains("column \"q\": 106 bytes are not of its type"), "{message}");
+    let outcome = rows::read(&file, OnError::Null).unwrap();
+    assert_eq!(
+        (outcome.batch.num_rows(), outcome.batch.column(1).null_count(), outcome.damage.len()),
+        (3, 3, 3)
+    );
+    let source = Source::file("x", Arc::new(bytes));
+    for wrong in [Value::map([("q", Value::from("long"))]), Value::map([("cf:q", Value::from("int128"))])] {
+        let extra = BTreeMap::from([("pivot".to_owned(), wrong)]);
+        assert!(HFile::open(&source, &OpenOptions { extra, ..OpenOptions::default() }).is_err());
+    }
+}
+
+#[test]
+fn versions_and_times_are_chosen() {
+    let bytes = write(&versions(), &[("block_size", Value::Int(600))]);
+    let file = open(&bytes, &[]);
+    let count = |query: RowQuery| -> usize {
+        let query = RowQuery { batch_rows: 100, start: Some(row(89)), stop: Some(row(90)), ..query };
+        file.scan_rows(&query).unwrap().map(|b| b.unwrap().num_rows()).sum()
+    };
+    // Row 89 has 89 versions of `a` and one of `b`.
+    assert_eq!(count(RowQuery::default()), 90);
+    assert_eq!(count(RowQuery { max_versions: Some(3), ..RowQuery::default() }), 4);
+    assert_eq!(count(RowQuery { time_range: Some((10, 20)), ..RowQuery::default() }), 10);
+    let columns = vec!["cf:a".to_owned()];
+    assert_eq!(count(RowQuery { columns, max_versions: Some(2), reverse: true, ..RowQuery::default() }), 2);
+    assert_eq!(count(RowQuery { columns: vec!["other".to_owned()], ..RowQuery::default() }), 0);
+}

@@ -1,0 +1,200 @@
+//! What is written is read: random sorted cells in every encoding, codec, bloom filter and depth of the index.
+
+#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, ListBuilder, StructBuilder, UInt8Builder};
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_schema::{DataType, Field, Fields};
+use arrow_select::concat::concat_batches;
+use coldframe_core::{DamageLog, Format, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
+use coldframe_hfile::format::HFileFormat;
+use coldframe_testing::layout::assert_tiled;
+use proptest::prelude::*;
+
+/// Row, qualifier, timestamp and type, in the order of a file but for the last two, which go down.
+type Place = (Vec<u8>, Vec<u8>, std::cmp::Reverse<i64>, std::cmp::Reverse<u8>);
+
+#[derive(Clone, Debug)]
+struct Cell {
+    place: Place,
+    value: Vec<u8>,
+    tags: Vec<(u8, Vec<u8>)>,
+    sequence_id: i64,
+}
+
+fn cells(most: usize) -> impl Strategy<Value = Vec<Cell>> {
+    // Few letters make long shared prefixes and equal rows.
+    let name = || prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), Just(0), any::<u8>()], 0..6);
+    let timestamp =
+        prop_oneof![Just(1_700_000_000_000i64), 1_700_000_000_000i64..1_700_000_100_000, any::<i64>()];
+    let kind = prop_oneof![6 => Just(4u8), 1 => Just(8), 1 => Just(10), 1 => Just(12), 1 => Just(14)];
+    let value = prop_oneof![
+        Just(b"the same value".to_vec()),
+        prop::collection::vec(any::<u8>(), 0..40),
+        prop::collection::vec(Just(b'x'), 0..400)
+    ];
+    let tag = (any::<u8>(), prop::collection::vec(any::<u8>(), 0..9));
+    let sequence_id = prop_oneof![Just(0i64), 0..1000i64, 0..i64::MAX];
+    let cell = (name(), name(), timestamp, kind, value, prop::collection::vec(tag, 0..3), sequence_id);
+    let cell = cell.prop_map(|(row, qualifier, timestamp, kind, value, tags, sequence_id)| Cell {
+        place: (row, qualifier, std::cmp::Reverse(timestamp), std::cmp::Reverse(kind)),
+        value,
+        tags,
+        sequence_id,
+    });
+    prop::collection::vec(cell, 0..most).prop_map(|mut cells| {
+        cells.sort_by(|a, b| a.place.cmp(&b.place));
+        cells
+    })
+}
+
+fn tags_of(cells: &[Cell]) -> ArrayRef {
+    let fields: Fields =
+        vec![Field::new("type", DataType::UInt8, false), Field::new("value", DataType::Binary, false)].into();
+    let item = Field::new("item", DataType::Struct(fields.clone()), false);
+    let children: Vec<Box<dyn arrow_array::builder::ArrayBuilder>> =
+        vec![Box::new(UInt8Builder::new()), Box::new(BinaryBuilder::new())];
+    let mut lists = ListBuilder::new(StructBuilder::new(fields, children)).with_field(item);
+    for cell in cells {
+        for (kind, value) in &cell.tags {
+            let tag = lists.values();
+            tag.field_builder::<UInt8Builder>(0).unwrap().append_value(*kind);
+            tag.field_builder::<BinaryBuilder>(1).unwrap().append_value(value);
+            tag.append(true);
+        }
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+fn batch(cells: &[Cell], with_tags: bool) -> RecordBatch {
+    let bytes =
+        |of: fn(&Cell) -> &[u8]| Arc::new(BinaryArray::from_iter_values(cells.iter().map(of))) as ArrayRef;
+    let long =
+        |of: fn(&Cell) -> i64| Arc::new(Int64Array::from_iter_values(cells.iter().map(of))) as ArrayRef;
+    let kinds = UInt8Array::from_iter_values(cells.iter().map(|c| c.place.3.0));
+    let mut columns = vec![
+        ("row", bytes(|c| &c.place.0)),
+        ("family", bytes(|_| b"cf")),
+        ("qualifier", bytes(|c| &c.place.1)),
+        ("timestamp", long(|c| c.place.2.0)),
+        ("type", Arc::new(kinds)),
+        ("value", bytes(|c| &c.value)),
+        ("sequence_id", long(|c| c.sequence_id)),
+    ];
+    if with_tags {
+        columns.insert(6, ("tags", tags_of(cells)));
+    }
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn extra(options: &[(&str, Value)]) -> std::collections::BTreeMap<String, Value> {
+    options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect()
+}
+
+/// A sink whose bytes are there when the writer is gone.
+#[derive(Clone, Default)]
+struct Sink(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write(batch: &RecordBatch, step: usize, options: &[(&str, Value)]) -> coldframe_core::Result<Vec<u8>> {
+    let sink = Sink::default();
+    let options = coldframe_core::WriteOptions { extra: extra(options) };
+    let mut writer = HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options)?;
+    for start in (0..batch.num_rows()).step_by(step) {
+        writer.write(&batch.slice(start, step.min(batch.num_rows() - start)))?;
+    }
+    let length = writer.finish()?;
+    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
+    assert_eq!(bytes.len() as u64, length);
+    Ok(bytes)
+}
+
+fn open(bytes: Vec<u8>) -> Arc<dyn TableFile> {
+    let source = Source::file("test.hfile", Arc::new(bytes::Bytes::from(bytes)));
+    HFileFormat.open(&source, &OpenOptions::default()).unwrap()
+}
+
+fn read(file: &dyn TableFile) -> RecordBatch {
+    let mut batches = Vec::new();
+    for split in file.splits(1).unwrap() {
+        let damage = DamageLog::default();
+        let mut reader = ScanReader::try_new(file, &Scan::default(), &split, damage).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            batches.push(batch);
+        }
+    }
+    concat_batches(file.schema(), &batches).unwrap()
+}
+
+/// The columns of `wanted`, by name, are those of `got`.
+fn assert_same(got: &RecordBatch, wanted: &RecordBatch) {
+    for (field, column) in wanted.schema().fields().iter().zip(wanted.columns()) {
+        let found = got.column_by_name(field.name()).unwrap();
+        let found = arrow_cast::cast(found, column.data_type()).unwrap();
+        assert_eq!(&found, column, "{}", field.name());
+    }
+}
+
+fn options() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+    let text = |name: &'static str, of: &'static [&'static str]| {
+        prop::sample::select(of).prop_map(move |v| (name, Value::from(v)))
+    };
+    let number = |name: &'static str, of: &'static [i64]| {
+        prop::sample::select(of).prop_map(move |v| (name, Value::Int(v)))
+    };
+    (
+        text("codec", &["none", "gz", "snappy", "lz4", "lzo", "zstd", "brotli", "bzip2"]),
+        text("encoding", &["none", "prefix", "diff", "fast_diff", "row_index_v1"]),
+        text("bloom", &["none", "row", "rowcol"]),
+        text("checksum", &["crc32c", "crc32", "null"]),
+        number("block_size", &[1, 64, 500, 65536]),
+        number("index_block_size", &[1, 100, 131_072]),
+        number("index_min_entries", &[2, 16]),
+        number("bytes_per_checksum", &[7, 100, 16384]),
+        number("bloom_block_size", &[64, 131_072]),
+    )
+        .prop_map(|(a, b, c, d, e, f, g, h, i)| vec![a, b, c, d, e, f, g, h, i])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cells_survive(cells in cells(120), options in options(), step in 1usize..50, with_tags: bool) {
+        let batch = batch(&cells, with_tags);
+        let file = open(write(&batch, step, &options).unwrap());
+        prop_assert_eq!(file.row_count(), Some(cells.len() as u64));
+        assert_same(&read(file.as_ref()), &batch);
+        assert_tiled(&file.inspect().unwrap());
+        prop_assert_eq!(file.verify_structure().unwrap(), vec![]);
+    }
+
+    #[test]
+    fn pairs_survive(mut keys in prop::collection::vec("[a-c]{0,4}", 0..200), gz: bool, block_size in 1i64..400) {
+        keys.sort();
+        let values = BinaryArray::from_iter_values(keys.iter().enumerate().map(|(i, k)| format!("{k} {i}")));
+        let columns = [
+            ("key", Arc::new(StringArray::from(keys.clone())) as ArrayRef),
+            ("value", Arc::new(values) as ArrayRef),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let codec = if gz { "gz" } else { "none" };
+        let options = [("codec", Value::from(codec)), ("block_size", Value::Int(block_size))];
+        let file = open(write(&batch, 7, &options).unwrap());
+        prop_assert_eq!(file.schema().field(0).name(), "key");
+        assert_same(&read(file.as_ref()), &batch);
+    }
+}

@@ -1,0 +1,136 @@
+//! What only HFile can do: cells and pairs by their keys.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use coldframe::{Error, File, Result};
+use coldframe_hfile::HFile;
+use coldframe_hfile::rows::{RowQuery, RowScan};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyString};
+
+use crate::capsule::export_schema;
+use crate::error::to_python;
+use crate::file::RawFile;
+use crate::scan::RawBatch;
+
+/// The table as an HFile; an unsupported error that names what cannot be done with another one.
+fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
+    let found: Option<&HFile> = file.table.as_any().downcast_ref();
+    found.ok_or_else(|| {
+        let format = file.table.format();
+        let table = if format == "hfile" { "a table of many HFiles" } else { format };
+        to_python(file.named(Error::unsupported(format!("{what} of {table}: it is for single HFiles"))))
+    })
+}
+
+/// A key: bytes, or text as UTF-8.
+pub(crate) struct Key(Vec<u8>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Key {
+    type Error = PyErr;
+
+    fn extract(key: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match key.cast::<PyString>() {
+            Ok(text) => Ok(Self(text.to_str()?.as_bytes().to_vec())),
+            Err(_) => key.extract().map(Self),
+        }
+    }
+}
+
+fn found(file: &File, batches: Result<Vec<RecordBatch>>) -> PyResult<Vec<RawBatch>> {
+    let batches = batches.map_err(|e| to_python(file.named(e)))?;
+    Ok(batches.into_iter().map(RawBatch).collect())
+}
+
+/// The cells of a row, or the pairs of a key; one batch at least.
+#[pyfunction]
+pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<Vec<RawBatch>> {
+    let table = hfile(&file.0, "get")?;
+    found(&file.0, py.detach(|| table.get(&key.0)))
+}
+
+/// The cells of many rows in file order; one batch at least.
+#[pyfunction]
+pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> PyResult<Vec<RawBatch>> {
+    let table = hfile(&file.0, "get_many")?;
+    let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0).collect();
+    found(&file.0, py.detach(|| table.get_many(&keys)))
+}
+
+/// What the bloom filter says of a row, or of a column in it; or the one of rows with a deleted family.
+#[pyfunction]
+#[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
+pub(crate) fn hfile_might_contain(
+    py: Python<'_>,
+    file: &RawFile,
+    row: Key,
+    qualifier: Option<Key>,
+    delete_family: bool,
+) -> PyResult<bool> {
+    let table = hfile(&file.0, "might_contain")?;
+    let qualifier = qualifier.as_ref().map(|q| q.0.as_slice());
+    let says = py.detach(|| match delete_family {
+        true => table.might_delete_family(&row.0),
+        false => table.might_contain(&row.0, qualifier),
+    });
+    says.map_err(|e| to_python(file.0.named(e)))
+}
+
+/// The cells of a range of rows.
+#[pyfunction]
+#[pyo3(signature = (file, *, start=None, stop=None, prefix=None, reverse=false, columns=None, time_range=None,
+    max_versions=None, batch_size=65536))]
+#[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+pub(crate) fn hfile_scan(
+    py: Python<'_>,
+    file: &RawFile,
+    start: Option<Key>,
+    stop: Option<Key>,
+    prefix: Option<Key>,
+    reverse: bool,
+    columns: Option<Vec<String>>,
+    time_range: Option<(i64, i64)>,
+    max_versions: Option<u32>,
+    batch_size: usize,
+) -> PyResult<RawRows> {
+    let table = hfile(&file.0, "scan")?;
+    let query = RowQuery {
+        start: start.map(|key| key.0),
+        stop: stop.map(|key| key.0),
+        prefix: prefix.map(|key| key.0),
+        reverse,
+        columns: columns.unwrap_or_default(),
+        time_range,
+        max_versions,
+        batch_rows: batch_size,
+    };
+    let scan = py.detach(|| table.scan_rows(&query)).map_err(|e| to_python(file.0.named(e)))?;
+    Ok(RawRows { schema: scan.schema().clone(), scan: Mutex::new(scan), file: file.0.clone() })
+}
+
+/// One pass over the cells of a range of rows.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawRows {
+    scan: Mutex<RowScan>,
+    schema: SchemaRef,
+    file: File,
+}
+
+#[pymethods]
+impl RawRows {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
+        py.check_signals()?;
+        let next = py.detach(|| self.scan.lock().unwrap_or_else(PoisonError::into_inner).next());
+        next.transpose().map(|batch| batch.map(RawBatch)).map_err(|e| to_python(self.file.named(e)))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.schema)
+    }
+}

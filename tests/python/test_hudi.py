@@ -1,0 +1,101 @@
+"""The metadata table of a Hudi table: what Hudi reads from it, and the answers made of that."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+
+DATA = Path(__file__).parents[1] / "data" / "hudi"
+STAGES: list[dict[str, Any]] = json.loads((DATA / "lab-1.1.1.json").read_text())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    with tarfile.open(DATA / "lab-1.1.1.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    return tmp_path / "lab"
+
+
+def forget_last_commit(table: Path) -> None:
+    """Makes the latest completed instant of the table one that was only begun."""
+    max((table / ".hoodie" / "timeline").glob("*_*.*")).unlink()
+
+
+def listed(mdt: cf.HudiMetadata) -> dict[str, int]:
+    files = mdt.files(all_versions=True).to_pylist()
+    return {f"{row['partition']}/{row['name']}": row["size"] for row in files}
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_the_latest_committed_state(table: Path, pending: bool) -> None:
+    if pending:
+        forget_last_commit(table)
+    truth = STAGES[-2 if pending else -1]
+    mdt = cf.open_hudi_metadata(table)
+    assert mdt.partitions == ["column_stats", "files", "partition_stats", "record_index"]
+    assert listed(mdt) == truth["files"]
+    bounds = {name: (low, high) for name, (low, high, _) in truth["amount"].items()}
+    assert mdt.column_bounds("amount") == bounds
+    keys = [f"id-{i:03}" for i in range(50)]
+    found = {row["key"]: [row["partition"], row["file_id"]] for row in mdt.locate(keys).to_pylist()}
+    assert found == {key: place[:2] for key, place in truth["record_index"].items()}
+
+
+def test_live_files_and_pruning(table: Path) -> None:
+    mdt = cf.open_hudi_metadata(table)
+    files = mdt.files()
+    newest = sorted(row["instant"] for row in files.to_pylist())
+    assert len(newest) == 2
+    assert len(set(newest)) == 1, "the newest base file of either group"
+    assert set(files["kind"].to_pylist()) == {"base"}
+    assert mdt.files("eu")["partition"].to_pylist() == ["eu"]
+    assert mdt.prune([("amount", ">", 905)]).num_rows == 0
+    assert mdt.prune("amount = 904").num_rows == 1
+    assert mdt.prune([[("amount", "=", 904)], [("note", "<=", "note 0")]]).num_rows == 1
+    assert mdt.prune("note is null").num_rows == 2
+    assert mdt.prune([("unknown", "=", 1)]).num_rows == 2, "no statistics, no pruning"
+    assert mdt.prune([("amount", "in", [904, -1])], "us").num_rows == 0
+    stats = mdt.column_stats(["amount"])
+    assert stats.schema.names == ["file", "column", "min", "max", "values", "nulls", "bytes"]
+    assert stats.num_rows == len(STAGES[-1]["amount"])
+
+
+def test_a_partition_is_a_file_like_any_other(table: Path) -> None:
+    folder = table / ".hoodie" / "metadata" / "record_index"
+    assert cf.detect(str(folder)) == "hfile"
+    f = cf.open(str(folder))
+    assert f.format == "hfile"
+    rows = f.read()
+    assert rows.schema.field("recordIndexMetadata").type.field("fileIndex").type == pa.int32()
+    parts = [s.to_batches().read_all() for s in f.splits(target_bytes=1)]
+    assert len(parts) == 2
+    assert pa.concat_tables(parts) == rows
+    assert f.verify()["damage"] == []
+    assert cf.open_hudi_metadata(table)["record_index"].read() == rows
+
+
+def test_what_is_no_metadata(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(cf.NotFoundError, match="expected a Hudi table"):
+        cf.open_hudi_metadata(tmp_path)
+    mdt = cf.open_hudi_metadata(table)
+    with pytest.raises(KeyError):
+        mdt["bloom_filters"]
+    assert cf.detect(str(table)) is None
+
+
+def test_a_log_that_was_cut_off(table: Path) -> None:
+    folder = table / ".hoodie" / "metadata" / "files"
+    log = max(folder.glob(".*.log.*"))
+    log.write_bytes(log.read_bytes()[:-100])
+    f = cf.open(str(folder))
+    with pytest.raises(cf.CorruptFileError, match="log block"):
+        f.read()
+    assert f.read(on_error="skip").num_rows == 3
+    assert len(f.damage) == 1
