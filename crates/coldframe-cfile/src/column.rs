@@ -185,6 +185,40 @@ impl CFile {
         Ok(blocks)
     }
 
+    /// The ordinals of the blocks that may hold values whose keys are `lower` or more and less than `upper`, by the
+    /// value index; all ordinals where the file has none.
+    pub fn rows_between(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Range<u64>> {
+        let all = 0..self.footer.num_values;
+        let Some(root) = self.footer.value.filter(|_| self.footer.positional.is_some()) else {
+            return Ok(all);
+        };
+        let name = || "value index";
+        let mut walk = self.walk(root).within(name)?;
+        if let Some(lower) = lower {
+            // Equal values may begin in the block before the separator that equals them: there is no such block, since
+            // a separator is more than all values before it.
+            walk.seek(lower).within(name)?;
+        }
+        let (mut first, mut behind) = (None, None);
+        while let Some(step) = walk.step().within(name)? {
+            let Step::Block(key, pointer) = step else { continue };
+            if first.is_some() && upper.is_some_and(|upper| key.as_slice() >= upper) {
+                behind = Some(pointer.offset);
+                break;
+            }
+            first.get_or_insert(pointer.offset);
+            if upper.is_none() {
+                break;
+            }
+        }
+        let Some(first) = first else { return Ok(0..0) };
+        let blocks = self.blocks(all.clone())?;
+        let at = |offset: u64| blocks.iter().find(|b| b.pointer.offset >= offset).map(|b| b.rows.start);
+        let start = at(first).unwrap_or(all.end);
+        let end = behind.and_then(at).unwrap_or(all.end);
+        Ok(start..end.max(start))
+    }
+
     /// The dictionary, read at the first call.
     pub fn dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
         if self.footer.encoding != Encoding::Dict {
@@ -213,8 +247,18 @@ impl CFile {
 
     /// A scan of some blocks.
     pub fn scan_blocks(&self, blocks: Vec<DataBlock>, to: &DataType) -> Result<ColumnScan> {
-        self.footer.data_type.check_arrow(to)?;
         let dictionary = if blocks.is_empty() { None } else { self.dictionary()? };
+        self.scan_with(blocks, to, dictionary)
+    }
+
+    /// A scan of some blocks with a dictionary that was read, or without the one that cannot be.
+    pub fn scan_with(
+        &self,
+        blocks: Vec<DataBlock>,
+        to: &DataType,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Result<ColumnScan> {
+        self.footer.data_type.check_arrow(to)?;
         let context = Arc::new(ColumnContext {
             source: self.source.clone(),
             format: self.format,
@@ -290,6 +334,11 @@ pub struct ColumnPart {
 }
 
 impl ColumnPart {
+    /// What it has in common with the scan's other parts.
+    pub fn context(&self) -> &Arc<ColumnContext> {
+        &self.context
+    }
+
     /// The blocks that hold its rows.
     pub fn blocks(&self) -> &[DataBlock] {
         &self.blocks

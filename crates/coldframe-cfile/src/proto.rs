@@ -114,3 +114,34 @@ pub struct BloomBlockHeader {
     #[prost(int32, optional, tag = "1")]
     pub num_hash_functions: Option<i32>,
 }
+
+/// How often the rows of a delta file were changed.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct DeltaStats {
+    /// Deletions.
+    #[prost(int64, optional, tag = "1")]
+    pub delete_count: Option<i64>,
+    /// The least hybrid time.
+    #[prost(fixed64, optional, tag = "3")]
+    pub min_timestamp: Option<u64>,
+    /// The greatest.
+    #[prost(fixed64, optional, tag = "4")]
+    pub max_timestamp: Option<u64>,
+    /// Columns that were changed.
+    #[prost(message, repeated, tag = "5")]
+    pub columns: Vec<ColumnUpdates>,
+    /// Insertions of rows deleted before.
+    #[prost(int64, optional, tag = "6")]
+    pub reinsert_count: Option<i64>,
+}
+
+/// How often a column was changed.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct ColumnUpdates {
+    /// Its number.
+    #[prost(int32, optional, tag = "1")]
+    pub col_id: Option<i32>,
+    /// Changes.
+    #[prost(int64, optional, tag = "2")]
+    pub update_count: Option<i64>,
+}

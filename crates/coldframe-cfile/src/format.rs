@@ -1,0 +1,36 @@
+//! A single CFile as one of the formats.
+
+use std::sync::Arc;
+
+use coldframe_core::format::check_options;
+use coldframe_core::{Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+
+use crate::file::CFileTable;
+use crate::footer::{MAGIC_V1, MAGIC_V2};
+use crate::options::{OPEN_OPTIONS, Options};
+
+/// One CFile: one column.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CFileFormat;
+
+impl Format for CFileFormat {
+    fn name(&self) -> &'static str {
+        "cfile"
+    }
+
+    fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
+        let ends = tail.last_chunk::<12>().and_then(|t| t.first_chunk::<8>());
+        head.starts_with(MAGIC_V2)
+            || head.starts_with(MAGIC_V1)
+            || ends.is_some_and(|m| m == MAGIC_V2 || m == MAGIC_V1)
+    }
+
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
+    }
+
+    fn open_options(&self) -> &'static [OptionDoc] {
+        OPEN_OPTIONS
+    }
+}
