@@ -29,6 +29,10 @@ pub use write::{Written, write_file};
 /// All formats of this build.
 pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
+        #[cfg(feature = "cfile")]
+        Arc::new(coldframe_cfile::CFileFormat),
+        #[cfg(feature = "cfile")]
+        Arc::new(coldframe_cfile::kudu::KuduFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

@@ -189,7 +189,8 @@ impl BlockStore {
         while let Some(message) = records.next_bytes()? {
             let record: BlockRecord = decode(message)?;
             let id = record.block_id.and_then(|b| b.id);
-            let id = id.ok_or_else(|| Error::corrupt("expected a block's number in the record, found none"))?;
+            let id =
+                id.ok_or_else(|| Error::corrupt("expected a block's number in the record, found none"))?;
             let file = all.files.get_mut(container);
             match record.op_type {
                 CREATE => {

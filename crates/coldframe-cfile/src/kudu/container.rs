@@ -45,7 +45,9 @@ impl<'a> Records<'a> {
         let mut records = Self { cursor, version, checked, end: None };
         if records.next_bytes()?.is_none() {
             let at = records.cursor.offset();
-            return Err(Error::corrupt("expected the description of the records' types, found the end").at(at));
+            return Err(
+                Error::corrupt("expected the description of the records' types, found the end").at(at)
+            );
         }
         Ok(records)
     }
@@ -96,7 +98,8 @@ impl<'a> Records<'a> {
         let message = cursor.take(length)?;
         let stored = cursor.u32_le()?;
         if self.checked {
-            let covered = if self.version == 1 { whole.get(..4 + length).unwrap_or_default() } else { message };
+            let covered =
+                if self.version == 1 { whole.get(..4 + length).unwrap_or_default() } else { message };
             // A record cut off inside, with zeros behind it, ends the file as one cut off at its end does.
             if crc32c(covered) != stored && cursor.rest().iter().all(|b| *b == 0) && stored == 0 {
                 return Ok(None);
@@ -111,7 +114,8 @@ impl<'a> Records<'a> {
 pub(super) fn only_message<M: Message + Default>(bytes: &[u8], checked: bool) -> Result<M> {
     let mut records = Records::open(bytes, checked)?;
     let message = records.next_bytes()?;
-    let message = message.ok_or_else(|| Error::corrupt("expected a message in the protobuf container, found none"))?;
+    let message =
+        message.ok_or_else(|| Error::corrupt("expected a message in the protobuf container, found none"))?;
     decode(message)
 }
 

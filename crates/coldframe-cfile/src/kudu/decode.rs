@@ -56,7 +56,8 @@ struct Losses {
 
 impl Losses {
     fn lose(&mut self, ordinals: &Range<u64>) {
-        let place = |n: u64| usize::try_from(n.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.rows);
+        let place =
+            |n: u64| usize::try_from(n.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.rows);
         let range = place(ordinals.start)..place(ordinals.end);
         let rows = self.rows;
         let kept = self.kept.get_or_insert_with(|| {
@@ -233,7 +234,8 @@ impl DecodeRows {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         // Rows that are lost may stand as nulls where there can be none; they are left out at once.
-        let schema = if losses.kept.is_some() { nullable(&self.request.decode) } else { self.request.decode.clone() };
+        let schema =
+            if losses.kept.is_some() { nullable(&self.request.decode) } else { self.request.decode.clone() };
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(arrow_error)?;
         Ok(batch)
     }
@@ -297,7 +299,10 @@ impl DecodeRows {
                 self.request.damage.push(Damage {
                     bytes: bytes.start + place.offset..bytes.end + place.offset,
                     rows_lost: Some(if filled { 0 } else { rows.end.saturating_sub(rows.start) }),
-                    structure: format!("{}: {} in {}: {ordinals}: {structure}", self.structure, place.name, place.path),
+                    structure: format!(
+                        "{}: {} in {}: {ordinals}: {structure}",
+                        self.structure, place.name, place.path
+                    ),
                     reason,
                 });
             }

@@ -58,7 +58,11 @@ impl<'a> Delta<'a> {
             1 => Kind::Update,
             2 => Kind::Delete,
             3 => Kind::Reinsert,
-            n => return Err(Error::corrupt(format!("expected UPDATE (1), DELETE (2) or REINSERT (3), found {n}"))),
+            n => {
+                return Err(Error::corrupt(format!(
+                    "expected UPDATE (1), DELETE (2) or REINSERT (3), found {n}"
+                )));
+            }
         };
         if kind == Kind::Delete {
             cells.finish().within(|| "DELETE")?;
@@ -73,8 +77,9 @@ impl<'a> Delta<'a> {
             return Ok(None);
         }
         let id = self.cells.uleb128()?;
-        let id = i32::try_from(id)
-            .map_err(|_| Error::corrupt(format!("expected a column's number, found {id}")).at(self.cells.offset()))?;
+        let id = i32::try_from(id).map_err(|_| {
+            Error::corrupt(format!("expected a column's number, found {id}")).at(self.cells.offset())
+        })?;
         let length = self.cells.uleb128()?;
         let cell = match length.checked_sub(1) {
             None => None,

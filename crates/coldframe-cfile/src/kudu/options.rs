@@ -27,14 +27,20 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn new(extra: &BTreeMap<String, Value>) -> Result<Self> {
         let text = |name| -> Result<Option<String>> { Ok(options::text(extra, name)?.map(str::to_owned)) };
-        Ok(Self { table: text("table")?, tablet: text("tablet")?, snapshot: snapshot(extra.get("snapshot"))? })
+        Ok(Self {
+            table: text("table")?,
+            tablet: text("tablet")?,
+            snapshot: snapshot(extra.get("snapshot"))?,
+        })
     }
 }
 
 /// A hybrid time: microseconds since 1970, and 12 bits of a counter.
 fn snapshot(value: Option<&Value>) -> Result<Option<u64>> {
     let bad = |found: &dyn std::fmt::Debug| {
-        Error::invalid(format!("option `snapshot`: expected a hybrid time or a date and time, found {found:?}"))
+        Error::invalid(format!(
+            "option `snapshot`: expected a hybrid time or a date and time, found {found:?}"
+        ))
     };
     let time = match value {
         None | Some(Value::Null) => return Ok(None),
@@ -45,7 +51,10 @@ fn snapshot(value: Option<&Value>) -> Result<Option<u64>> {
         }
         Some(Value::Str(s)) => {
             let nanos = string_to_timestamp_nanos(s).map_err(|_| bad(s))?;
-            u64::try_from(nanos / 1000).ok().and_then(|micros| micros.checked_mul(1 << 12)).ok_or_else(|| bad(s))?
+            u64::try_from(nanos / 1000)
+                .ok()
+                .and_then(|micros| micros.checked_mul(1 << 12))
+                .ok_or_else(|| bad(s))?
         }
         Some(other) => return Err(bad(other)),
     };
@@ -65,7 +74,9 @@ mod tests {
         assert_eq!(of(Value::Str("1970-01-01T01:00:01+01:00".into())), 1_000_000 << 12);
         assert_eq!(of(Value::Str("1970-01-01 00:00:01".into())), 1_000_000 << 12);
         assert_eq!(snapshot(None).unwrap(), None);
-        for bad in [Value::Int(-1), Value::Str("yesterday".into()), Value::Bool(true), Value::Str(String::new())] {
+        for bad in
+            [Value::Int(-1), Value::Str("yesterday".into()), Value::Bool(true), Value::Str(String::new())]
+        {
             assert!(snapshot(Some(&bad)).is_err(), "{bad:?}");
         }
     }

@@ -203,14 +203,14 @@ fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_
     copy_run(offsets.get(at..), values, &mut out, &mut ends)?;
     let nulls = patch_nulls(array.nulls(), array.len(), &last);
     let offsets = OffsetBuffer::new(ends.into());
-    let patched = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(out), nulls).map_err(|e| {
-        Error::corrupt(format!("expected UTF-8 in changed values, found other bytes ({e})"))
-    })?;
+    let patched = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(out), nulls)
+        .map_err(|e| Error::corrupt(format!("expected UTF-8 in changed values, found other bytes ({e})")))?;
     Ok(Arc::new(patched))
 }
 
 fn end_of(out: &[u8]) -> Result<i32> {
-    i32::try_from(out.len()).map_err(|_| Error::corrupt("expected at most 2 GiB of changed values, found more"))
+    i32::try_from(out.len())
+        .map_err(|_| Error::corrupt("expected at most 2 GiB of changed values, found more"))
 }
 
 /// Appends the values between the first and the last of `offsets`, and their ends.
@@ -219,7 +219,8 @@ fn copy_run(offsets: Option<&[i32]>, values: &[u8], out: &mut Vec<u8>, ends: &mu
     let Some(last) = rest.last() else { return Ok(()) };
     let place = |o: i32| usize::try_from(o).unwrap_or(usize::MAX);
     let moved = end_of(out)?.checked_sub(*first);
-    let moved = moved.ok_or_else(|| Error::corrupt("expected at most 2 GiB of changed values, found more"))?;
+    let moved =
+        moved.ok_or_else(|| Error::corrupt("expected at most 2 GiB of changed values, found more"))?;
     out.extend_from_slice(values.get(place(*first)..place(*last)).unwrap_or_default());
     end_of(out)?;
     ends.extend(rest.iter().map(|end| end.wrapping_add(moved)));

@@ -110,7 +110,8 @@ pub(super) fn servers(folder: &dyn Folder, checked: bool, limits: &Limits) -> Re
     let mut open = vec![(String::new(), DEPTH)];
     while let Some((path, depth)) = open.pop() {
         let entries = folder.list(&path)?;
-        if entries.iter().any(|e| !e.is_folder && name_of(&e.path) == INSTANCE) && is_instance(folder, &path)? {
+        if entries.iter().any(|e| !e.is_folder && name_of(&e.path) == INSTANCE) && is_instance(folder, &path)?
+        {
             roots.push(read_root(folder, &path, &entries, checked, limits)?);
         } else if depth > 0 {
             open.extend(entries.into_iter().filter(|e| e.is_folder).map(|e| (e.path, depth - 1)));
@@ -119,7 +120,9 @@ pub(super) fn servers(folder: &dyn Folder, checked: bool, limits: &Limits) -> Re
     roots.sort_by(|a, b| a.path.cmp(&b.path));
     let servers = group(&roots);
     if servers.is_empty() {
-        return Err(Error::not_found("no Kudu data directory: expected `instance` and `tablet-meta`, found neither"));
+        return Err(Error::not_found(
+            "no Kudu data directory: expected `instance` and `tablet-meta`, found neither",
+        ));
     }
     Ok(servers)
 }
@@ -149,8 +152,12 @@ fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -
         // A directory that was copied without it is known by its files.
         Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => DirInstance {
             dir_set: None,
-            dir_type: if folder.list(&path)?.iter().any(|e| e.path.ends_with(".metadata")) { "log" } else { "file" }
-                .to_owned(),
+            dir_type: if folder.list(&path)?.iter().any(|e| e.path.ends_with(".metadata")) {
+                "log"
+            } else {
+                "file"
+            }
+            .to_owned(),
         },
         Err(e) => return Err(e),
     };

@@ -220,7 +220,8 @@ fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u6
         return Ok(0..0);
     }
     let Some(root) = footer.value else { return Ok(0..all) };
-    let ordinal = |pointer: BlockPointer| if adhoc { adhoc_ordinal(file, pointer) } else { ordinal_of(file, pointer) };
+    let ordinal =
+        |pointer: BlockPointer| if adhoc { adhoc_ordinal(file, pointer) } else { ordinal_of(file, pointer) };
     let start = match &bounds.lower {
         None => 0,
         Some(lower) => match block_at(file, root, lower)?.0 {
@@ -262,7 +263,8 @@ fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
     let found = blocks.get(at).filter(|b| b.pointer == pointer);
     found.map(|b| b.rows.start).ok_or_else(|| {
-        Error::corrupt("expected a data block that the positional index knows, found another").at(pointer.offset)
+        Error::corrupt("expected a data block that the positional index knows, found another")
+            .at(pointer.offset)
     })
 }
 

@@ -38,9 +38,8 @@ pub(super) struct TableSchema {
 
 impl TableSchema {
     pub(super) fn new(message: &proto::Schema) -> Result<Self> {
-        let columns = message.columns.iter().map(|c| {
-            Column::new(c).within(|| format!("column `{}`", c.name))
-        });
+        let columns =
+            message.columns.iter().map(|c| Column::new(c).within(|| format!("column `{}`", c.name)));
         Ok(Self { columns: columns.collect::<Result<_>>()? })
     }
 
@@ -87,7 +86,9 @@ impl Column {
     /// The array of `rows` values that rows have which are older than the column.
     pub(super) fn defaults(&self, rows: usize) -> Result<ArrayRef> {
         match &self.read_default {
-            Some(cell) => repeat(self, cell, rows).within(|| format!("read default of column `{}`", self.name)),
+            Some(cell) => {
+                repeat(self, cell, rows).within(|| format!("read default of column `{}`", self.name))
+            }
             None if self.nullable => Ok(new_null_array(&self.arrow, rows)),
             None => Err(Error::corrupt(format!(
                 "expected a block or a read default of column `{}` (number {}), found neither",
@@ -114,13 +115,15 @@ impl Column {
 
 fn decimal(message: &proto::ColumnSchema, most: u8) -> Result<DataType> {
     let attributes = message.attributes.clone().unwrap_or_default();
-    let precision = attributes.precision.and_then(|p| u8::try_from(p).ok()).filter(|p| (1..=most).contains(p));
+    let precision =
+        attributes.precision.and_then(|p| u8::try_from(p).ok()).filter(|p| (1..=most).contains(p));
     let scale = attributes.scale.unwrap_or(0);
     let precision = precision.ok_or_else(|| {
         Error::corrupt(format!("expected a precision of 1 to {most}, found {:?}", attributes.precision))
     })?;
     let fits = i8::try_from(scale).ok().filter(|s| *s >= 0 && s.unsigned_abs() <= precision);
-    let scale = fits.ok_or_else(|| Error::corrupt(format!("expected a scale of 0 to {precision}, found {scale}")))?;
+    let scale =
+        fits.ok_or_else(|| Error::corrupt(format!("expected a scale of 0 to {precision}, found {scale}")))?;
     Ok(DataType::Decimal128(precision, scale))
 }
 
@@ -167,13 +170,11 @@ fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
                 return Err(Error::corrupt("expected UTF-8, found other bytes"));
             }
             let too_large = || Error::corrupt("expected a unit of at most 2 GiB of values, found more");
-            let all = cell.len().checked_mul(rows).and_then(|n| i32::try_from(n).ok()).ok_or_else(too_large)?;
+            let all =
+                cell.len().checked_mul(rows).and_then(|n| i32::try_from(n).ok()).ok_or_else(too_large)?;
             let step = i32::try_from(cell.len()).map_err(|_| too_large())?;
-            let offsets: Vec<i32> = if step == 0 {
-                vec![0; rows + 1]
-            } else {
-                (0..=all).step_by(cell.len()).collect()
-            };
+            let offsets: Vec<i32> =
+                if step == 0 { vec![0; rows + 1] } else { (0..=all).step_by(cell.len()).collect() };
             data.add_buffer(Buffer::from_vec(offsets)).add_buffer(Buffer::from(cell.repeat(rows)))
         }
     };

@@ -5,9 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
-use coldframe_core::{
-    Damage, Error, Node, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value,
-};
+use coldframe_core::{Damage, Error, Node, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value};
 
 use super::inspect;
 use super::options::Options;
@@ -153,7 +151,10 @@ fn choose(mut tablets: Vec<Tablet>, options: &Options, names: &[String]) -> Resu
             listed(),
             ids.join(", ")
         ))),
-        _ => Err(Error::invalid(format!("the directory has several tables; say which by table=: {}", listed()))),
+        _ => Err(Error::invalid(format!(
+            "the directory has several tables; say which by table=: {}",
+            listed()
+        ))),
     }
 }
 
@@ -182,7 +183,10 @@ impl TableFile for KuduTable {
                 ("uuid", Value::from(s.uuid.as_str())),
                 ("formatted", Value::from(s.dirs.instance.format_stamp.as_str())),
                 ("directory", Value::from(s.dirs.metadata.as_str())),
-                ("data_directories", Value::List(s.store.dirs().iter().map(|d| d.path.as_str().into()).collect())),
+                (
+                    "data_directories",
+                    Value::List(s.store.dirs().iter().map(|d| d.path.as_str().into()).collect()),
+                ),
             ])
         });
         Ok(Value::map([

@@ -99,7 +99,9 @@ impl Server {
         let entries = folder.list(&join(&self.dirs.metadata, "tablet-meta"))?;
         // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
         let whole = entries.iter().filter(|e| !e.is_folder && !name_of(&e.path).contains('.'));
-        whole.map(|e| self.tablet(folder, &e.path, checked, limits).map_err(|x| x.in_file(e.path.clone()))).collect()
+        whole
+            .map(|e| self.tablet(folder, &e.path, checked, limits).map_err(|x| x.in_file(e.path.clone())))
+            .collect()
     }
 
     fn tablet(
@@ -111,7 +113,8 @@ impl Server {
     ) -> Result<Tablet> {
         let message: SuperBlock = self.message(folder, path, checked, limits)?;
         let id = text(&message.tablet_id);
-        let schema = message.schema.as_ref().ok_or_else(|| Error::corrupt("expected a schema, found none"))?;
+        let schema =
+            message.schema.as_ref().ok_or_else(|| Error::corrupt("expected a schema, found none"))?;
         limits.columns("a schema", schema.columns.len() as u64)?;
         let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
         let standing = match self.message::<Consensus>(folder, &consensus, checked, limits) {
@@ -119,7 +122,8 @@ impl Server {
             // It only helps to choose among replicas.
             Err(_) => (-1, false, -1),
         };
-        let rowsets = message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
+        let rowsets =
+            message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
         Ok(Tablet {
             table_id: text(&message.table_id),
             table: message.table_name,
@@ -164,7 +168,8 @@ impl Server {
             Err(e) => return Err(e),
         };
         let segments = entries.iter().filter(|e| !e.is_folder && name_of(&e.path).starts_with("wal-"));
-        let wal = segments.fold(Wal::default(), |w, e| Wal { segments: w.segments + 1, bytes: w.bytes + e.len });
+        let wal =
+            segments.fold(Wal::default(), |w, e| Wal { segments: w.segments + 1, bytes: w.bytes + e.len });
         Ok(Some(wal))
     }
 }
@@ -172,13 +177,12 @@ impl Server {
 impl RowSet {
     fn new(message: &proto::RowSetData) -> Result<Self> {
         let number = |block: Option<proto::BlockId>| block.and_then(|b| b.id);
-        let missing = || Error::corrupt(format!("expected a block's number in rowset {}, found none", message.id));
+        let missing =
+            || Error::corrupt(format!("expected a block's number in rowset {}, found none", message.id));
         let deltas = |all: &[proto::DeltaData]| -> Result<Vec<u64>> {
             all.iter().map(|d| number(d.block).ok_or_else(missing)).collect()
         };
-        let columns = message.columns.iter().map(|c| {
-            c.column_id.zip(number(c.block)).ok_or_else(missing)
-        });
+        let columns = message.columns.iter().map(|c| c.column_id.zip(number(c.block)).ok_or_else(missing));
         Ok(Self {
             id: message.id,
             columns: columns.collect::<Result<_>>()?,
