@@ -40,20 +40,10 @@ pub(super) struct BlockStore {
 #[derive(Debug, Default)]
 pub(super) struct Containers {
     blocks: HashMap<u64, Place>,
-    files: Vec<ContainerFile>,
+    /// Paths of the containers without their endings.
+    files: Vec<String>,
     /// Containers whose metadata cannot be read to its end.
     pub(super) damage: Vec<Damage>,
-}
-
-/// A container.
-#[derive(Debug)]
-pub(super) struct ContainerFile {
-    /// Its path without the ending.
-    pub(super) path: String,
-    /// Records of blocks that were created.
-    pub(super) created: u64,
-    /// Records of blocks that were deleted.
-    pub(super) deleted: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -134,7 +124,7 @@ impl BlockStore {
                 _ => Ok(None),
             };
         };
-        let container = containers.files.get(place.container).map(|c| c.path.as_str()).unwrap_or_default();
+        let container = containers.files.get(place.container).map(String::as_str).unwrap_or_default();
         let path = format!("{container}.data");
         let (file, _) = decrypted(self.folder.open(&path)?, &self.keys, None)?;
         let bytes = Section::new(file, &place.bytes)
@@ -168,7 +158,7 @@ impl BlockStore {
             .map_err(|e| e.in_file(metadata.clone()))?;
         let file = Section::new(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
-        all.files.push(ContainerFile { path: path.to_owned(), created: 0, deleted: 0 });
+        all.files.push(path.to_owned());
         if file.is_empty() {
             return Ok(()); // a server that stopped while it created the container
         }
@@ -191,33 +181,18 @@ impl BlockStore {
             let id = record.block_id.and_then(|b| b.id);
             let id =
                 id.ok_or_else(|| Error::corrupt("expected a block's number in the record, found none"))?;
-            let file = all.files.get_mut(container);
             match record.op_type {
                 CREATE => {
                     let bytes = block_range(&record)?;
                     all.blocks.insert(id, Place { container, bytes });
-                    file.into_iter().for_each(|f| f.created += 1);
                 }
                 DELETE => {
                     all.blocks.remove(&id);
-                    file.into_iter().for_each(|f| f.deleted += 1);
                 }
                 n => return Err(Error::corrupt(format!("expected CREATE (1) or DELETE (2), found {n}"))),
             }
         }
         Ok(())
-    }
-}
-
-impl Containers {
-    /// The containers.
-    pub(super) fn files(&self) -> &[ContainerFile] {
-        &self.files
-    }
-
-    /// How many blocks are live.
-    pub(super) fn live(&self) -> usize {
-        self.blocks.len()
     }
 }
 

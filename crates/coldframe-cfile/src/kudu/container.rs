@@ -22,8 +22,6 @@ pub(super) struct Records<'a> {
     cursor: Cursor<'a>,
     version: u32,
     checked: bool,
-    /// Where the whole records end, once the end was seen.
-    end: Option<u64>,
 }
 
 impl<'a> Records<'a> {
@@ -42,7 +40,7 @@ impl<'a> Records<'a> {
             }
             _ => return Err(Error::unsupported(format!("version {version} of protobuf containers"))),
         }
-        let mut records = Self { cursor, version, checked, end: None };
+        let mut records = Self { cursor, version, checked };
         if records.next_bytes()?.is_none() {
             let at = records.cursor.offset();
             return Err(
@@ -52,16 +50,10 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// Where the whole records end, once [`Self::next_bytes`] has found no more.
-    pub(super) fn end(&self) -> Option<u64> {
-        self.end
-    }
-
     /// The next record's message, or `None` at the end or where an incomplete write begins.
     pub(super) fn next_bytes(&mut self) -> Result<Option<&'a [u8]>> {
         let start = self.cursor.offset();
         if self.cursor.rest().iter().all(|b| *b == 0) {
-            self.end = Some(start);
             return Ok(None);
         }
         let mut cursor = self.cursor.clone();
@@ -70,10 +62,7 @@ impl<'a> Records<'a> {
                 self.cursor = cursor;
                 Ok(Some(message))
             }
-            Ok(None) => {
-                self.end = Some(start);
-                Ok(None)
-            }
+            Ok(None) => Ok(None),
             Err(e) => Err(e.at(start).within("protobuf container record")),
         }
     }

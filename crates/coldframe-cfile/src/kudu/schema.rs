@@ -53,10 +53,6 @@ impl TableSchema {
     pub(super) fn key(&self) -> Vec<&Column> {
         self.columns.iter().take_while(|c| c.key).collect()
     }
-
-    pub(super) fn named(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|c| c.name == name)
-    }
 }
 
 impl Column {
