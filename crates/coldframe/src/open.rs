@@ -176,7 +176,6 @@ fn record(source: Source, recorded: Vec<(u64, Bytes)>) -> (Source, Option<Arc<Re
 const OTHERS: &[(&[u8], &str)] = &[
     (b"ORC", "ORC"),
     (b"DATABLK", "HFile"),
-    (b"kuducfl", "Kudu CFile"),
     (b"PAR1", "Parquet"),
     (b"Obj\x01", "Avro"),
     (b"SEQ", "Hadoop sequence"),

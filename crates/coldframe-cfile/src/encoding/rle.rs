@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
-//! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       the last group is padded
+//! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       of the last group perhaps only the front
 //! ```
 //!
 //! The width is that of the type: 8, 16, 32 or 64 bits, and one bit for truth values and for the bitmap of a nullable block.
@@ -48,19 +48,24 @@ impl Rle {
             if n == 0 {
                 return Err(Error::corrupt("expected a run of 1 or more, found one of 0"));
             }
-            let held = if head & 1 == 1 { n.saturating_mul(if bits { 1 } else { 8 * size }) } else { size };
-            if held > cursor.remaining() {
-                let found = cursor.remaining();
-                return Err(Error::corrupt(format!("expected a run of {held} bytes, found {found}")));
+            let rest = cursor.remaining();
+            let (held, run) = match head & 1 {
+                0 => (size, Run::Repeat { at, left: n }),
+                // Values of whole bytes end with the last one: its group is not padded in the file.
+                _ if bits => {
+                    let held = n.min(rest);
+                    (held, Run::Literal { at: at.saturating_mul(8), left: held.saturating_mul(8) })
+                }
+                _ => {
+                    let left = n.saturating_mul(8).min(rest / size.max(1));
+                    (left * size, Run::Literal { at, left })
+                }
+            };
+            if held > rest || held == 0 {
+                return Err(Error::corrupt(format!("expected a run of {n}, found {rest} bytes")));
             }
             self.next = at + held;
-            self.run = match head & 1 {
-                0 => Run::Repeat { at, left: n },
-                _ => Run::Literal {
-                    at: if bits { at.saturating_mul(8) } else { at },
-                    left: n.saturating_mul(8),
-                },
-            };
+            self.run = run;
         }
         Ok(())
     }
