@@ -1,9 +1,11 @@
 //! A single CFile as one of the formats.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::{Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
 use crate::file::CFileTable;
 use crate::footer::{MAGIC_V1, MAGIC_V2};
@@ -30,7 +32,21 @@ impl Format for CFileFormat {
         Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
     }
 
+    fn create(
+        &self,
+        sink: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        check_options(self.name(), &options.extra, crate::write::WRITE_OPTIONS)?;
+        Ok(Box::new(crate::write::Writer::new(sink, schema, &crate::write::Options::new(&options.extra)?)?))
+    }
+
     fn open_options(&self) -> &'static [OptionDoc] {
         OPEN_OPTIONS
+    }
+
+    fn write_options(&self) -> &'static [OptionDoc] {
+        crate::write::WRITE_OPTIONS
     }
 }

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod proto;
 pub mod reader;
 pub mod types;
+pub mod write;
 
 pub use file::CFileTable;
 pub use format::CFileFormat;
