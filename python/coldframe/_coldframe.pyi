@@ -130,6 +130,15 @@ class RawBatch:
     def num_rows(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
+def seek_ordinal(file: RawFile, ordinal: int) -> tuple[int, int, int]:
+    """The rows of a CFile from an ordinal on as (part, start, stop)."""
+
+def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
+    """The rows of a CFile whose value is the one in an array of one, with their ordinals."""
+
+def might_contain_key(file: RawFile, key: bytes) -> bool:
+    """False only if an encoded primary key is not in a bloom file of Kudu's."""
+
 def write(
     data: ArrowStreamExportable,
     dest: str,

@@ -14,6 +14,7 @@ from coldframe import _coldframe
 from coldframe._coldframe import RawFile
 from coldframe.errors import AmbiguousDialectWarning, unsupported
 from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.ordinals import Ordinals
 from coldframe.sources import Source
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def open(
     Args:
         source: a path, a URL (`s3://`, `gs://`, `az://`, `https://`, or any scheme that fsspec knows), bytes,
             a seekable binary file, or an fsspec file.
-        format: `"rcfile"` or `"redfile"`; None looks at the bytes.
+        format: `"cfile"`, `"kudu"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files.
@@ -156,7 +157,7 @@ class Split:
         self.__dict__.update(state)
 
 
-class File:
+class File(Ordinals):
     """An open file. Made by `coldframe.open`.
 
     Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,

@@ -166,7 +166,15 @@ impl CFileTable {
 
     /// Blocks in the order of the value index, for files without a positional one.
     fn block_plan(&self, scan: ScanContext, range: Range<u64>) -> Result<BlockPlan> {
-        let blocks = if self.kind == Kind::Bloom { Vec::new() } else { self.file.blocks_by_value()? };
+        let found = if self.kind == Kind::Bloom { Ok(Vec::new()) } else { self.file.blocks_by_value() };
+        let blocks = match found {
+            Err(e) if scan.on_error != OnError::Raise && e.is_damage() => {
+                // What blocks an index block led to is not known without it, nor how many rows they held.
+                scan.damage.push(Damage::from_error(&e, 0..self.file.blocks_end(), None));
+                Vec::new()
+            }
+            other => other?,
+        };
         let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
         let blocks: VecDeque<_> = blocks.into_iter().enumerate().filter(wanted).collect();
         Ok(BlockPlan::new(Arc::new(scan), self.file.clone(), self.kind, blocks))

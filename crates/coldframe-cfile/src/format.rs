@@ -28,6 +28,10 @@ impl Format for CFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        if matches!(source, Source::Folder { .. }) {
+            // Spark's `coldframe_cfile` is the one name for a file and for a data directory.
+            return crate::kudu::KuduFormat.open(source, options);
+        }
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
     }

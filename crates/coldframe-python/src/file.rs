@@ -70,7 +70,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 
 /// An open file.
 #[pyclass(module = "coldframe._coldframe", frozen)]
-pub(crate) struct RawFile(File);
+pub(crate) struct RawFile(pub(crate) File);
 
 #[pymethods]
 impl RawFile {
@@ -164,7 +164,7 @@ impl RawFile {
 }
 
 impl RawFile {
-    fn raise(&self, e: coldframe::Error) -> PyErr {
+    pub(crate) fn raise(&self, e: coldframe::Error) -> PyErr {
         to_python(self.0.named(e))
     }
 }

@@ -1,6 +1,7 @@
 //! The compiled part of the Python package: handles, errors, Arrow capsules. No logic of its own.
 
 mod capsule;
+mod cfile;
 mod error;
 mod file;
 mod predicate;
@@ -58,6 +59,9 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;

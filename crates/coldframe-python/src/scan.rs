@@ -70,7 +70,7 @@ impl RawScan {
 
 /// A batch on its way out.
 #[pyclass(module = "coldframe._coldframe", frozen)]
-pub(crate) struct RawBatch(RecordBatch);
+pub(crate) struct RawBatch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl RawBatch {

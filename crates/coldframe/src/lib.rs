@@ -21,6 +21,9 @@ mod write;
 
 use std::sync::Arc;
 
+/// What only a CFile or a Kudu directory can do, on the types of its crate.
+#[cfg(feature = "cfile")]
+pub use coldframe_cfile as cfile;
 pub use coldframe_core::*;
 pub use open::{File, detect, open, open_source, source_of_path};
 pub use table_scan::TableScan;
