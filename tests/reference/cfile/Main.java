@@ -30,13 +30,15 @@ public final class Main {
   private static KuduSession session;
   private static final List<Long> snapshots = new ArrayList<>();
 
-  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS | MASTER bench ROWS | MASTER scan TABLE */
+  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER bench ROWS | MASTER scan TABLE */
   public static void main(String[] args) throws Exception {
     client = new KuduClient.KuduClientBuilder(args[0]).defaultOperationTimeoutMs(120_000).build();
     session = client.newSession();
-    session.setFlushMode(FlushMode.AUTO_FLUSH_SYNC);
+    session.setFlushMode(FlushMode.MANUAL_FLUSH);
+    session.setMutationBufferSpace(10_000);
     switch (args[1]) {
-      case "fixtures" -> fixtures(Path.of(args[2]), Long.parseLong(args[3]), Integer.parseInt(args[4]));
+      case "fixtures" -> fixtures(Path.of(args[2]), Long.parseLong(args[3]), Integer.parseInt(args[4]),
+          List.of(args).subList(5, args.length));
       case "bench" -> bench(Integer.parseInt(args[2]));
       case "scan" -> timedScan(args[2]);
       default -> throw new IllegalArgumentException(args[1]);
@@ -55,7 +57,59 @@ public final class Main {
 
   // --- fixtures ---
 
-  private static void fixtures(Path to, long wait, int replicas) throws Exception {
+  private static void fixtures(Path to, long wait, int replicas, List<String> tables) throws Exception {
+    boolean withEvents = tables.contains("events");
+    if (withEvents) {
+      createEvents(replicas);
+    }
+    if (tables.contains("numbers")) {
+      createNumbers(replicas);
+    }
+    for (int phase = 1; phase <= 4; phase++) {
+      if (withEvents) {
+        changeEvents(phase);
+      }
+      if (tables.contains("numbers")) {
+        changeNumbers(phase);
+      }
+      flushed(wait);
+    }
+    for (String table : tables) {
+      for (int s = 0; s < snapshots.size(); s++) {
+        dump(table, snapshots.get(s), to.resolve(table + ".s" + (s + 1) + ".jsonl"));
+      }
+    }
+  }
+
+  private static void createNumbers(int replicas) throws Exception {
+    Schema numbers = new Schema(List.of(
+        column("k", Type.INT32).key(true).desiredBlockSize(256).build(),
+        column("v", Type.STRING).nullable(true).desiredBlockSize(256).encoding(Encoding.DICT_ENCODING).build()));
+    client.createTable("numbers", numbers, new CreateTableOptions()
+        .addHashPartitions(List.of("k"), 2).setNumReplicas(replicas));
+  }
+
+  private static void changeNumbers(int phase) throws Exception {
+    KuduTable table = client.openTable("numbers");
+    for (int i = 0; phase == 1 && i < 400; i++) {
+      Operation insert = table.newInsert();
+      insert.getRow().addInt("k", i * 3);
+      if (i % 13 != 5) {
+        insert.getRow().addString("v", "value " + i % 40);
+      }
+      apply(insert);
+    }
+    for (int i = 0; phase == 2 && i < 400; i += 9) {
+      Operation change = i % 2 == 0 ? table.newUpdate() : table.newDelete();
+      change.getRow().addInt("k", i * 3);
+      if (i % 2 == 0) {
+        change.getRow().addString("v", "changed " + i);
+      }
+      apply(change);
+    }
+  }
+
+  private static void createEvents(int replicas) throws Exception {
     List<ColumnSchema> columns = List.of(
         column("region", Type.STRING).key(true).build(),
         column("id", Type.INT64).key(true).build(),
@@ -77,102 +131,89 @@ public final class Main {
         column("code", Type.VARCHAR).nullable(true)
             .typeAttributes(new ColumnTypeAttributesBuilder().length(6).build()).build());
     client.createTable("events", new Schema(columns), new CreateTableOptions()
-        .addHashPartitions(List.of("id"), 2).setNumReplicas(replicas));
-    Schema numbers = new Schema(List.of(
-        column("k", Type.INT32).key(true).desiredBlockSize(256).build(),
-        column("v", Type.STRING).nullable(true).desiredBlockSize(256).encoding(Encoding.DICT_ENCODING).build()));
-    client.createTable("numbers", numbers, new CreateTableOptions()
-        .setRangePartitionColumns(List.of("k")).setNumReplicas(replicas));
+        .setRangePartitionColumns(List.of("region")).setNumReplicas(replicas));
+  }
 
+  private static void changeEvents(int phase) throws Exception {
     KuduTable events = client.openTable("events");
-    KuduTable plain = client.openTable("numbers");
-    for (int i = 0; i < 90; i++) {
-      apply(event(events.newInsert(), i, 0));
-    }
-    for (int i = 0; i < 400; i++) {
-      Operation insert = plain.newInsert();
-      insert.getRow().addInt("k", i * 3);
-      if (i % 13 != 5) {
-        insert.getRow().addString("v", "value " + i % 40);
+    switch (phase) {
+      case 1 -> {
+        for (int i = 0; i < 90; i++) {
+          apply(event(events.newInsert(), i, 0));
+        }
       }
-      apply(insert);
-    }
-    flushed(wait);
-
-    for (int i = 0; i < 90; i += 7) {
-      Operation update = events.newUpdate();
-      key(update.getRow(), i);
-      update.getRow().addLong("amount", -i);
-      update.getRow().addString("label", "changed, longer than it was " + i);
-      update.getRow().addDecimal("price", new BigDecimal("-1234567.89"));
-      apply(update);
-    }
-    for (int i = 5; i < 90; i += 11) {
-      Operation delete = events.newDelete();
-      key(delete.getRow(), i);
-      apply(delete);
-    }
-    flushed(wait);
-
-    for (int i = 5; i < 90; i += 22) {
-      apply(event(events.newInsert(), i, 1));
-    }
-    for (int i = 90; i < 110; i++) {
-      apply(event(events.newInsert(), i, 0));
-    }
-    // Within one memory: inserted, deleted, inserted again.
-    apply(event(events.newInsert(), 200, 0));
-    Operation gone = events.newDelete();
-    key(gone.getRow(), 200);
-    apply(gone);
-    apply(event(events.newInsert(), 200, 1));
-    for (int i = 0; i < 110; i += 14) {
-      Operation update = events.newUpdate();
-      key(update.getRow(), i);
-      update.getRow().setNull("label");
-      update.getRow().setNull("big");
-      update.getRow().addBoolean("flag", i % 4 == 0);
-      update.getRow().addString("note", "of a column to be dropped");
-      apply(update);
-    }
-    flushed(wait);
-
-    client.alterTable("events", new AlterTableOptions()
-        .addColumn(column("added", Type.INT32).defaultValue(7).build())
-        .addColumn(column("extra", Type.STRING).nullable(true).build())
-        .addColumn(decimal("more", 12, 3))
-        .dropColumn("note")
-        .renameColumn("label", "tag"));
-    events = client.openTable("events");
-    for (int i = 300; i < 312; i++) {
-      Operation insert = event(events.newInsert(), i, 2);
-      insert.getRow().addInt("added", i);
-      insert.getRow().addString("extra", "extra " + i);
-      apply(insert);
-    }
-    for (int i = 1; i < 90; i += 10) {
-      Operation update = events.newUpsert();
-      event(update, i, 3);
-      update.getRow().addInt("added", -i);
-      apply(update);
-    }
-    flushed(wait);
-    for (String table : List.of("events", "numbers")) {
-      for (int s = 0; s < snapshots.size(); s++) {
-        dump(table, snapshots.get(s), to.resolve(table + ".s" + (s + 1) + ".jsonl"));
+      case 2 -> {
+        for (int i = 0; i < 90; i += 7) {
+          Operation update = events.newUpdate();
+          key(update.getRow(), i);
+          update.getRow().addLong("amount", -i);
+          update.getRow().addString("label", "changed, longer than it was " + i);
+          update.getRow().addDecimal("price", new BigDecimal("-1234567.89"));
+          apply(update);
+        }
+        for (int i = 5; i < 90; i += 11) {
+          Operation delete = events.newDelete();
+          key(delete.getRow(), i);
+          apply(delete);
+        }
+      }
+      case 3 -> {
+        for (int i = 5; i < 90; i += 22) {
+          apply(event(events.newInsert(), i, 1));
+        }
+        for (int i = 90; i < 110; i++) {
+          apply(event(events.newInsert(), i, 0));
+        }
+        // Within one memory: inserted, deleted, inserted again.
+        apply(event(events.newInsert(), 200, 0));
+        Operation gone = events.newDelete();
+        key(gone.getRow(), 200);
+        apply(gone);
+        apply(event(events.newInsert(), 200, 1));
+        for (int i = 0; i < 110; i += 14) {
+          Operation update = events.newUpdate();
+          key(update.getRow(), i);
+          update.getRow().setNull("label");
+          update.getRow().setNull("big");
+          update.getRow().addBoolean("flag", i % 4 == 0);
+          update.getRow().addString("note", "of a column to be dropped");
+          apply(update);
+        }
+      }
+      default -> {
+        client.alterTable("events", new AlterTableOptions()
+            .addColumn(column("added", Type.INT32).defaultValue(7).build())
+            .addColumn(column("extra", Type.STRING).nullable(true).build())
+            .addColumn(decimal("more", 12, 3))
+            .dropColumn("note")
+            .renameColumn("label", "tag"));
+        events = client.openTable("events");
+        for (int i = 300; i < 312; i++) {
+          Operation insert = event(events.newInsert(), i, 2);
+          insert.getRow().addInt("added", i);
+          insert.getRow().addString("extra", "extra " + i);
+          apply(insert);
+        }
+        for (int i = 1; i < 90; i += 10) {
+          Operation upsert = event(events.newUpsert(), i, 3);
+          upsert.getRow().addInt("added", -i);
+          apply(upsert);
+        }
       }
     }
   }
 
   private static void apply(Operation operation) throws Exception {
-    OperationResponse response = session.apply(operation);
-    if (response != null && response.hasRowError()) {
-      throw new IllegalStateException(response.getRowError().toString());
-    }
+    session.apply(operation);
   }
 
-  /** Waits until memory is flushed, and remembers the time. */
+  /** Writes what was applied, waits until memory is flushed, and remembers the time. */
   private static void flushed(long wait) throws Exception {
+    for (OperationResponse response : session.flush()) {
+      if (response.hasRowError()) {
+        throw new IllegalStateException(response.getRowError().toString());
+      }
+    }
     Thread.sleep(wait);
     snapshots.add(client.getLastPropagatedTimestamp() + 1);
     Thread.sleep(50);

@@ -30,10 +30,11 @@ COMMON = [
     "--minloglevel=2",
     "--never_fsync",
 ]
-# Memory goes to files within a second.
+# Memory goes to files within seconds, and filters are small.
 FLUSH = [
+    "--tablet_bloom_block_size=512",
     "--flush_threshold_mb=0",
-    "--flush_threshold_secs=1",
+    "--flush_threshold_secs=2",
     "--flush_upper_bound_ms=1000",
     "--maintenance_manager_polling_interval_ms=50",
     "--maintenance_manager_num_threads=1",
