@@ -11,9 +11,8 @@
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
-use coldframe_encoding::codec::{Algorithm, Decompressor};
 
-use crate::encoding::{BlockHead, Word};
+use crate::encoding::{BlockHead, Word, lz4};
 
 /// The header's length.
 pub const HEADER_LEN: usize = 20;
@@ -26,7 +25,6 @@ pub fn chunk_len(element: usize) -> usize {
 /// What decoding needs beside the block, kept from block to block.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    decompressor: Decompressor,
     planes: Vec<u8>,
 }
 
@@ -88,9 +86,9 @@ impl BitShuffle {
     /// The next `out.len()` values.
     pub fn decode<T: Word>(&mut self, bytes: &[u8], out: &mut [T], scratch: &mut Scratch) -> Result<()> {
         match self.element {
-            e if e == T::SIZE => self.decode_as::<T, T>(bytes, out, scratch, |v| v),
-            1 => self.decode_as::<u8, T>(bytes, out, scratch, |v| T::from_u32(v.into())),
-            _ => self.decode_as::<u16, T>(bytes, out, scratch, |v| T::from_u32(v.into())),
+            e if e == T::SIZE => self.decode_as::<T, T>(bytes, out, scratch, |v| v, |out| Some(out)),
+            1 => self.decode_as::<u8, T>(bytes, out, scratch, |v| T::from_u32(v.into()), |_| None),
+            _ => self.decode_as::<u16, T>(bytes, out, scratch, |v| T::from_u32(v.into()), |_| None),
         }
     }
 
@@ -101,6 +99,7 @@ impl BitShuffle {
         mut out: &mut [T],
         scratch: &mut Scratch,
         widen: impl Fn(S) -> T + Copy,
+        same: impl Fn(&mut [T]) -> Option<&mut [S]>,
     ) -> Result<()> {
         let mut part: Vec<S> = Vec::new();
         while !out.is_empty() {
@@ -108,29 +107,45 @@ impl BitShuffle {
             if self.next >= self.chunk_first + values {
                 return Err(Error::corrupt("expected another chunk, found the last one's end"));
             }
-            let compressed = self.chunk_bytes(bytes)?;
-            let planes = &mut scratch.planes;
-            planes.clear();
-            scratch
-                .decompressor
-                .decompress_exact(Algorithm::Lz4, compressed, values * self.element, planes)
-                .map_err(|e| e.within("chunk"))?;
+            let planes = self.planes(bytes, values * self.element, scratch)?;
             let skipped = self.next - self.chunk_first;
             let n = out.len().min(values - skipped);
             let (now, later) = out.split_at_mut(n);
-            part.resize(values, S::default());
-            if !S::untranspose(planes, &mut part) {
+            let whole = if n == values && S::SIZE == T::SIZE {
+                // The chunk is wanted whole, and as it is stored.
+                same(now).is_some_and(|now| S::untranspose(planes, now))
+            } else {
+                part.resize(values, S::default());
+                let whole = S::untranspose(planes, &mut part);
+                for (place, value) in now.iter_mut().zip(part.get(skipped..).unwrap_or_default()) {
+                    *place = widen(*value);
+                }
+                whole
+            };
+            if !whole {
                 return Err(Error::corrupt("expected whole planes, found a part of them"));
-            }
-            let wanted = part.get(skipped..).unwrap_or_default();
-            for (place, value) in now.iter_mut().zip(wanted) {
-                *place = widen(*value);
             }
             self.next += n;
             out = later;
             self.leave_chunk(bytes)?;
         }
         Ok(())
+    }
+
+    /// The planes of the chunk at hand.
+    fn planes<'a>(&self, bytes: &[u8], size: usize, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
+        let compressed = self.chunk_bytes(bytes)?;
+        let planes = &mut scratch.planes;
+        if planes.len() < size + lz4::SLACK {
+            planes.resize(size + lz4::SLACK, 0);
+        }
+        if !lz4::decode(compressed, planes, size) {
+            return Err(Error::corrupt(format!(
+                "expected an LZ4 block of {size} bytes, found another thing"
+            ))
+            .within("chunk"));
+        }
+        Ok(planes.get(..size).unwrap_or_default())
     }
 
     /// Goes to the next chunk if this one has no value left and is not the last.

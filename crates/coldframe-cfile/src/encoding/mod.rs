@@ -18,6 +18,7 @@ pub mod bit_shuffle;
 pub mod dict;
 pub mod fixed;
 pub mod group_varint;
+pub mod lz4;
 pub mod prefix;
 pub mod rle;
 pub mod transpose;
@@ -84,7 +85,7 @@ pub trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
 }
 
 macro_rules! words {
-    ($($type:ident $signed:ident)*) => {$(
+    ($($type:ident $signed:ident $untranspose:ident $($from:ident)?;)*) => {$(
         impl Word for $type {
             const SIZE: usize = size_of::<$type>();
 
@@ -99,7 +100,7 @@ macro_rules! words {
             }
 
             fn untranspose(planes: &[u8], out: &mut [Self]) -> bool {
-                transpose::untranspose::<{ size_of::<$type>() }, $type>(planes, out, <$type>::from_le_bytes)
+                transpose::$untranspose(planes, out$(, <$type>::$from)?)
             }
 
             fn transpose(values: &[Self], out: &mut Vec<u8>) {
@@ -130,4 +131,10 @@ macro_rules! words {
     )*};
 }
 
-words!(u8 i8 u16 i16 u32 i32 u64 i64 i128 i128);
+words! {
+    u8 i8 untranspose from_le_bytes;
+    u16 i16 untranspose from_le_bytes;
+    u32 i32 untranspose_u32;
+    u64 i64 untranspose_u64;
+    i128 i128 untranspose from_le_bytes;
+}
