@@ -89,11 +89,17 @@ def free_port() -> int:
 class Cluster:
     """A master and tablet servers; each server is given by its flags. Ends with the `with` block."""
 
-    def __init__(self, folder: pathlib.Path, servers: Sequence[Sequence[str]], common: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        servers: Sequence[Sequence[str]],
+        common: Sequence[str] = (),
+        master: str | None = None,
+    ) -> None:
         self.folder = folder
         self.servers = servers
         self.common = [*COMMON, *common]
-        self.master = f"127.0.0.1:{free_port()}"
+        self.master = master or f"127.0.0.1:{free_port()}"
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, program: str, address: str, flags: Sequence[str]) -> None:
@@ -107,7 +113,7 @@ class Cluster:
         self.start("kudu-master", self.master, flags)
         for flags in self.servers:
             address = f"127.0.0.1:{free_port()}"
-            self.start("kudu-tserver", address, [f"--tserver_master_addrs={self.master}", *FLUSH, *flags])
+            self.start("kudu-tserver", address, [f"--tserver_master_addrs={self.master}", *flags])
         for _ in range(240):
             time.sleep(0.5)
             if any(one.poll() is not None for one in self.running):

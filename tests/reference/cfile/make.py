@@ -18,12 +18,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cluster import Cluster, java
+from cluster import FLUSH, Cluster, java
 
 WAIT_MS = 12_000
 FILES = ["--block_manager=file"]
 LOGS = ["--block_manager=log", "--log_container_preallocate_bytes=0"]
-STILL = ["--enable_rowset_compaction=false", "--enable_minor_delta_compaction=false", "--enable_major_delta_compaction=false"]
+STILL = [
+    "--enable_rowset_compaction=false",
+    "--enable_minor_delta_compaction=false",
+    "--enable_major_delta_compaction=false",
+]
 BUSY = [
     "--tablet_delta_store_minor_compact_max=2",
     "--compaction_minimum_improvement=0.0001",
@@ -34,7 +38,15 @@ BUSY = [
 RUNS: list[tuple[str, list[list[str]], list[str], list[str]]] = [
     (
         "file_blocks",
-        [["--fs_wal_dir={}/wal", "--fs_metadata_dir={}/meta", "--fs_data_dirs={}/disk0,{}/disk1", *FILES, *STILL]],
+        [
+            [
+                "--fs_wal_dir={}/wal",
+                "--fs_metadata_dir={}/meta",
+                "--fs_data_dirs={}/disk0,{}/disk1",
+                *FILES,
+                *STILL,
+            ]
+        ],
         [],
         ["events", "numbers"],
     ),
@@ -96,14 +108,19 @@ def copy(server: pathlib.Path, to: pathlib.Path) -> None:
             folder.rmdir()
 
 
-def make(name: str, servers: list[list[str]], common: list[str], tables: list[str], out: pathlib.Path) -> list[Any]:
+def make(
+    name: str, servers: list[list[str]], common: list[str], tables: list[str], out: pathlib.Path
+) -> list[Any]:
     entries = []
     with tempfile.TemporaryDirectory() as scratch:
         work = pathlib.Path(scratch)
         folders = [work / f"ts{i}" for i in range(len(servers))]
         for folder in folders:
             folder.mkdir()
-        flags = [[flag.format(*[folder] * 2) for flag in one] for one, folder in zip(servers, folders, strict=True)]
+        flags = [
+            [*FLUSH, *(flag.format(folder, folder) for flag in one)]
+            for one, folder in zip(servers, folders, strict=True)
+        ]
         with Cluster(work, flags, common) as cluster:
             java(cluster.master, "fixtures", work, WAIT_MS, len(servers), *tables)
         if len(folders) == 1:
@@ -115,7 +132,9 @@ def make(name: str, servers: list[list[str]], common: list[str], tables: list[st
             for s in range(1, 5):
                 snapshot, rows = truth(work / f"{table}.s{s}.jsonl")
                 file = f"{name}.{table}.s{s}.truth.parquet"
-                pq.write_table(rows, out / file, compression="zstd", use_dictionary=False, write_statistics=False)
+                pq.write_table(
+                    rows, out / file, compression="zstd", use_dictionary=False, write_statistics=False
+                )
                 opened: dict[str, Any] = {"table": table}
                 last = s == 4
                 entries.append(
