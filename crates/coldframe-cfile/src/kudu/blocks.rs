@@ -28,6 +28,8 @@ const DELETE: i32 = 2;
 #[derive(Debug)]
 pub(super) struct BlockStore {
     folder: Arc<dyn Folder>,
+    /// What the folder is called in errors.
+    root: Arc<str>,
     dirs: Vec<DataDir>,
     keys: ServerKeys,
     checked: bool,
@@ -56,7 +58,7 @@ struct Place {
 pub(super) struct OpenBlock {
     /// Its bytes, decrypted.
     pub(super) bytes: Arc<dyn ReadAt>,
-    /// The file that holds it.
+    /// The file that holds it, below the folder that was opened.
     pub(super) path: String,
     /// Where in that file it begins.
     pub(super) offset: u64,
@@ -65,13 +67,18 @@ pub(super) struct OpenBlock {
 impl BlockStore {
     /// The blocks in `dirs`; nothing is read.
     pub(super) fn new(
-        folder: Arc<dyn Folder>,
+        (folder, root): (Arc<dyn Folder>, Arc<str>),
         dirs: Vec<DataDir>,
         keys: ServerKeys,
         checked: bool,
         limits: Limits,
     ) -> Self {
-        Self { folder, dirs, keys, checked, limits, containers: Mutex::new(None) }
+        Self { folder, root, dirs, keys, checked, limits, containers: Mutex::new(None) }
+    }
+
+    /// What a file below the folder is called in errors.
+    pub(super) fn full_path(&self, path: &str) -> String {
+        join(&self.root, path)
     }
 
     /// The data directories.
@@ -128,7 +135,7 @@ impl BlockStore {
         let path = format!("{container}.data");
         let (file, _) = decrypted(self.folder.open(&path)?, &self.keys, None)?;
         let bytes = Section::new(file, &place.bytes)
-            .map_err(|e| e.within(format!("block {id}")).in_file(path.clone()))?;
+            .map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
         Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))
     }
 
@@ -155,7 +162,7 @@ impl BlockStore {
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
         let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, Some(MAGIC))
-            .map_err(|e| e.in_file(metadata.clone()))?;
+            .map_err(|e| e.in_file(self.full_path(&metadata)))?;
         let file = Section::new(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
         all.files.push(path.to_owned());
@@ -165,7 +172,7 @@ impl BlockStore {
         let bytes = whole_file(file.as_ref(), &self.limits)?;
         if let Err(e) = self.read_records(&bytes, container, all) {
             if !e.is_damage() {
-                return Err(e.in_file(metadata));
+                return Err(e.in_file(self.full_path(&metadata)));
             }
             let e = e.within(metadata);
             let at = e.offset().unwrap_or(0);

@@ -30,7 +30,7 @@ impl Format for KuduFormat {
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         match source {
-            Source::Folder { folder, .. } => Ok(Arc::new(KuduTable::open(folder, options)?)),
+            Source::Folder { folder, path } => Ok(Arc::new(KuduTable::open(folder, path, options)?)),
             Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
         }
     }

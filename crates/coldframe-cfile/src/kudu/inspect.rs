@@ -11,6 +11,9 @@ use super::tablet::{RowSet, Tablet};
 use crate::file::CFileTable;
 use crate::options::Options;
 
+/// How deep below the folder a file may lie: links may lead in circles.
+const DEPTH: usize = 16;
+
 /// A block of the table: what it is for, and its number.
 struct Block<'a> {
     tablet: &'a Tablet,
@@ -73,7 +76,11 @@ fn files(table: &KuduTable) -> Result<Vec<Entry>> {
     let mut open = vec![String::new()];
     while let Some(path) = open.pop() {
         for entry in table.folder().list(&path)? {
-            if entry.is_folder { open.push(entry.path) } else { files.push(entry) }
+            if !entry.is_folder {
+                files.push(entry);
+            } else if entry.path.split('/').count() < DEPTH {
+                open.push(entry.path);
+            }
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));

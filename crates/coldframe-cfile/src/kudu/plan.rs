@@ -81,8 +81,9 @@ impl RowSetPlan {
         };
         let mut sources = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
+            let rows = (all, &self.rows);
             let source =
-                column_source(&self.tablet, &self.rowset, column, &self.rows, &self.request, &self.reading)?;
+                column_source(&self.tablet, &self.rowset, column, rows, &self.request, &self.reading)?;
             let Some(source) = source else { return Ok(false) };
             sources.push(source);
         }

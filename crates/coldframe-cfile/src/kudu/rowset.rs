@@ -43,21 +43,24 @@ pub(super) struct Opened {
 pub(super) struct Place {
     /// `column 'x' (block 17)`
     pub(super) name: String,
-    /// The file, below the folder that was opened.
+    /// The file.
     pub(super) path: String,
     /// Where in it the CFile begins.
     pub(super) offset: u64,
 }
 
 impl Place {
-    /// An error of the CFile, as one of the file that holds it.
+    /// An error of the CFile, as one of the file that holds it: with the offset there.
     pub(super) fn explain(&self, e: Error) -> Error {
-        // The offset that the error has is the CFile's own: it is said in words.
-        let within = match e.offset() {
-            Some(at) => format!("{} at byte {at}", self.name),
-            None => self.name.clone(),
-        };
-        e.within(within).in_file(self.path.clone())
+        let (at, structure) = (e.offset(), e.structure());
+        let mut moved = Error::new(e.into_kind());
+        if let Some(at) = at {
+            moved = moved.at(self.offset.saturating_add(at));
+        }
+        if !structure.is_empty() {
+            moved = moved.within(structure);
+        }
+        moved.within(self.name.clone()).in_file(self.path.clone())
     }
 }
 
@@ -65,7 +68,8 @@ impl Place {
 pub(super) fn open_block(tablet: &Tablet, id: u64, what: &str, reading: &Reading) -> Result<Opened> {
     let name = format!("{what} (block {id})");
     let block = tablet.server.store.open(id).within(|| name.clone())?;
-    let place = Place { name, path: block.path, offset: block.offset };
+    let path = tablet.server.store.full_path(&block.path);
+    let place = Place { name, path, offset: block.offset };
     match CFile::open(block.bytes, reading.verify, reading.limits) {
         Ok(file) => Ok(Opened { file: Arc::new(file), place: Arc::new(place) }),
         Err(e) => Err(place.explain(e)),
@@ -277,12 +281,13 @@ fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     Ok(ordinal.into())
 }
 
-/// Where the values of a wanted column come from; `None` if they are lost and so are their rows.
+/// Where the values of a wanted column come from, of a rowset with `all` rows; `None` if they are lost and so are
+/// their rows.
 pub(super) fn column_source(
     tablet: &Tablet,
     rowset: &RowSet,
     column: &Column,
-    rows: &Range<u64>,
+    (all, rows): (u64, &Range<u64>),
     request: &PlanRequest,
     reading: &Reading,
 ) -> Result<Option<Source>> {
@@ -293,7 +298,7 @@ pub(super) fn column_source(
         let opened = open_block(tablet, *block, &what, reading)?;
         let place = opened.place.clone();
         let explain = |e| place.explain(e);
-        check_file(&opened.file, column).map_err(explain)?;
+        check_file(&opened.file, column, all).map_err(explain)?;
         let blocks = if tolerant {
             let mut lost = Vec::new();
             let blocks = opened.file.blocks_lossy(rows.clone(), &mut lost).map_err(explain)?;
@@ -330,11 +335,16 @@ pub(super) fn column_source(
     }
 }
 
-/// A file of another type than the schema's column is not that column's.
-fn check_file(file: &CFile, column: &Column) -> Result<()> {
-    let found = file.footer().data_type;
-    if found == column.data_type {
-        return Ok(());
+/// A file of another type or length than the schema's column and the rowset is not that column's.
+fn check_file(file: &CFile, column: &Column, rows: u64) -> Result<()> {
+    let (found, values) = (file.footer().data_type, file.footer().num_values);
+    if found != column.data_type {
+        return Err(Error::corrupt(format!("expected values of type {}, found {found}", column.data_type)));
     }
-    Err(Error::corrupt(format!("expected values of type {}, found {found}", column.data_type)))
+    if values != rows {
+        return Err(Error::corrupt(format!(
+            "expected {rows} values as in the rowset's first column, found {values}"
+        )));
+    }
+    Ok(())
 }

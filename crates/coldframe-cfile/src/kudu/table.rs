@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, Node, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value};
+use coldframe_core::{
+    Damage, Error, Node, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value,
+};
 
 use super::inspect;
 use super::options::Options;
@@ -13,7 +15,7 @@ use super::plan::RowSetPlan;
 use super::roots;
 use super::rowset::{Reading, column_bytes, row_count};
 use super::schema::Column;
-use super::tablet::{RowSet, Server, Tablet, best_replicas};
+use super::tablet::{RowSet, Server, Tablet, Unreadable, best_replicas};
 
 /// A table, opened.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct KuduTable {
     parts: Vec<Part>,
     /// Names of all tables in the folder.
     tables: Vec<String>,
+    /// Tablets that may be of this table; each is a part behind the rowsets.
+    unreadable: Vec<Unreadable>,
 }
 
 /// A rowset, which is a part of the table for splits.
@@ -41,21 +45,29 @@ struct Part {
 }
 
 impl KuduTable {
-    /// Finds the servers' directories in `folder`, and in them the table.
-    pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
+    /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
+    pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
         let key = options.keys.get("server");
         let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
             .into_iter()
-            .map(|dirs| Arc::new(Server::new(folder, dirs, key, checked, limits)))
+            .map(|dirs| Arc::new(Server::new(folder, path, dirs, key, checked, limits)))
             .collect();
-        let mut all = Vec::new();
+        let (mut all, mut unreadable) = (Vec::new(), Vec::new());
         for server in &servers {
-            all.extend(server.tablets(folder.as_ref(), checked, &limits)?);
+            all.extend(server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?);
         }
+        // Another replica does, and one that was not asked for does not matter.
+        unreadable.retain(|u: &Unreadable| {
+            all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
+                && own.tablet.as_ref().is_none_or(|id| *id == u.tablet)
+        });
         let all = best_replicas(all);
         let tables = table_names(&all);
+        if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
+            return Err(first.damage.to_error());
+        }
         let tablets: Vec<Arc<Tablet>> = choose(all, &own, &tables)?.into_iter().map(Arc::new).collect();
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
@@ -77,6 +89,7 @@ impl KuduTable {
             tablets,
             reading: Reading { verify: checked, limits, snapshot: own.snapshot },
             tables,
+            unreadable,
         })
     }
 
@@ -168,7 +181,10 @@ impl TableFile for KuduTable {
     }
 
     fn row_count(&self) -> Option<u64> {
-        if self.reading.snapshot.is_some() || self.tablets.iter().any(|t| !t.counts_live_rows) {
+        if self.reading.snapshot.is_some()
+            || !self.unreadable.is_empty()
+            || self.tablets.iter().any(|t| !t.counts_live_rows)
+        {
             return None;
         }
         self.parts.iter().map(|p| p.rowset.live_rows).sum()
@@ -221,12 +237,24 @@ impl TableFile for KuduTable {
                 start = end;
             }
         }
+        let behind = self.parts.len()..self.parts.len() + self.unreadable.len();
+        for part in behind.filter_map(|i| u32::try_from(i).ok()) {
+            splits.push(Split { part, range: 0..1, rows: None });
+        }
         Ok(splits)
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table without rowsets has no splits either; its schema is asked for by an empty one.
         if split.range.is_empty() {
+            return Ok(Box::new(NoRows));
+        }
+        let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
+        if let Some(lost) = behind.and_then(|i| self.unreadable.get(i)) {
+            if request.scan.on_error == OnError::Raise {
+                return Err(lost.damage.to_error());
+            }
+            request.damage.push(lost.damage.clone());
             return Ok(Box::new(NoRows));
         }
         let part = self.part(split)?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorContext, ErrorKind, Limits, Result, Value};
+use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
 
 use super::blocks::BlockStore;
 use super::container::{MAGIC, only_message, whole_file};
@@ -28,6 +28,13 @@ pub(super) struct Server {
     pub(super) uuid: String,
     pub(super) store: BlockStore,
     keys: ServerKeys,
+}
+
+/// A replica whose super block cannot be read: of which table it is, nobody knows.
+#[derive(Clone, Debug)]
+pub(super) struct Unreadable {
+    pub(super) tablet: String,
+    pub(super) damage: Damage,
 }
 
 /// A replica of a tablet.
@@ -78,6 +85,7 @@ pub(super) struct RowSet {
 impl Server {
     pub(super) fn new(
         folder: &Arc<dyn Folder>,
+        root: &Arc<str>,
         dirs: ServerDirs,
         key: Option<&Vec<u8>>,
         checked: bool,
@@ -85,23 +93,38 @@ impl Server {
     ) -> Self {
         let keys = ServerKeys::new(key, &dirs.instance);
         let uuid = text(&dirs.instance.uuid);
-        let store = BlockStore::new(folder.clone(), dirs.data.clone(), keys.clone(), checked, limits);
+        let store =
+            BlockStore::new((folder.clone(), root.clone()), dirs.data.clone(), keys.clone(), checked, limits);
         Self { dirs, uuid, store, keys }
     }
 
-    /// All replicas of tablets that the server has super blocks of.
+    /// All replicas of tablets that the server has super blocks of; those that cannot be read go to `unreadable`.
     pub(super) fn tablets(
         self: &Arc<Self>,
         folder: &dyn Folder,
         checked: bool,
         limits: &Limits,
+        unreadable: &mut Vec<Unreadable>,
     ) -> Result<Vec<Tablet>> {
-        let entries = folder.list(&join(&self.dirs.metadata, "tablet-meta"))?;
-        // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
-        let whole = entries.iter().filter(|e| !e.is_folder && !name_of(&e.path).contains('.'));
-        whole
-            .map(|e| self.tablet(folder, &e.path, checked, limits).map_err(|x| x.in_file(e.path.clone())))
-            .collect()
+        let mut tablets = Vec::new();
+        for entry in folder.list(&join(&self.dirs.metadata, "tablet-meta"))? {
+            let name = name_of(&entry.path);
+            // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
+            if entry.is_folder || name.contains('.') {
+                continue;
+            }
+            match self.tablet(folder, &entry.path, checked, limits) {
+                Ok(tablet) => tablets.push(tablet),
+                Err(e) if e.is_damage() => {
+                    let path = self.store.full_path(&entry.path);
+                    let e = e.within(format!("super block {path}"));
+                    let damage = Damage::from_error(&e, 0..entry.len, None);
+                    unreadable.push(Unreadable { tablet: name.to_owned(), damage });
+                }
+                Err(e) => return Err(e.in_file(self.store.full_path(&entry.path))),
+            }
+        }
+        Ok(tablets)
     }
 
     fn tablet(

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use coldframe_core::{ErrorKind, OnError, OpenOptions};
 use coldframe_testing::mutate::{Dice, flipped, shaken, spread};
-use coldframe_testing::rows::{as_text, read};
+use coldframe_testing::rows::read;
 
-use crate::folder::{Tree, table, tree};
+use crate::folder::{Tree, as_text, table, tree};
 
 /// Reads in all three ways. With checksums what comes out is true, but for nulls where they were asked for.
 fn survives(tree: &Tree, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
@@ -138,4 +138,27 @@ fn a_damaged_delta_block_costs_the_rows_it_may_be_about() {
     assert!(as_text(&skipped.batch).iter().all(|row| truth.contains(row)));
     assert!(skipped.batch.num_rows() < truth.len() && skipped.batch.num_rows() > 100);
     assert_eq!(skipped.damage.len(), 1);
+}
+
+#[test]
+fn a_tablet_without_a_readable_super_block_is_not_passed_over() {
+    let whole = tree("file_blocks");
+    let truth = rows(&whole, &table("numbers"));
+    for path in whole.files.keys().filter(|p| p.contains("tablet-meta")) {
+        let mut hurt = whole.clone();
+        let bytes = &whole.files[path];
+        hurt.files.insert(path.clone(), flipped(bytes, bytes.as_ref().len() - 20, 1));
+        let Ok(table) = hurt.open(&table("numbers")) else { panic!("{path}") };
+        assert_eq!(table.row_count(), None);
+        assert!(read(table.as_ref(), OnError::Raise).is_err());
+        let skipped = read(table.as_ref(), OnError::Skip).unwrap();
+        assert_eq!(skipped.damage.len(), 1);
+        assert!(as_text(&skipped.batch).iter().all(|row| truth.contains(row)));
+    }
+    // With another replica there is nothing to tell.
+    let replicas = tree("replicas");
+    let mut hurt = replicas.clone();
+    let path = replicas.files.keys().find(|p| p.starts_with("ts1/tablet-meta")).unwrap();
+    hurt.files.insert(path.clone(), flipped(&replicas.files[path], 50, 1));
+    assert_eq!(rows(&hurt, &table("numbers")), rows(&replicas, &table("numbers")));
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_cfile::kudu::KuduFormat;
 use coldframe_core::io::{Entry, Folder};
@@ -87,6 +89,23 @@ impl Folder for Tree {
         let bytes = self.files.get(path).ok_or_else(|| Error::not_found(path))?;
         Ok(Arc::new(Counted(bytes.clone(), self.read.clone())))
     }
+}
+
+/// Each row as one text; times as their integers, as the printer of times knows no names of zones here.
+pub(crate) fn as_text(batch: &RecordBatch) -> Vec<String> {
+    let schema = batch.schema();
+    let plain = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+        let column = match field.data_type() {
+            DataType::Timestamp(..) => arrow_cast::cast(column, &DataType::Int64).unwrap(),
+            _ => column.clone(),
+        };
+        (field.name().clone(), column)
+    });
+    let plain: Vec<_> = plain.collect();
+    if plain.is_empty() {
+        return vec![String::new(); batch.num_rows()];
+    }
+    coldframe_testing::rows::as_text(&RecordBatch::try_from_iter(plain).unwrap())
 }
 
 /// The committed directories.

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use coldframe_cfile::kudu::KuduFormat;
 use coldframe_core::{ErrorKind, Format, OnError, Scan, TableFile, Value};
 use coldframe_testing::layout::assert_tiled;
-use coldframe_testing::rows::{as_text, read, scan};
+use coldframe_testing::rows::{read, scan};
 
-use crate::folder::{Tree, fixtures, table, tree};
+use crate::folder::{Tree, as_text, fixtures, table, tree};
 
 fn sorted(table: &dyn TableFile, columns: Option<&[&str]>) -> Vec<String> {
     let columns = columns.map(|c| c.iter().map(|s| (*s).to_owned()).collect());
