@@ -160,6 +160,14 @@ class RawRows:
     def __iter__(self) -> RawRows: ...
     def __next__(self) -> RawBatch: ...
     def __arrow_c_schema__(self) -> object: ...
+def seek_ordinal(file: RawFile, ordinal: int) -> tuple[int, int, int]:
+    """The rows of a CFile from an ordinal on as (part, start, stop)."""
+
+def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
+    """The rows of a CFile whose value is the one in an array of one, with their ordinals."""
+
+def might_contain_key(file: RawFile, key: bytes) -> bool:
+    """False only if an encoded primary key is not in a bloom file of Kudu's."""
 
 def write(
     data: ArrowStreamExportable,

@@ -15,6 +15,7 @@ from coldframe._coldframe import RawFile
 from coldframe.errors import AmbiguousDialectWarning, unsupported
 from coldframe.filters import Bound, Filter, bind, mentioned, parse
 from coldframe.lookups import Lookups
+from coldframe.ordinals import Ordinals
 from coldframe.sources import Source
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def open(
     Args:
         source: a path, a URL (`s3://`, `gs://`, `az://`, `https://`, or any scheme that fsspec knows), bytes,
             a seekable binary file, or an fsspec file.
-        format: `"rcfile"` or `"redfile"`; None looks at the bytes.
+        format: `"cfile"`, `"kudu"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files.
@@ -157,7 +158,7 @@ class Split:
         self.__dict__.update(state)
 
 
-class File(Lookups):
+class File(Lookups, Ordinals):
     """An open file. Made by `coldframe.open`.
 
     Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,

@@ -170,7 +170,7 @@ impl RawFile {
 }
 
 impl RawFile {
-    fn raise(&self, e: coldframe::Error) -> PyErr {
+    pub(crate) fn raise(&self, e: coldframe::Error) -> PyErr {
         to_python(self.0.named(e))
     }
 }

@@ -1,6 +1,7 @@
 //! The compiled part of the Python package: handles, errors, Arrow capsules. No logic of its own.
 
 mod capsule;
+mod cfile;
 mod error;
 mod file;
 mod hfile;
@@ -63,6 +64,9 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hfile::hfile_might_contain, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;

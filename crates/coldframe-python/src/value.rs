@@ -68,6 +68,10 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         return value.extract().map(Value::Bytes);
     }
+    // A date or a time goes as ISO 8601 text, which says its zone if it has one.
+    if value.hasattr("isoformat")? {
+        return value.call_method0("isoformat")?.extract().map(Value::Str);
+    }
     if let Ok(v) = value.cast::<PyMapping>() {
         let mut pairs = Vec::new();
         for item in v.items()?.iter() {

@@ -22,6 +22,9 @@ mod write;
 
 use std::sync::Arc;
 
+/// What only a CFile or a Kudu directory can do, on the types of its crate.
+#[cfg(feature = "cfile")]
+pub use coldframe_cfile as cfile;
 pub use coldframe_core::*;
 pub use open::{File, detect, open, open_source, source_of_path};
 pub use table_scan::TableScan;
@@ -32,6 +35,10 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
         #[cfg(feature = "hfile")]
         Arc::new(coldframe_hfile::HFileFormat),
+        #[cfg(feature = "cfile")]
+        Arc::new(coldframe_cfile::CFileFormat),
+        #[cfg(feature = "cfile")]
+        Arc::new(coldframe_cfile::kudu::KuduFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

@@ -1,0 +1,112 @@
+//! CFile: reading a column of each encoding, and writing. Throughput in bytes of Arrow.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{Field, Schema};
+use bytes::Bytes;
+use coldframe::{OpenOptions, Scan, Source, Value, WriteOptions, format_named, open_source};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+const ROWS: i64 = 1_000_000;
+
+/// Memory that outlives the writer it was given to.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Numbers that look random (`splitmix64`).
+fn random(i: i64) -> u64 {
+    let mut z = i.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn below(i: i64, n: u64) -> i64 {
+    i64::try_from(random(i) % n).unwrap_or(0)
+}
+
+/// A column, its encoding and whether it has nulls.
+fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
+    let rows = || 0..ROWS;
+    let int64 = |f: &dyn Fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows().map(f))) };
+    let small = |i: i64| i32::try_from(below(i, 100_000)).unwrap_or(0);
+    let word = |i: i64| format!("category {:03}", below(i, 500));
+    vec![
+        ("int64_sequence", "bit_shuffle", int64(&|i| i * 7 + 1_000_000)),
+        ("int64_random", "bit_shuffle", int64(&|i| below(i, u64::MAX / 2))),
+        ("int32_100k", "bit_shuffle", Arc::new(Int32Array::from_iter_values(rows().map(small)))),
+        ("int64_nulls", "bit_shuffle", Arc::new(Int64Array::from_iter(rows().map(|i| (below(i, 10) > 0).then_some(i))))),
+        ("int64_plain", "plain", int64(&|i| i)),
+        ("int64_runs", "rle", int64(&|i| below(i / 50, 1000))),
+        ("int64_short_runs", "rle", int64(&|i| below(i / 12, 1000))),
+        ("dict", "dict", Arc::new(StringArray::from_iter_values(rows().map(word)))),
+        ("text_plain", "plain", Arc::new(StringArray::from_iter_values(rows().map(|i| format!("row {:x}", random(i)))))),
+        ("text_prefix", "prefix", Arc::new(StringArray::from_iter_values(rows().map(|i| format!("user/{i:012}"))))),
+    ]
+}
+
+fn write(values: &ArrayRef, encoding: &str) -> coldframe::Result<Bytes> {
+    let field = Field::new("value", values.data_type().clone(), values.is_nullable());
+    let schema = Arc::new(Schema::new(vec![field]));
+    let mut options = WriteOptions::default();
+    options.extra.insert("encoding".to_owned(), Value::from(encoding));
+    let out = Shared::default();
+    let mut writer = format_named("cfile")?.create(Box::new(out.clone()), &schema, &options)?;
+    let batch = RecordBatch::try_new(schema, vec![values.clone()]).map_err(coldframe::arrow_error)?;
+    writer.write(&batch)?;
+    writer.finish()?;
+    let bytes = std::mem::take(&mut *out.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(bytes.into())
+}
+
+fn read(bytes: &Bytes) -> coldframe::Result<usize> {
+    let file = open_source(Source::file("memory", Arc::new(bytes.clone())), None, &OpenOptions::default(), Vec::new())?;
+    let mut rows = 0;
+    for split in file.whole()? {
+        let mut reader = file.scan(&Scan::default(), &split)?;
+        while let Some(batch) = reader.next_batch()? {
+            rows += black_box(batch).num_rows();
+        }
+    }
+    Ok(rows)
+}
+
+#[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]
+fn benches(c: &mut Criterion) {
+    let columns = columns();
+    let mut group = c.benchmark_group("cfile/read");
+    for (name, encoding, values) in &columns {
+        let bytes = write(values, encoding).expect("a file");
+        assert_eq!(i64::try_from(read(&bytes).expect("the file reads")), Ok(ROWS));
+        let size: usize = values.to_data().buffers().iter().map(|b| b.len()).sum();
+        group.throughput(Throughput::Bytes(size as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(name), &bytes, |b, bytes| b.iter(|| read(bytes)));
+    }
+    group.finish();
+    let mut group = c.benchmark_group("cfile/write");
+    group.sample_size(10);
+    for (name, encoding, values) in &columns {
+        let size: usize = values.to_data().buffers().iter().map(|b| b.len()).sum();
+        group.throughput(Throughput::Bytes(size as u64));
+        group.bench_function(BenchmarkId::from_parameter(name), |b| b.iter(|| write(values, encoding)));
+    }
+    group.finish();
+}
+
+
+criterion_group!(all, benches);
+criterion_main!(all);

@@ -1,0 +1,151 @@
+//! DICT: code words of a dictionary that all blocks of a file share.
+//!
+//! ```text
+//! data block       | mode u32 LE | BIT_SHUFFLE of code words (mode 1), or PLAIN of bytes (mode 2) |
+//! dictionary block | PLAIN of bytes: the value of code word 0, of code word 1 ... |
+//! ```
+//!
+//! Once the dictionary has grown to the column's block size, its writer goes over to mode 2: both modes mix in one file.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorKind, Result, arrow_error};
+
+use crate::encoding::binary;
+use crate::types::KuduType;
+
+/// Code words follow.
+pub const CODE_WORDS: u32 = 1;
+/// Values follow.
+pub const VALUES: u32 = 2;
+/// So many bytes are copied of a value at a time, whatever its length; the rest is overwritten by the next one.
+const STEP: usize = 16;
+
+/// The values that code words stand for.
+#[derive(Debug)]
+pub struct Dictionary {
+    /// The values, one after the other, and [`STEP`] bytes more.
+    data: Vec<u8>,
+    /// Where each begins and how long it is. Place 0 is null, with nothing in it: code word `c` is at `c + 1`.
+    entries: Vec<(u32, u32)>,
+    /// The values for Arrow's own dictionaries.
+    values: ArrayRef,
+}
+
+impl Dictionary {
+    /// Reads a dictionary block; strings must be UTF-8.
+    pub fn parse(block: Bytes, at: u64, data_type: KuduType) -> Result<Self> {
+        let mut places = Vec::new();
+        binary::offsets(&block, &mut places).map_err(|e| e.at(at))?;
+        let end = places.last().map_or(0, |p| *p as usize);
+        let mut data = block.get(binary::HEADER_LEN..end).unwrap_or_default().to_vec();
+        let base = 12u32;
+        let starts: Vec<i32> = places.iter().map(|p| i32::try_from(p - base).unwrap_or(i32::MAX)).collect();
+        let values =
+            strings(starts, data.clone(), None, data_type != KuduType::Binary).map_err(|e| e.at(at))?;
+        data.extend([0; STEP]);
+        let lengths = places.iter().zip(places.iter().skip(1)).map(|(from, to)| (from - base, to - from));
+        let entries = std::iter::once((0, 0)).chain(lengths).collect();
+        Ok(Self { data, entries, values })
+    }
+
+    /// How many values.
+    pub fn len(&self) -> usize {
+        self.entries.len() - 1
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All values as an array.
+    pub fn values(&self) -> &ArrayRef {
+        &self.values
+    }
+
+    /// Appends the values of `places` (code word + 1, or 0 for null) to strings that end at `offsets.last()`.
+    pub fn gather(&self, places: &[u32], offsets: &mut Vec<i32>, data: &mut Vec<u8>) -> Result<()> {
+        let start = data.len();
+        let first = offsets.len();
+        let mut end = start;
+        for place in places {
+            let Some((_, len)) = self.entries.get(*place as usize) else { return Err(self.no_such(*place)) };
+            end += *len as usize;
+            // Beyond 2^31 it is refused below.
+            offsets.push((end & 0x7fff_ffff).try_into().unwrap_or(i32::MAX));
+        }
+        if end > i32::MAX as usize {
+            offsets.truncate(first);
+            return Err(too_long(end));
+        }
+        data.resize(end + STEP, 0);
+        let mut at = start;
+        for place in places {
+            let (from, len) = self.entries.get(*place as usize).copied().unwrap_or_default();
+            let (from, len) = (from as usize, len as usize);
+            if len <= STEP {
+                let source = self.data.get(from..).and_then(|d| d.first_chunk::<STEP>());
+                let target = data.get_mut(at..).and_then(|d| d.first_chunk_mut::<STEP>());
+                if let (Some(source), Some(target)) = (source, target) {
+                    *target = *source;
+                }
+            } else if let (Some(source), Some(target)) =
+                (self.data.get(from..from + len), data.get_mut(at..at + len))
+            {
+                target.copy_from_slice(source);
+            }
+            at += len;
+        }
+        data.truncate(end);
+        Ok(())
+    }
+
+    /// An error unless each of `places` is one of a value or of null.
+    pub fn check(&self, places: &[u32]) -> Result<()> {
+        let most = places.iter().copied().max().unwrap_or(0);
+        if (most as usize) < self.entries.len() { Ok(()) } else { Err(self.no_such(most)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_such(&self, place: u32) -> Error {
+        let found = place.wrapping_sub(1);
+        Error::corrupt(format!("expected a code word below {}, found {found}", self.len()))
+    }
+}
+
+/// More bytes than the offsets of one array reach.
+#[cold]
+#[inline(never)]
+pub fn too_long(asked: usize) -> Error {
+    Error::new(ErrorKind::LimitExceeded {
+        what: "the values of a batch",
+        asked: asked as u64,
+        limit: i32::MAX as u64,
+        option: "batch_size",
+    })
+}
+
+/// Offsets and data as an array; text must be UTF-8.
+pub fn strings(
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+    nulls: Option<arrow_buffer::NullBuffer>,
+    text: bool,
+) -> Result<ArrayRef> {
+    let not_ordered = || Error::corrupt("expected offsets that do not fall, found one below the one before");
+    if !offsets.is_sorted() || offsets.first().is_none_or(|o| *o < 0) {
+        return Err(not_ordered());
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let data = Buffer::from_vec(data);
+    Ok(if text {
+        Arc::new(StringArray::try_new(offsets, data, nulls).map_err(arrow_error)?) as Arc<dyn Array>
+    } else {
+        Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)?)
+    })
+}

@@ -1,0 +1,149 @@
+//! The LZ4 blocks inside BIT_SHUFFLE: small, of known size, full of short repeats.
+//!
+//! ```text
+//! sequence | token u8 | literal length.. | literals | distance u16 LE | match length.. |        the last has literals alone
+//! token    | literal length, 15 = more bytes follow | match length - 4, 15 = more |
+//! ```
+//!
+//! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of numbers that grow repeat at distances of 1, 2, 4 or 8 bytes; a general decoder
+//! copies such repeats byte by byte. This one writes eight or sixteen bytes at a time, and may write [`SLACK`] bytes behind
+//! what is asked for, where nothing is looked at.
+
+/// So many bytes behind the output may be overwritten.
+pub const SLACK: usize = 32;
+
+/// Decodes all of `src` into the first `size` bytes of `dst`, which has [`SLACK`] bytes more; `false` if that is not what `src`
+/// holds.
+pub fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
+    dst.len() >= size.saturating_add(SLACK) && sequences(src, dst, size).is_some()
+}
+
+#[inline]
+fn sequences(src: &[u8], dst: &mut [u8], size: usize) -> Option<()> {
+    let (mut from, mut to) = (0usize, 0usize);
+    loop {
+        let token = usize::from(*src.get(from)?);
+        from += 1;
+        let literals = length(src, &mut from, token >> 4)?;
+        if literals > size - to {
+            return None;
+        }
+        copy_literals(src, from, dst, to, literals)?;
+        from += literals;
+        to += literals;
+        if from == src.len() {
+            return (to == size).then_some(());
+        }
+        let distance = usize::from(u16::from_le_bytes(*src.get(from..)?.first_chunk()?));
+        from += 2;
+        let len = length(src, &mut from, token & 15)?.checked_add(4)?;
+        if distance == 0 || distance > to || len > size - to {
+            return None;
+        }
+        repeat(dst, to, distance, len)?;
+        to += len;
+    }
+}
+
+/// A length that a token begins.
+#[inline(always)]
+fn length(src: &[u8], from: &mut usize, first: usize) -> Option<usize> {
+    if first < 15 {
+        return Some(first);
+    }
+    let mut length = first;
+    loop {
+        let more = *src.get(*from)?;
+        *from += 1;
+        length = length.checked_add(more.into())?;
+        if more != 255 {
+            return Some(length);
+        }
+    }
+}
+
+#[inline(always)]
+fn copy_literals(src: &[u8], from: usize, dst: &mut [u8], to: usize, len: usize) -> Option<()> {
+    if len <= 16
+        && let Some(bytes) = src.get(from..).and_then(|s| s.first_chunk::<16>())
+    {
+        *dst.get_mut(to..)?.first_chunk_mut::<16>()? = *bytes;
+        return Some(());
+    }
+    dst.get_mut(to..to + len)?.copy_from_slice(src.get(from..from.checked_add(len)?)?);
+    Some(())
+}
+
+/// Appends `len` bytes of what lies `distance` bytes before `to`, which may reach into what is being written.
+#[inline(always)]
+fn repeat(dst: &mut [u8], to: usize, distance: usize, len: usize) -> Option<()> {
+    let start = to - distance;
+    if distance >= 16 {
+        let mut done = 0;
+        while done < len {
+            let bytes = *dst.get(start + done..)?.first_chunk::<16>()?;
+            *dst.get_mut(to + done..)?.first_chunk_mut::<16>()? = bytes;
+            done += 16;
+        }
+        return Some(());
+    }
+    // Sixteen bytes of the repeating pattern, written at steps of a multiple of the distance.
+    let mut pattern = [0u8; 16];
+    let seen = *dst.get(start..)?.first_chunk::<16>()?;
+    match distance {
+        1 => pattern = [*seen.first()?; 16],
+        2 => pattern = *[*seen.first_chunk::<2>()?; 8].as_flattened().first_chunk()?,
+        4 => pattern = *[*seen.first_chunk::<4>()?; 4].as_flattened().first_chunk()?,
+        8 => pattern = *[*seen.first_chunk::<8>()?; 2].as_flattened().first_chunk()?,
+        _ => {
+            for (i, place) in pattern.iter_mut().enumerate() {
+                *place = *seen.get(i % distance)?;
+            }
+        }
+    }
+    let step = 16 / distance * distance;
+    let mut done = 0;
+    while done < len {
+        *dst.get_mut(to + done..)?.first_chunk_mut::<16>()? = pattern;
+        done += step;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+    use proptest::prelude::*;
+
+    fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0xee; size + SLACK];
+        decode(src, &mut out, size).then(|| out[..size].to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_general_decoder(
+            parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 1..40), 1usize..60), 0..30),
+            hurt in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..3),
+        ) {
+            let raw: Vec<u8> = parts.iter().flat_map(|(bytes, n)| bytes.repeat(*n)).collect();
+            let mut packed = Vec::new();
+            Compressor::new().compress(Algorithm::Lz4, None, &raw, &mut packed).unwrap();
+            let unhurt = decoded(&packed, raw.len());
+            prop_assert_eq!(unhurt.as_deref(), Some(&raw[..]));
+            prop_assert!(decoded(&packed, raw.len() + 1).is_none());
+            for (at, mask) in hurt {
+                let at = usize::from(at) % packed.len();
+                packed[at] ^= mask;
+            }
+            let mut general = Vec::new();
+            let known = Decompressor::new().decompress_exact(Algorithm::Lz4, &packed, raw.len(), &mut general);
+            let found = decoded(&packed, raw.len());
+            // What the general decoder takes, this one takes as the same.
+            if known.is_ok() {
+                prop_assert_eq!(found, Some(general));
+            }
+        }
+    }
+}

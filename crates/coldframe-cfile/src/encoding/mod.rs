@@ -1,0 +1,140 @@
+//! The encodings of a data block: one file for each.
+//!
+//! ```text
+//! block      | [rows varint | bitmap length varint | bitmap, run-length coded, 1 = not null] | encoded values |
+//! PLAIN, RLE, bits   | count u32 LE | first ordinal u32 LE | ...
+//! PLAIN of bytes     | first ordinal u32 LE | count u32 LE | place of the offsets u32 LE | ...
+//! BIT_SHUFFLE        | first ordinal u32 LE | count u32 LE | size u32 LE | padded count u32 LE | element size u32 LE | ...
+//! DICT               | mode u32 LE: 1 code words, 2 values | BIT_SHUFFLE or PLAIN of bytes
+//! PREFIX             | group varint: count, first ordinal, restart interval, 0 | ...
+//! GROUP_VARINT       | group varint: count, smallest, first ordinal, 0 | ...
+//! ```
+//!
+//! The order of count and ordinal differs. The count is that of the values that are not null, the ordinal that of the first
+//! row. A decoder holds its place in the block, not the block: the caller passes the bytes at each call.
+
+pub mod binary;
+pub mod bit_shuffle;
+pub mod dict;
+pub mod fixed;
+pub mod group_varint;
+pub mod lz4;
+pub mod prefix;
+pub mod rle;
+pub mod transpose;
+
+use arrow_buffer::Buffer;
+use coldframe_core::{Error, Result};
+
+/// What a block says of itself at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHead {
+    /// Values that are not null.
+    pub count: u32,
+    /// The ordinal of the first row.
+    pub ordinal: u32,
+}
+
+impl BlockHead {
+    /// An error unless the block begins at the ordinal that the index gives and has the values of its rows.
+    pub fn check(self, ordinal: u64, count: usize) -> Result<()> {
+        if u64::from(self.ordinal) != ordinal {
+            return Err(Error::corrupt(format!(
+                "expected the ordinal {ordinal} of the index, found {}",
+                self.ordinal
+            )));
+        }
+        if u64::from(self.count) != count as u64 {
+            return Err(Error::corrupt(format!("expected {count} values, found {}", self.count)));
+        }
+        Ok(())
+    }
+}
+
+/// A value of fixed size.
+pub trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
+    /// Its bytes.
+    const SIZE: usize;
+
+    /// Reads `out.len()` values from the front of `src`, lowest byte first; `false` if `src` is too short.
+    fn read(src: &[u8], out: &mut [Self]) -> bool;
+
+    /// The first value of `src`.
+    fn first(src: &[u8]) -> Option<Self> {
+        let mut one = [Self::default()];
+        Self::read(src, &mut one).then(|| one.first().copied()).flatten()
+    }
+
+    /// Undoes the transposition of the bits of `out.len()` values, a multiple of 8; `false` if `planes` is too short.
+    fn untranspose(planes: &[u8], out: &mut [Self]) -> bool;
+
+    /// The transposition of the bits of values, a multiple of 8, appended to `out`.
+    fn transpose(values: &[Self], out: &mut Vec<u8>);
+
+    /// The value of an unsigned one of 32 bits that fits.
+    fn from_u32(value: u32) -> Self;
+
+    /// Its bytes, lowest first.
+    fn put(self, out: &mut Vec<u8>);
+
+    /// Values as Arrow's memory.
+    fn buffer(values: Vec<Self>) -> Buffer;
+
+    /// The value with the sign that its highest bit is.
+    fn sign_extend(self) -> i128;
+}
+
+macro_rules! words {
+    ($($type:ident $signed:ident $untranspose:ident $($from:ident)?;)*) => {$(
+        impl Word for $type {
+            const SIZE: usize = size_of::<$type>();
+
+            #[inline]
+            fn read(src: &[u8], out: &mut [Self]) -> bool {
+                let Some(src) = src.get(..out.len().saturating_mul(Self::SIZE)) else { return false };
+                let (values, _) = src.as_chunks::<{ size_of::<$type>() }>();
+                for (place, value) in out.iter_mut().zip(values) {
+                    *place = <$type>::from_le_bytes(*value);
+                }
+                true
+            }
+
+            fn untranspose(planes: &[u8], out: &mut [Self]) -> bool {
+                transpose::$untranspose(planes, out$(, <$type>::$from)?)
+            }
+
+            fn transpose(values: &[Self], out: &mut Vec<u8>) {
+                transpose::transpose::<{ size_of::<$type>() }, $type>(values, out, <$type>::to_le_bytes);
+            }
+
+            fn from_u32(value: u32) -> Self {
+                let mut wide = [0u8; 16];
+                if let Some(low) = wide.first_chunk_mut::<4>() {
+                    *low = value.to_le_bytes();
+                }
+                wide.first_chunk().map_or(0, |b| <$type>::from_le_bytes(*b))
+            }
+
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend(self.to_le_bytes());
+            }
+
+            fn buffer(values: Vec<Self>) -> Buffer {
+                Buffer::from_vec(values)
+            }
+
+            #[inline]
+            fn sign_extend(self) -> i128 {
+                <$signed>::from_le_bytes(self.to_le_bytes()).into()
+            }
+        }
+    )*};
+}
+
+words! {
+    u8 i8 untranspose from_le_bytes;
+    u16 i16 untranspose from_le_bytes;
+    u32 i32 untranspose_u32;
+    u64 i64 untranspose_u64;
+    i128 i128 untranspose from_le_bytes;
+}

@@ -1,0 +1,153 @@
+//! RLE: runs of one value and groups of eight literals.
+//!
+//! ```text
+//! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
+//! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       of the last group perhaps only the front
+//! ```
+//!
+//! The width is that of the type: 8, 16, 32 or 64 bits, and one bit for truth values and for the bitmap of a nullable block.
+//! How many values there are stands in the block's header alone.
+
+use arrow_buffer::BooleanBufferBuilder;
+use coldframe_core::{Error, Result};
+use coldframe_encoding::Cursor;
+
+use crate::encoding::Word;
+
+/// What is left of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    /// The value, as its bytes in the block.
+    Repeat { at: usize, left: usize },
+    /// Where literals go on: a byte for whole values, a bit for those of one.
+    Literal { at: usize, left: usize },
+}
+
+/// A place in a sequence of runs.
+#[derive(Clone, Debug)]
+pub struct Rle {
+    /// Where the next run begins.
+    next: usize,
+    run: Run,
+}
+
+impl Rle {
+    /// Runs that begin at byte `start`.
+    pub fn new(start: usize) -> Self {
+        Self { next: start, run: Run::Repeat { at: start, left: 0 } }
+    }
+
+    /// Begins the next run, unless there is something left of this one.
+    fn run(&mut self, bytes: &[u8], bits: bool, size: usize) -> Result<()> {
+        while let Run::Repeat { left: 0, .. } | Run::Literal { left: 0, .. } = self.run {
+            let rest = bytes.get(self.next..).unwrap_or_default();
+            let mut cursor = Cursor::new(rest, 0);
+            let head = cursor.uleb128().map_err(|e| e.within("run"))?;
+            let n = usize::try_from(head >> 1).unwrap_or(usize::MAX);
+            let at = self.next + (rest.len() - cursor.remaining());
+            if n == 0 {
+                return Err(Error::corrupt("expected a run of 1 or more, found one of 0"));
+            }
+            let rest = cursor.remaining();
+            let (held, run) = match head & 1 {
+                0 => (size, Run::Repeat { at, left: n }),
+                // Values of whole bytes end with the last one: its group is not padded in the file.
+                _ if bits => {
+                    let held = n.min(rest);
+                    (held, Run::Literal { at: at.saturating_mul(8), left: held.saturating_mul(8) })
+                }
+                _ => {
+                    let left = n.saturating_mul(8).min(rest / size.max(1));
+                    (left * size, Run::Literal { at, left })
+                }
+            };
+            if held > rest || held == 0 {
+                return Err(Error::corrupt(format!("expected a run of {n}, found {rest} bytes")));
+            }
+            self.next = at + held;
+            self.run = run;
+        }
+        Ok(())
+    }
+
+    /// The next `out.len()` values of a type of whole bytes.
+    pub fn decode<T: Word>(&mut self, bytes: &[u8], mut out: &mut [T]) -> Result<()> {
+        while !out.is_empty() {
+            self.run(bytes, false, T::SIZE)?;
+            match &mut self.run {
+                Run::Repeat { at, left } => {
+                    let n = out.len().min(*left);
+                    let value = bytes.get(*at..).and_then(T::first).unwrap_or_default();
+                    let (now, later) = out.split_at_mut(n);
+                    now.fill(value);
+                    *left -= n;
+                    out = later;
+                }
+                Run::Literal { at, left } => {
+                    let n = out.len().min(*left);
+                    let (now, later) = out.split_at_mut(n);
+                    if !T::read(bytes.get(*at..).unwrap_or_default(), now) {
+                        return Err(Error::corrupt("expected more literals, found the block's end"));
+                    }
+                    *at += n * T::SIZE;
+                    *left -= n;
+                    out = later;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` values of `size` bytes.
+    pub fn skip(&mut self, bytes: &[u8], mut n: usize, size: usize) -> Result<()> {
+        while n > 0 {
+            self.run(bytes, false, size)?;
+            let (Run::Repeat { left, .. } | Run::Literal { left, .. }) = &mut self.run;
+            let step = n.min(*left);
+            *left -= step;
+            n -= step;
+            if let Run::Literal { at, .. } = &mut self.run {
+                *at += step * size;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the next `n` bits to `out`.
+    pub fn decode_bits(&mut self, bytes: &[u8], mut n: usize, out: &mut BooleanBufferBuilder) -> Result<()> {
+        while n > 0 {
+            self.run(bytes, true, 1)?;
+            match &mut self.run {
+                Run::Repeat { at, left } => {
+                    let step = n.min(*left);
+                    out.append_n(step, bytes.get(*at).is_some_and(|b| b & 1 == 1));
+                    *left -= step;
+                    n -= step;
+                }
+                Run::Literal { at, left } => {
+                    let step = n.min(*left);
+                    out.append_packed_range(*at..*at + step, bytes);
+                    *at += step;
+                    *left -= step;
+                    n -= step;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bits.
+    pub fn skip_bits(&mut self, bytes: &[u8], mut n: usize) -> Result<()> {
+        while n > 0 {
+            self.run(bytes, true, 1)?;
+            let (Run::Repeat { left, .. } | Run::Literal { left, .. }) = &mut self.run;
+            let step = n.min(*left);
+            *left -= step;
+            n -= step;
+            if let Run::Literal { at, .. } = &mut self.run {
+                *at += step;
+            }
+        }
+        Ok(())
+    }
+}

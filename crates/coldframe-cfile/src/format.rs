@@ -1,0 +1,56 @@
+//! A single CFile as one of the formats.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::format::check_options;
+use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
+
+use crate::file::CFileTable;
+use crate::footer::{MAGIC_V1, MAGIC_V2};
+use crate::options::{OPEN_OPTIONS, Options};
+
+/// One CFile: one column.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CFileFormat;
+
+impl Format for CFileFormat {
+    fn name(&self) -> &'static str {
+        "cfile"
+    }
+
+    fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
+        let ends = tail.last_chunk::<12>().and_then(|t| t.first_chunk::<8>());
+        head.starts_with(MAGIC_V2)
+            || head.starts_with(MAGIC_V1)
+            || ends.is_some_and(|m| m == MAGIC_V2 || m == MAGIC_V1)
+    }
+
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        if matches!(source, Source::Folder { .. }) {
+            // Spark's `coldframe_cfile` is the one name for a file and for a data directory.
+            return crate::kudu::KuduFormat.open(source, options);
+        }
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
+    }
+
+    fn create(
+        &self,
+        sink: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        check_options(self.name(), &options.extra, crate::write::WRITE_OPTIONS)?;
+        Ok(Box::new(crate::write::Writer::new(sink, schema, &crate::write::Options::new(&options.extra)?)?))
+    }
+
+    fn open_options(&self) -> &'static [OptionDoc] {
+        OPEN_OPTIONS
+    }
+
+    fn write_options(&self) -> &'static [OptionDoc] {
+        crate::write::WRITE_OPTIONS
+    }
+}

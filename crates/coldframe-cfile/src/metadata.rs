@@ -1,0 +1,79 @@
+//! What a CFile says of itself.
+
+use coldframe_core::{Result, Value};
+use prost::Message;
+
+use crate::delta::STATISTICS;
+use crate::file::{CFileTable, VALUE};
+use crate::proto::{DeltaStats, MetadataPair};
+
+/// All that footer and header say.
+pub(crate) fn metadata(table: &CFileTable) -> Result<Value> {
+    let footer = table.file().footer();
+    let root = |pointer: Option<crate::block::BlockPointer>| {
+        pointer.map(|p| Value::map([("offset", Value::from(p.offset)), ("size", Value::from(p.size))]))
+    };
+    Ok(Value::map([
+        ("format", Value::from("cfile")),
+        ("version", Value::from(footer.version.number())),
+        ("kind", Value::from(table.kind().name())),
+        ("data_type", Value::from(footer.data_type.name())),
+        ("encoding", Value::from(footer.encoding.name())),
+        ("compression", Value::from(footer.compression.name())),
+        ("nullable", Value::from(footer.nullable)),
+        ("num_values", Value::from(footer.num_values)),
+        ("checksums", Value::from(footer.has_checksums())),
+        ("incompatible_features", Value::from(footer.incompatible_features)),
+        ("compatible_features", Value::from(footer.compatible_features)),
+        ("positional_index", Value::from(root(footer.positional))),
+        ("value_index", Value::from(root(footer.value))),
+        ("dictionary", Value::from(root(footer.dictionary))),
+        ("metadata", pairs(&footer.metadata)),
+        ("header_metadata", pairs(&footer.header_metadata)),
+    ]))
+}
+
+/// Pairs by their names; statistics of a delta file as what they say.
+fn pairs(all: &[MetadataPair]) -> Value {
+    let pair = |pair: &MetadataPair| {
+        let name = String::from_utf8_lossy(&pair.key).into_owned();
+        let value = match (pair.key == STATISTICS.as_bytes()).then(|| DeltaStats::decode(&*pair.value)) {
+            Some(Ok(stats)) => delta_stats(&stats),
+            _ => Value::Bytes(pair.value.clone()),
+        };
+        (name, value)
+    };
+    Value::Map(all.iter().map(pair).collect())
+}
+
+fn delta_stats(stats: &DeltaStats) -> Value {
+    let updates = stats
+        .columns
+        .iter()
+        .map(|c| Value::map([("column", Value::from(c.col_id)), ("updates", Value::from(c.update_count))]));
+    Value::map([
+        ("delete_count", Value::from(stats.delete_count)),
+        ("reinsert_count", Value::from(stats.reinsert_count)),
+        ("min_timestamp", Value::from(stats.min_timestamp)),
+        ("max_timestamp", Value::from(stats.max_timestamp)),
+        ("columns", Value::List(updates.collect())),
+    ])
+}
+
+/// A CFile has no statistics of its values but the least and the greatest key, and the counts of a delta file.
+pub(crate) fn statistics(table: &CFileTable) -> Result<Value> {
+    let footer = table.file().footer();
+    let mut column = vec![("num_values".to_owned(), Value::from(footer.num_values))];
+    for name in ["min_key", "max_key"] {
+        if let Some(bytes) = footer.pair(name) {
+            column.push((name.to_owned(), Value::Bytes(bytes.to_vec())));
+        }
+    }
+    if let Some(Ok(stats)) = footer.pair(STATISTICS).map(DeltaStats::decode) {
+        column.push((STATISTICS.to_owned(), delta_stats(&stats)));
+    }
+    if !footer.nullable {
+        column.push(("null_count".to_owned(), Value::from(0)));
+    }
+    Ok(Value::map([("columns", Value::map([(VALUE, Value::Map(column))]))]))
+}

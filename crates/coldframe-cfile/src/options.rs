@@ -1,0 +1,98 @@
+//! What the user may say of a CFile when it is opened.
+
+use std::collections::BTreeMap;
+
+use arrow_schema::{DataType, TimeUnit};
+use coldframe_core::options::text;
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+
+/// The options of `open`.
+pub const OPEN_OPTIONS: &[OptionDoc] = &[
+    OptionDoc { name: "ordinal", help: "true adds the column `ordinal`: the place of each value, from 0" },
+    OptionDoc {
+        name: "value_type",
+        help: "the values' Arrow type where the file leaves it open: \"decimal128(18,5)\", \"binary\", \"timestamp[us]\"",
+    },
+    OptionDoc { name: "dictionary", help: "true gives text and bytes as Arrow dictionaries" },
+];
+
+/// The options, read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether there is a column of ordinals.
+    pub ordinal: bool,
+    /// The values' type.
+    pub value_type: Option<DataType>,
+    /// Whether text and bytes come as dictionaries.
+    pub dictionary: bool,
+    /// Whether checksums are compared.
+    pub verify: bool,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// From what the user said.
+    pub fn new(options: &OpenOptions) -> Result<Self> {
+        if options.schema.is_some() {
+            return Err(Error::unsupported(
+                "a schema for a CFile; the option `value_type` refines its one type",
+            ));
+        }
+        let extra = &options.extra;
+        Ok(Self {
+            ordinal: flag(extra, "ordinal")?,
+            value_type: text(extra, "value_type")?.map(parse_type).transpose()?,
+            dictionary: flag(extra, "dictionary")?,
+            verify: !options.skip_checksums,
+            limits: options.limits,
+        })
+    }
+}
+
+/// A truth value; false where it is not given.
+pub fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
+    match extra.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(b)) => Ok(*b),
+        Some(other) => {
+            Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}")))
+        }
+    }
+}
+
+/// An Arrow type by its name in pyarrow.
+pub fn parse_type(name: &str) -> Result<DataType> {
+    let compact: String = name.chars().filter(|c| !c.is_whitespace()).collect();
+    let simple = match compact.as_str() {
+        "binary" => Some(DataType::Binary),
+        "string" | "utf8" => Some(DataType::Utf8),
+        "int8" => Some(DataType::Int8),
+        "int16" => Some(DataType::Int16),
+        "int32" => Some(DataType::Int32),
+        "int64" => Some(DataType::Int64),
+        "float" => Some(DataType::Float32),
+        "double" => Some(DataType::Float64),
+        "bool" => Some(DataType::Boolean),
+        "date32" | "date32[day]" => Some(DataType::Date32),
+        "timestamp[us]" => Some(DataType::Timestamp(TimeUnit::Microsecond, None)),
+        _ => None,
+    };
+    if let Some(simple) = simple {
+        return Ok(simple);
+    }
+    if let Some(zone) = compact.strip_prefix("timestamp[us,tz=").and_then(|z| z.strip_suffix(']')) {
+        return Ok(DataType::Timestamp(TimeUnit::Microsecond, Some(zone.into())));
+    }
+    let digits = compact.strip_prefix("decimal128(").or_else(|| compact.strip_prefix("decimal("));
+    let digits = digits.and_then(|d| d.strip_suffix(')')).and_then(|d| d.split_once(','));
+    let decimal = digits.and_then(|(p, s)| Some((p.parse::<u8>().ok()?, s.parse::<i8>().ok()?)));
+    match decimal {
+        Some((precision @ 1..=38, scale @ 0..)) if scale.unsigned_abs() <= precision => {
+            Ok(DataType::Decimal128(precision, scale))
+        }
+        _ => Err(Error::invalid(format!(
+            "option `value_type`: expected a type such as \"decimal128(18,5)\", found \"{name}\""
+        ))),
+    }
+}

@@ -1,0 +1,147 @@
+//! The messages of a CFile (`cfile.proto` of Kudu), written by hand for `prost`.
+//!
+//! ```text
+//! CFileHeaderPB       | 1 major_version | 2 minor_version | 3 metadata pair ... |      empty in every file since 1.3
+//! CFileFooterPB       | 1 data_type | 2 encoding | 3 num_values | 4 posidx_info | 5 validx_info | 6 compression
+//!                     | 7 metadata pair ... | 8 is_type_nullable | 9 dict_block_ptr | 10 incompatible_features
+//!                     | 11 compatible_features | 12 is_type_array |
+//! IndexBlockTrailerPB | 1 num_entries | 2 type |
+//! BloomBlockHeaderPB  | 1 num_hash_functions |
+//! ```
+//!
+//! Fields that the description calls required are optional here, so that a message without one is an error that names it.
+
+/// A name and what the writer filed under it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct MetadataPair {
+    /// Its name: `min_key`, `max_key`, `deltafilestats`.
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+    /// Bytes whose meaning the name gives.
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
+/// The message behind the first magic.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct CFileHeader {
+    /// Of files before 1.3.
+    #[prost(int32, optional, tag = "1")]
+    pub major_version: Option<i32>,
+    /// Of files before 1.3.
+    #[prost(int32, optional, tag = "2")]
+    pub minor_version: Option<i32>,
+    /// Pairs.
+    #[prost(message, repeated, tag = "3")]
+    pub metadata: Vec<MetadataPair>,
+}
+
+/// Where a block stands.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct BlockPointer {
+    /// From the start of the file.
+    #[prost(int64, optional, tag = "1")]
+    pub offset: Option<i64>,
+    /// With its checksum.
+    #[prost(int32, optional, tag = "2")]
+    pub size: Option<i32>,
+}
+
+/// An index.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct BTreeInfo {
+    /// Its root.
+    #[prost(message, optional, tag = "1")]
+    pub root_block: Option<BlockPointer>,
+}
+
+/// The message in front of the last magic.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct CFileFooter {
+    /// A number of `DataType`.
+    #[prost(int32, optional, tag = "1")]
+    pub data_type: Option<i32>,
+    /// A number of `EncodingType`.
+    #[prost(int32, optional, tag = "2")]
+    pub encoding: Option<i32>,
+    /// Values, with the nulls.
+    #[prost(int64, optional, tag = "3")]
+    pub num_values: Option<i64>,
+    /// The positional index.
+    #[prost(message, optional, tag = "4")]
+    pub posidx_info: Option<BTreeInfo>,
+    /// The value index.
+    #[prost(message, optional, tag = "5")]
+    pub validx_info: Option<BTreeInfo>,
+    /// A number of `CompressionType`.
+    #[prost(int32, optional, tag = "6")]
+    pub compression: Option<i32>,
+    /// Pairs.
+    #[prost(message, repeated, tag = "7")]
+    pub metadata: Vec<MetadataPair>,
+    /// Whether blocks begin with a bitmap of what is not null.
+    #[prost(bool, optional, tag = "8")]
+    pub is_type_nullable: Option<bool>,
+    /// The dictionary.
+    #[prost(message, optional, tag = "9")]
+    pub dict_block_ptr: Option<BlockPointer>,
+    /// Features without which the file cannot be read: a bit each.
+    #[prost(uint32, optional, tag = "10")]
+    pub incompatible_features: Option<u32>,
+    /// Features without which it can.
+    #[prost(uint32, optional, tag = "11")]
+    pub compatible_features: Option<u32>,
+    /// Whether values are arrays.
+    #[prost(bool, optional, tag = "12")]
+    pub is_type_array: Option<bool>,
+}
+
+/// The message at the end of an index block.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct IndexBlockTrailer {
+    /// Entries.
+    #[prost(int32, optional, tag = "1")]
+    pub num_entries: Option<i32>,
+    /// 0 for a leaf, 1 for a block that points to blocks of the index.
+    #[prost(int32, optional, tag = "2")]
+    pub block_type: Option<i32>,
+}
+
+/// The message at the start of a block of a bloom file.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct BloomBlockHeader {
+    /// How many bits a key sets.
+    #[prost(int32, optional, tag = "1")]
+    pub num_hash_functions: Option<i32>,
+}
+
+/// How often the rows of a delta file were changed.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct DeltaStats {
+    /// Deletions.
+    #[prost(int64, optional, tag = "1")]
+    pub delete_count: Option<i64>,
+    /// The least hybrid time.
+    #[prost(fixed64, optional, tag = "3")]
+    pub min_timestamp: Option<u64>,
+    /// The greatest.
+    #[prost(fixed64, optional, tag = "4")]
+    pub max_timestamp: Option<u64>,
+    /// Columns that were changed.
+    #[prost(message, repeated, tag = "5")]
+    pub columns: Vec<ColumnUpdates>,
+    /// Insertions of rows deleted before.
+    #[prost(int64, optional, tag = "6")]
+    pub reinsert_count: Option<i64>,
+}
+
+/// How often a column was changed.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct ColumnUpdates {
+    /// Its number.
+    #[prost(int32, optional, tag = "1")]
+    pub col_id: Option<i32>,
+    /// Changes.
+    #[prost(int64, optional, tag = "2")]
+    pub update_count: Option<i64>,
+}

@@ -1,0 +1,135 @@
+//! Damage: cuts at every byte, flips of every byte, mutants. An error or the right rows, never a panic, never a made-up value.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
+
+mod samples;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use coldframe_cfile::types::{Compression, Encoding, KuduType};
+use coldframe_cfile::write::Options;
+use coldframe_core::{OnError, TableFile, Value};
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::mutate::{flipped, shaken};
+use coldframe_testing::{Dice, rows};
+use samples::{column, encodings, open_with, types, write};
+
+const ORDINAL: &[(&str, Value)] = &[("ordinal", Value::Bool(true))];
+
+/// A file of several blocks for each type and encoding.
+fn files(rows: usize, checksums: bool) -> impl Iterator<Item = (String, ArrayRef, Vec<u8>)> {
+    types().into_iter().enumerate().flat_map(move |(i, data_type)| {
+        encodings(data_type).into_iter().map(move |encoding| {
+            let nulls = i % 3;
+            let nulls = if nulls == 1 { 5 } else { 0 };
+            let values = column(data_type, rows, nulls, i as u64);
+            let codec = [Compression::None, Compression::Lz4, Compression::Zlib][i % 3];
+            let options = Options {
+                encoding: Some(encoding),
+                codec,
+                block_size: 512,
+                checksums,
+                data_type: Some(data_type),
+                ..Options::default()
+            };
+            let bytes = write(&values, nulls > 0, &options);
+            (format!("{data_type} {encoding} {codec}"), values, bytes)
+        })
+    })
+}
+
+/// All rows that were handed out are those of the ordinals they carry.
+fn assert_true(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
+    let ordinals = batch.column(0).as_primitive::<Int64Type>();
+    let all: Vec<u32> = ordinals.values().iter().map(|o| u32::try_from(*o).unwrap()).collect();
+    assert!(all.is_sorted_by(|a, b| a < b), "{name}");
+    let wanted = arrow_select::take::take(truth, &arrow_array::UInt32Array::from(all), None).unwrap();
+    assert_eq!(batch.column(1).to_data(), wanted.to_data(), "{name}");
+}
+
+/// Opens and reads in every way; with checksums, what comes out is true.
+fn survives(name: &str, bytes: &[u8], truth: Option<&ArrayRef>) {
+    let Ok(file) = open_with(bytes, ORDINAL) else { return };
+    let raised = rows::read(&file, OnError::Raise);
+    if let (Ok(outcome), Some(truth)) = (&raised, truth) {
+        assert_true(name, &outcome.batch, truth);
+    }
+    for on_error in [OnError::Skip, OnError::Null] {
+        let outcome = rows::read(&file, on_error).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(outcome.error.is_none(), "{name}: {:?}", outcome.error);
+        if let (Some(truth), OnError::Skip) = (truth, on_error) {
+            assert_true(name, &outcome.batch, truth);
+            let lost: u64 = outcome.damage.iter().filter_map(|d| d.rows_lost).sum();
+            assert_eq!(outcome.batch.num_rows() as u64 + lost, truth.len() as u64, "{name}");
+        }
+    }
+    assert_tiled(&file.inspect().unwrap());
+    file.verify_structure().unwrap();
+    file.metadata().unwrap();
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    for (name, _, bytes) in files(60, true) {
+        for cut in 0..bytes.len() {
+            let Err(e) = open_with(&bytes[..cut], &[]) else { panic!("{name} cut at {cut} opens") };
+            assert!(e.is_damage(), "{name} cut at {cut}: {e}");
+        }
+    }
+}
+
+#[test]
+fn every_flip_is_noticed_and_costs_one_block() {
+    for (name, truth, bytes) in files(150, true) {
+        for at in 0..bytes.len() {
+            let hurt = flipped(&bytes, at, 1 << (at % 8));
+            let name = format!("{name}, byte {at}");
+            let Ok(file) = open_with(&hurt, ORDINAL) else { continue };
+            let whole = rows::read(&file, OnError::Raise);
+            let noticed = whole.is_err_and(|e| e.is_damage()) || {
+                let outcome = rows::read(&file, OnError::Raise).unwrap();
+                outcome.error.is_some_and(|e| e.is_damage())
+            };
+            assert!(noticed, "{name}");
+            survives(&name, &hurt, Some(&truth));
+        }
+    }
+}
+
+#[test]
+fn flips_that_no_checksum_notices_break_nothing() {
+    for (name, _, bytes) in files(150, false) {
+        for at in 0..bytes.len() {
+            for mask in [1 << (at % 8), 0xff] {
+                survives(&format!("{name}, byte {at}"), &flipped(&bytes, at, mask), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn mutants_break_nothing() {
+    let mut dice = Dice::new(5);
+    for (name, _, bytes) in files(200, false) {
+        for round in 0..60 {
+            survives(&format!("{name}, mutant {round}"), &shaken(&bytes, &mut dice), None);
+        }
+    }
+}
+
+#[test]
+fn lost_blocks_are_named_by_their_ordinals() {
+    let values = column(KuduType::Int64, 400, 0, 1);
+    let options = Options { encoding: Some(Encoding::Plain), block_size: 800, ..Options::default() };
+    let bytes = write(&values, false, &options);
+    let hurt = flipped(&bytes, 16 + 812 + 100, 4);
+    let file = open_with(&hurt, ORDINAL).unwrap();
+    let outcome = rows::read(&file, OnError::Skip).unwrap();
+    assert_eq!(outcome.batch.num_rows(), 300);
+    let [damage] = &outcome.damage[..] else { panic!("{:?}", outcome.damage) };
+    assert_eq!((damage.bytes.clone(), damage.rows_lost), (828..1640, Some(100)));
+    assert_eq!(damage.structure, "data block of ordinals 100..200 (ordinals 100..200)");
+    assert!(damage.reason.contains("CRC-32C"), "{}", damage.reason);
+    assert_true("skip", &outcome.batch, &values);
+}

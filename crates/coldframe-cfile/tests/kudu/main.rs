@@ -1,0 +1,7 @@
+//! Data directories that Kudu wrote: tables, snapshots, splits, filters, damage.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod damage;
+mod folder;
+mod pushdown;
+mod tables;

@@ -1,0 +1,40 @@
+"""What a single CFile can do beside a scan: seek by ordinal, look a value up, ask a bloom file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coldframe import _coldframe
+
+if TYPE_CHECKING:
+    from coldframe._coldframe import RawFile
+
+__all__ = ["Ordinals"]
+
+
+class Ordinals:
+    """The part of `File` that only CFiles answer; another format raises UnsupportedError."""
+
+    _raw: RawFile
+
+    def seek(self, ordinal: int, *, batch_size: int = 65536) -> Any:
+        """The rows from `ordinal` on as a pyarrow.RecordBatchReader: the positional index leads to their block."""
+        if ordinal < 0:
+            raise ValueError(f"ordinal must be at least 0, not {ordinal}")
+        scan = self._raw.scan(batch_size=batch_size, split=_coldframe.seek_ordinal(self._raw, ordinal))
+        return pa.RecordBatchReader.from_batches(pa.schema(scan), (pa.record_batch(batch) for batch in scan))
+
+    def lookup(self, value: Any) -> Any:
+        """The rows that hold `value` as a pyarrow.Table of `ordinal` and `value`; empty when there are none.
+
+        A file with a value index is searched by it; another one is read through.
+        """
+        wanted = value if isinstance(value, pa.Scalar) else pa.scalar(value)
+        array = pa.array([wanted.as_py()], type=wanted.type)
+        return pa.Table.from_batches([pa.record_batch(_coldframe.lookup_value(self._raw, array))])
+
+    def might_contain_key(self, key: bytes) -> bool:
+        """False only if the encoded primary key is not in this bloom file of Kudu's."""
+        return _coldframe.might_contain_key(self._raw, key)

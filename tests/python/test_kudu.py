@@ -1,0 +1,127 @@
+"""Kudu's data directories: tables, snapshots, keys, and what a scan of many servers gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+
+FILES = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
+ENTRIES: list[dict[str, Any]] = json.loads((FILES / "MANIFEST.json").read_text())
+
+
+def entry(file: str, table: str, at: int) -> dict[str, Any]:
+    name = f"{file}.{table}.s{at}.truth.parquet"
+    return next(one for one in ENTRIES if one["truth"] == name)
+
+
+def rows(table: pa.Table) -> list[Any]:
+    return sorted(tuple(map(repr, row.values())) for row in table.to_pylist())
+
+
+def test_a_directory_is_recognised() -> None:
+    assert cf.detect(str(FILES / "file_blocks")) == "kudu"
+    assert cf.detect(str(FILES / "replicas")) == "kudu"
+    file = cf.open(FILES / "encrypted")
+    assert (file.format, file.schema.names, file.num_rows) == ("kudu", ["k", "v"], 378)
+
+
+def test_a_table_must_be_named_where_there_are_several() -> None:
+    with pytest.raises(ValueError, match="events, numbers"):
+        cf.open(FILES / "file_blocks")
+    with pytest.raises(cf.NotFoundError, match="events, numbers"):
+        cf.open(FILES / "file_blocks", table="orders")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_snapshot_by_datetime(at: int) -> None:
+    one = entry("file_blocks", "events", at)
+    # The counter of the hybrid time goes: the next microsecond is after it, and nothing happened in between.
+    micros = (one["snapshot"] >> 12) + 1
+    when = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
+    truth = pq.read_table(FILES / one["truth"])
+    raw = one["snapshot"]
+    for snapshot in (when, when.replace(tzinfo=None), when.isoformat(), raw, str(raw)):
+        got = cf.open(FILES / "file_blocks", table="events", snapshot=snapshot).read()
+        assert rows(got) == rows(truth)
+
+
+def test_a_snapshot_before_the_first_row_is_empty() -> None:
+    file = cf.open(FILES / "file_blocks", table="events", snapshot=dt.datetime(2020, 1, 1))
+    assert file.read().num_rows == 0
+    assert file.num_rows is None
+
+
+def test_an_option_that_is_no_time() -> None:
+    for wrong in ("tomorrow", -4, 1.5):
+        with pytest.raises(ValueError, match="snapshot"):
+            cf.open(FILES / "encrypted", snapshot=wrong)
+
+
+def test_a_scan_of_several_servers_gives_each_tablet_once() -> None:
+    truth = pq.read_table(FILES / entry("replicas", "numbers", 4)["truth"])
+    dataset = cf.scan(str(FILES / "replicas"), table="numbers")
+    assert rows(dataset.to_table()) == rows(truth)
+    assert dataset.count_rows() == truth.num_rows
+
+
+def test_filters_and_projection() -> None:
+    file = cf.open(FILES / "log_blocks", table="events")
+    truth = pq.read_table(FILES / entry("log_blocks", "events", 4)["truth"])
+    got = file.read(columns=["id", "tag"], filter=[("region", "=", "südwest"), ("id", ">=", 0)])
+    wanted = [r for r in truth.to_pylist() if r["region"] == "südwest" and r["id"] >= 0]
+    assert sorted(got["id"].to_pylist()) == sorted(r["id"] for r in wanted)
+    assert got.column_names == ["id", "tag"]
+    assert file.read(filter=[("added", "=", 7)]).num_rows == sum(r["added"] == 7 for r in truth.to_pylist())
+
+
+def test_splits_together_are_the_table() -> None:
+    file = cf.open(FILES / "file_blocks", table="events")
+    parts = [pa.Table.from_batches(file.to_batches(split=one), file.schema) for one in file.splits(2000)]
+    assert len(parts) > 5
+    assert rows(pa.concat_tables(parts)) == rows(file.read())
+
+
+def test_an_encrypted_directory_with_a_key(tmp_path: Path) -> None:
+    instance = (FILES / "encrypted" / "instance").read_bytes()
+    # The provider for tests: hexadecimal digits of the key's bytes XOR 42, in the field `server_key`.
+    at = instance.rindex(b"\x1a\x20") + 2
+    key = bytes(byte ^ 42 for byte in bytes.fromhex(instance[at : at + 32].decode()))
+    for given in (key, key.hex()):
+        assert cf.open(FILES / "encrypted", keys={"server": given}).read().num_rows == 378
+    with pytest.raises(cf.KeyUnavailableError, match="server"):
+        cf.open(FILES / "encrypted", keys={"server": bytes(16)})
+
+
+def test_what_a_damaged_directory_loses_is_named(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(FILES / "file_blocks", copy)
+    whole = cf.open(copy, table="events").read()
+    tablet = cf.open(copy, table="events").metadata["tablets"][0]
+    column = next(c for c in cf.open(copy, table="events").metadata["columns"] if c["name"] == "ratio")
+    block = f"{tablet['rowsets'][0]['columns'][str(column['id'])]:016}"
+    (path,) = copy.rglob(block)
+    data = bytearray(path.read_bytes())
+    data[30] ^= 0xFF
+    path.write_bytes(data)
+    file = cf.open(copy, table="events")
+    with pytest.raises(cf.CorruptFileError, match="ratio"):
+        file.read()
+    skipped = file.read(on_error="skip")
+    lost = whole.num_rows - skipped.num_rows
+    assert lost > 0
+    assert "column `ratio`" in file.damage[0]["structure"]
+    assert "ordinals" in file.damage[0]["structure"]
+    filled = file.read(on_error="null")
+    assert filled.num_rows == whole.num_rows
+    assert filled["ratio"].null_count >= lost
+    assert file.verify()["damage"]
+    assert rows(filled.drop_columns(["ratio"])) == rows(whole.drop_columns(["ratio"]))
