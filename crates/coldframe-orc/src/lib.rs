@@ -19,6 +19,7 @@
 //!
 //! `docs/formats/orc.md` describes the format as real writers write it.
 
+pub mod acid;
 pub mod bloom;
 pub mod compression;
 pub mod encryption;
@@ -27,3 +28,4 @@ pub mod proto;
 pub mod statistics;
 pub mod tail;
 pub mod types;
+pub mod write;
