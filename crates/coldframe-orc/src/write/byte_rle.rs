@@ -174,9 +174,9 @@ mod tests {
     fn decode(mut src: &[u8]) -> Vec<u8> {
         let mut out = vec![];
         while let Some((&control, rest)) = src.split_first() {
-            let n = control as i8;
+            let n = control.cast_signed();
             if n >= 0 {
-                out.extend(std::iter::repeat_n(rest[0], n as usize + 3));
+                out.extend(std::iter::repeat_n(rest[0], usize::from(n.unsigned_abs()) + 3));
                 src = &rest[1..];
             } else {
                 out.extend_from_slice(&rest[..usize::from(n.unsigned_abs())]);

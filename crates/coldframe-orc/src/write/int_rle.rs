@@ -41,13 +41,13 @@ pub(super) struct IntRle {
     aligned: bool,
     literals: Box<[i64; MAX_RUN]>,
     pending: usize,
-    /// Whether all that is pending is one value, three times at least.
-    repeat: bool,
+    /// The one value of all that is pending, if there are three at least.
+    repeat: Option<i64>,
 }
 
 impl IntRle {
     pub(super) fn new(signed: bool, aligned: bool) -> Self {
-        Self { signed, aligned, literals: Box::new([0; MAX_RUN]), pending: 0, repeat: false }
+        Self { signed, aligned, literals: Box::new([0; MAX_RUN]), pending: 0, repeat: None }
     }
 
     /// Whether widths are rounded up.
@@ -62,20 +62,22 @@ impl IntRle {
 
     pub(super) fn write(&mut self, mut values: &[i64], out: &mut Vec<u8>) -> Result<()> {
         while !values.is_empty() {
-            values = if self.repeat { self.extend_repeat(values, out) } else { self.extend(values, out)? };
+            values = match self.repeat {
+                Some(value) => self.extend_repeat(value, values, out),
+                None => self.extend(values, out)?,
+            };
         }
         Ok(())
     }
 
     /// Takes what is equal from the front, and ends the run at what is not.
-    fn extend_repeat<'v>(&mut self, values: &'v [i64], out: &mut Vec<u8>) -> &'v [i64] {
-        let value = self.literals[0];
+    fn extend_repeat<'v>(&mut self, value: i64, values: &'v [i64], out: &mut Vec<u8>) -> &'v [i64] {
         let room = MAX_RUN - self.pending;
         let equal = values.iter().take(room).take_while(|v| **v == value).count();
         self.pending += equal;
         let rest = values.get(equal..).unwrap_or_default();
         if self.pending == MAX_RUN || !rest.is_empty() {
-            self.put_repeat(out);
+            self.put_repeat(value, out);
         }
         rest
     }
@@ -106,8 +108,7 @@ impl IntRle {
             if self.pending > 0 {
                 self.put_run(out)?;
             }
-            self.literals[0] = last;
-            (self.pending, self.repeat) = (MIN_REPEAT, true);
+            (self.pending, self.repeat) = (MIN_REPEAT, Some(last));
         } else if self.pending == MAX_RUN {
             self.put_run(out)?;
         }
@@ -116,16 +117,15 @@ impl IntRle {
 
     /// Ends the run begun.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        if self.repeat {
-            self.put_repeat(out);
+        if let Some(value) = self.repeat {
+            self.put_repeat(value, out);
         } else if self.pending > 0 {
             self.put_run(out)?;
         }
         Ok(())
     }
 
-    fn put_repeat(&mut self, out: &mut Vec<u8>) {
-        let value = self.literals[0];
+    fn put_repeat(&mut self, value: i64, out: &mut Vec<u8>) {
         if self.pending <= MAX_SHORT_REPEAT {
             let stored = if self.signed { zigzag(value) } else { value.cast_unsigned() };
             let bytes = bits_of(stored).div_ceil(8).max(1);
@@ -137,7 +137,7 @@ impl IntRle {
             self.put_base(value, out);
             put_zigzag(out, 0);
         }
-        (self.pending, self.repeat) = (0, false);
+        (self.pending, self.repeat) = (0, None);
     }
 
     fn put_base(&self, value: i64, out: &mut Vec<u8>) {

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "bits by hand")]
+
 use super::*;
 use proptest::prelude::*;
 
