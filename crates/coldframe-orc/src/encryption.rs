@@ -16,12 +16,10 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use coldframe_encoding::crypt::{AesCtr, BLOCK};
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 use crate::proto;
-use crate::stripe::{StreamPlace, Stripe};
 
 /// Greatest column, and greatest stripe number, that the vector has room for.
 const MOST: u64 = 0xff_ffff;
@@ -145,17 +143,6 @@ impl Encryption {
     /// The variant to read for a column; `None` for its plain streams.
     pub fn variant_of(&self, column: usize) -> Option<usize> {
         self.readable.get(column).copied().flatten()
-    }
-
-    /// The stored bytes of a stream, or of a part of it that begins `position` bytes behind its start, as they were before
-    /// encryption.
-    pub fn open(&self, stripe: &Stripe, stream: &StreamPlace, position: u64, stored: Bytes) -> Result<Bytes> {
-        let Some(variant) = stream.variant else { return Ok(stored) };
-        let key =
-            self.stream_key(variant, stripe.number, stripe.encryption_number, stream.column, stream.kind)?;
-        let mut bytes = stored.to_vec();
-        key.decrypt(position, &mut bytes)?;
-        Ok(bytes.into())
     }
 
     /// The name of the key that a column would need, if it is only there masked.
