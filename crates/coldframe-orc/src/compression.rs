@@ -80,7 +80,8 @@ impl Compression {
         let stored = chunks.take(header.length)?;
         if header.original {
             if stored.len() > self.block_size {
-                let message = format!("expected a chunk of at most {} bytes, found {}", self.block_size, stored.len());
+                let message =
+                    format!("expected a chunk of at most {} bytes, found {}", self.block_size, stored.len());
                 return Err(Error::corrupt(message).at(start));
             }
             out.extend_from_slice(stored);
@@ -91,7 +92,13 @@ impl Compression {
     }
 
     /// The content of a whole message (a footer, an index) that is stored at `offset`.
-    pub fn message(self, codec: &mut Decompressor, stored: &[u8], offset: u64, limits: &Limits) -> Result<Vec<u8>> {
+    pub fn message(
+        self,
+        codec: &mut Decompressor,
+        stored: &[u8],
+        offset: u64,
+        limits: &Limits,
+    ) -> Result<Vec<u8>> {
         if self.algorithm == Algorithm::None {
             limits.metadata("a message", stored.len() as u64)?;
             return Ok(stored.to_vec());

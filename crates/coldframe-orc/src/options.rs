@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::TimeUnit;
-use coldframe_core::options::text;
+use coldframe_core::options::{integer, text};
 use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
 
 use crate::encryption::Masked;
+
+/// More do not help.
+const MOST_THREADS: usize = 256;
 
 /// The options of `open`.
 pub const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -21,6 +24,10 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "masked",
         help: "\"read\" (default) gives encrypted columns without a key as their mask left them; \"error\" refuses them",
+    },
+    OptionDoc {
+        name: "threads",
+        help: "how many threads decode the columns of a stripe; default all processors the process may use",
     },
     OptionDoc {
         name: "acid",
@@ -45,6 +52,8 @@ pub struct Options {
     pub acid: bool,
     /// Whether a file without a tail is searched for stripes.
     pub recover: bool,
+    /// How many threads decode.
+    pub threads: usize,
     /// Keys by name.
     pub keys: BTreeMap<String, Vec<u8>>,
     /// Bounds.
@@ -71,6 +80,10 @@ impl Options {
             masked,
             acid: flag(extra, "acid")?,
             recover: flag(extra, "recover")?,
+            threads: match integer::<usize>(extra, "threads")? {
+                None | Some(0) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+                Some(threads) => threads.min(MOST_THREADS),
+            },
             keys: options.keys.clone(),
             limits: options.limits,
         })
@@ -86,6 +99,8 @@ fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
     match extra.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(b)) => Ok(*b),
-        Some(other) => Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}"))),
+        Some(other) => {
+            Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}")))
+        }
     }
 }

@@ -50,7 +50,8 @@ impl Tail {
         }
         let start = len.saturating_sub(GUESS);
         let last = source.read(start..len)?;
-        let (length, rest) = last.split_last().ok_or_else(|| Error::corrupt("expected a postscript, found no bytes"))?;
+        let (length, rest) =
+            last.split_last().ok_or_else(|| Error::corrupt("expected a postscript, found no bytes"))?;
         let length = usize::from(*length);
         let at = rest.len().checked_sub(length).ok_or_else(|| {
             Error::corrupt(format!("expected a postscript of {length} bytes, found {}", rest.len()))
@@ -61,12 +62,15 @@ impl Tail {
         let bytes = rest.get(at..).unwrap_or_default();
         let postscript: PostScript = proto::decode("postscript", bytes).at(postscript_start)?;
         if !bytes.ends_with(MAGIC) && source.read(0..len.min(3))? != MAGIC {
-            return Err(Error::corrupt("expected the magic \"ORC\" in the postscript or at the file's start, found neither")
-                .at(postscript_start)
-                .within("postscript"));
+            return Err(Error::corrupt(
+                "expected the magic \"ORC\" in the postscript or at the file's start, found neither",
+            )
+            .at(postscript_start)
+            .within("postscript"));
         }
         check_version(&postscript).at(postscript_start)?;
-        let compression = Compression::new(&postscript, limits).at(postscript_start).within(|| "postscript")?;
+        let compression =
+            Compression::new(&postscript, limits).at(postscript_start).within(|| "postscript")?;
         let before = |end: u64, length: u64, what: &str| {
             let start = end.checked_sub(length).ok_or_else(|| {
                 Error::corrupt(format!("expected {length} bytes of {what} in front of byte {end}"))

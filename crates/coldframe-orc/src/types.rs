@@ -144,7 +144,8 @@ impl TypeTree {
         for (id, stated) in types.iter().enumerate() {
             let found = column(id, stated).map_err(|e| e.within(format!("type {id}")))?;
             if found.children.iter().any(|c| *c <= id || *c >= types.len()) {
-                let message = format!("expected children in {}..{}, found {:?}", id + 1, types.len(), found.children);
+                let message =
+                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), found.children);
                 return Err(Error::corrupt(message).within(format!("type {id}")));
             }
             columns.push(found);

@@ -29,6 +29,8 @@ pub use write::{Written, write_file};
 /// All formats of this build.
 pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
+        #[cfg(feature = "orc")]
+        Arc::new(coldframe_orc::OrcFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

@@ -174,7 +174,6 @@ fn record(source: Source, recorded: Vec<(u64, Bytes)>) -> (Source, Option<Arc<Re
 
 /// What other formats begin with: a file of one is whole, but not for this build.
 const OTHERS: &[(&[u8], &str)] = &[
-    (b"ORC", "ORC"),
     (b"DATABLK", "HFile"),
     (b"kuducfl", "Kudu CFile"),
     (b"PAR1", "Parquet"),

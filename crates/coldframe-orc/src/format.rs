@@ -1,0 +1,58 @@
+//! ORC as one of the formats.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::format::check_options;
+use coldframe_core::{
+    BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+};
+
+use crate::file::OrcFile;
+use crate::options::{OPEN_OPTIONS, Options};
+use crate::tail::MAGIC;
+use crate::write::{self, WRITE_OPTIONS};
+
+/// ORC.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OrcFormat;
+
+impl Format for OrcFormat {
+    fn name(&self) -> &'static str {
+        "orc"
+    }
+
+    /// The magic is at the start, or in front of the postscript's length.
+    fn probe(&self, head: &[u8], tail: &[u8]) -> bool {
+        let at_end = tail.split_last().is_some_and(|(length, rest)| *length > 3 && rest.ends_with(MAGIC));
+        (head.starts_with(MAGIC) && tail.len() > MAGIC.len()) || at_end
+    }
+
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        let read = Options::new(options)?;
+        match source {
+            Source::File { bytes, .. } => Ok(Arc::new(OrcFile::open(bytes.clone(), read)?)),
+            Source::Folder { .. } => Err(Error::unsupported("an ORC directory without the option `acid`")),
+        }
+    }
+
+    fn create(
+        &self,
+        sink: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn BatchWriter>> {
+        check_options(self.name(), &options.extra, WRITE_OPTIONS)?;
+        Ok(Box::new(write::Writer::new(sink, schema, write::write_options(options)?)?))
+    }
+
+    fn open_options(&self) -> &'static [OptionDoc] {
+        OPEN_OPTIONS
+    }
+
+    fn write_options(&self) -> &'static [OptionDoc] {
+        WRITE_OPTIONS
+    }
+}
