@@ -27,6 +27,12 @@ use coldframe_core::{
     Split, TableFile, Value,
 };
 
+use coldframe_core::ReadAt;
+use coldframe_core::io::Folder;
+
+use crate::file::OrcFile;
+use crate::options::Options;
+use crate::recover::Front;
 use events::{Events, IDENTITY};
 use scan::{AcidPlan, Rows};
 use state::{DataFile, Role};
@@ -86,6 +92,26 @@ pub struct AcidTable {
 }
 
 impl AcidTable {
+    /// The live rows of a table or partition directory.
+    pub fn open(folder: &dyn Folder, options: &Options) -> Result<Self> {
+        let open = |data: DataFile| -> Result<Part> {
+            let mut source: Arc<dyn ReadAt> = folder.open(&data.path)?;
+            if let Some(len) = data.valid_len.filter(|len| *len < source.len()) {
+                source = Arc::new(Front { source, len });
+            }
+            let file = OrcFile::open(source, options.clone())?;
+            let items = &file.shape().tail.footer.metadata;
+            let stats = items.iter().find(|item| item.name() == ACID_STATS);
+            let inserts_only = stats.is_some_and(|item| inserts_only(item.value()));
+            Ok(Part { data, file: Arc::new(file), inserts_only })
+        };
+        let open_named = |data: DataFile| {
+            let path = data.path.clone();
+            open(data).map_err(|e| e.in_file(path))
+        };
+        Self::new(state::current_files(folder)?.into_iter().map(open_named).collect::<Result<_>>()?)
+    }
+
     /// Of files as [`state::current_files`] names them.
     pub fn new(parts: Vec<Part>) -> Result<Self> {
         let events_in: Vec<Part> = parts.iter().filter(|p| p.has_events()).cloned().collect();
@@ -116,6 +142,12 @@ impl AcidTable {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
     }
+}
+
+/// Whether `inserts,updates,deletes` says that there are only the first.
+fn inserts_only(stats: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(stats) else { return false };
+    matches!(text.split(',').collect::<Vec<_>>().as_slice(), [_, "0", "0"])
 }
 
 /// Reads the updates and deletes of one file.

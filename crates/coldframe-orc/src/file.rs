@@ -11,6 +11,7 @@ use coldframe_core::{
 
 use crate::column::input::Dialect;
 use crate::encryption::{Encryption, Masked, key_unavailable};
+use crate::groups::StripePruner;
 use crate::options::Options;
 use crate::plan::{ScanContext, StripePlan};
 use crate::stripe::Stripe;
@@ -37,6 +38,8 @@ pub struct Shape {
     pub dialect: Dialect,
     /// What the user said.
     pub options: Options,
+    /// What stands in no stripe of a file that lost its tail.
+    pub lost: Vec<Damage>,
 }
 
 impl Shape {
@@ -56,11 +59,11 @@ impl OrcFile {
     /// Reads the tail.
     pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let tail = Tail::read(source.as_ref(), &options.limits)?;
-        Self::new(source, tail, options)
+        Self::new(source, tail, options, Vec::new())
     }
 
     /// With a tail that is known, or made up for a file that has lost its own.
-    pub fn new(source: Arc<dyn ReadAt>, tail: Tail, options: Options) -> Result<Self> {
+    pub fn new(source: Arc<dyn ReadAt>, tail: Tail, options: Options, lost: Vec<Damage>) -> Result<Self> {
         let within = || "footer";
         let tree =
             TypeTree::new(&tail.footer.types, &options.limits).at(tail.footer_bytes.start).within(within)?;
@@ -76,7 +79,7 @@ impl OrcFile {
         }
         let dialect =
             Dialect { hybrid: calendar::is_hybrid(&tail.footer), short_decimals: tail.has_short_decimals() };
-        let shape = Shape { source, tail, tree, schema, stripes, encryption, dialect, options };
+        let shape = Shape { source, tail, tree, schema, stripes, encryption, dialect, options, lost };
         Ok(Self { shape: Arc::new(shape) })
     }
 
@@ -145,7 +148,13 @@ impl TableFile for OrcFile {
         let inside = |s: &&Stripe| split.range.contains(&s.bytes.start);
         let stripes: VecDeque<Stripe> = self.shape.stripes.iter().filter(inside).cloned().collect();
         let limit = request.scan.limit.filter(|_| request.scan.predicate.is_none());
-        Ok(Box::new(StripePlan::new(scan, stripes, None, limit)))
+        let prune = request.scan.predicate.as_ref().map(|predicate| {
+            Box::new(StripePruner::new(self.shape.clone(), predicate)) as Box<dyn crate::plan::Prune>
+        });
+        for lost in self.shape.lost.iter().filter(|d| split.range.contains(&d.bytes.start)) {
+            request.damage.push(lost.clone());
+        }
+        Ok(Box::new(StripePlan::new(scan, stripes, prune, limit)))
     }
 
     fn statistics(&self) -> Result<Value> {

@@ -20,6 +20,8 @@
 //! | [`plan`], [`decode`] | stripes of a split, row groups of a stripe, ranges to fetch ([`plan::Prune`] chooses); their batches |
 //! | [`file`](mod@file), [`mod@format`], [`options`] | an open file; the format for the registry; what the user says |
 //! | [`bloom`], [`statistics`] | what they promise about a row group, stripe or file |
+//! | [`prune`], [`groups`] | which stripes and row groups a filter leaves |
+//! | [`recover`] | files without a tail |
 //! | [`encryption`] | keys of streams |
 //! | [`acid`] | Hive's transactional tables |
 //! | [`write`](mod@write) | the writer |
@@ -38,10 +40,13 @@ pub mod decode;
 pub mod encryption;
 pub mod file;
 pub mod format;
+pub mod groups;
 pub mod index;
 pub mod options;
 pub mod plan;
 pub mod proto;
+pub mod prune;
+pub mod recover;
 pub mod rle;
 pub mod statistics;
 pub mod stream;

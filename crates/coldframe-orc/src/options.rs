@@ -37,6 +37,10 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
         name: "recover",
         help: "true finds the stripes of a file without its tail; needs a schema, or a whole file of the table beside it",
     },
+    OptionDoc {
+        name: "schema_from",
+        help: "with `recover`: the name of the whole file beside it whose types, codec and writer the file has",
+    },
 ];
 
 /// The options, read.

@@ -16,18 +16,15 @@ use std::sync::Arc;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, DamageLog, Error, ErrorContext, OnError, Plan, PlanRequest, Result, Unit};
-use coldframe_encoding::codec::Algorithm;
 
-use crate::compression::HEADER;
 use crate::decode::DecodeStripe;
 use crate::file::Shape;
+use crate::groups::end_before;
 use crate::index::{self, IndexReader, StreamPosition, is_dictionary};
 use crate::proto::RowIndex;
 use crate::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::types::{Column, Kind};
 
-/// A run of values is at most this long without a codec.
-const RUN_BYTES: u64 = 8192;
 /// The streams that hold values.
 const VALUES: [StreamKind; 5] = [
     StreamKind::Present,
@@ -326,10 +323,6 @@ impl StripePlan {
     /// What the wanted row groups take of them.
     fn parts_of_runs(&self, job: &mut StripeJob, groups: &[Run], wanted: &[bool]) {
         let compression = self.scan.shape.tail.compression;
-        let slop = match compression.algorithm {
-            Algorithm::None => RUN_BYTES,
-            _ => 2 * (HEADER + compression.block_size) as u64,
-        };
         let mut parts = Vec::new();
         for id in &self.scan.needed {
             let dictionary = is_dictionary(&job.layout.encoding(*id));
@@ -342,22 +335,14 @@ impl StripePlan {
                 }
                 let length = place.bytes.end - place.bytes.start;
                 let at = |group: &Run| {
-                    group.positions.as_ref().and_then(|p| p.get(&(*id, kind))).map_or(0, |p| p.chunk)
+                    group.positions.as_ref().and_then(|p| p.get(&(*id, kind))).copied().unwrap_or_default()
                 };
                 for (_, range) in runs(groups, wanted) {
-                    let start = groups.get(range.start).map_or(0, at).min(length);
-                    let end = groups.get(range.end).map_or(length, |next| {
-                        let begins = at(next);
-                        // The second chunk behind it, as far as the index knows chunks.
-                        let mut later = groups.iter().skip(range.end).map(at).filter(|c| *c > begins);
-                        let first = later.next().unwrap_or(length);
-                        let second = later.find(|c| *c > first).unwrap_or(length);
-                        begins.saturating_add(slop).min(if compression.algorithm == Algorithm::None {
-                            length
-                        } else {
-                            second
-                        })
-                    });
+                    let start = groups.get(range.start).map_or(0, |first| at(first).chunk).min(length);
+                    let later = groups.iter().skip(range.end).map(|group| at(group).chunk);
+                    let end = groups
+                        .get(range.end)
+                        .map_or(length, |next| end_before(at(next), later, compression).min(length));
                     let end = end.clamp(start, length);
                     let bytes = place.bytes.start + start..place.bytes.start + end;
                     parts.push(PartPlan { column: *id, kind, start, bytes });

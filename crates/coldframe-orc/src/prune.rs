@@ -60,6 +60,11 @@ impl Pruner {
         Self { columns, writer }
     }
 
+    /// Whether the statistics of stripes are right.
+    pub fn trusts_stripes(&self) -> bool {
+        self.writer.trust.merged
+    }
+
     /// The columns whose row index tells something.
     pub fn columns(&self) -> Vec<usize> {
         let ids: BTreeSet<usize> =

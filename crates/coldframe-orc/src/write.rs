@@ -86,6 +86,11 @@ impl<W> std::fmt::Debug for Writer<W> {
     }
 }
 
+/// The types of a schema as a footer has them.
+pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
+    Ok(ColumnType::of(schema)?.all().iter().map(|t| t.to_proto()).collect())
+}
+
 impl<W: Write> Writer<W> {
     /// Writes the magic.
     pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
