@@ -20,7 +20,7 @@
 //! | date | hybrid calendar before 1582 | not used there |
 //! | decimal of at most 18 digits | wrong in version 6 (ORC-517) | not used |
 //! | hasNull | absent (Trino, old Hive) | unknown |
-//! | numberOfValues 0 and no null | columns that a mask or a writer keeps no statistics of | unknown |
+//! | numberOfValues 0 and no null | stripes without index (Java), columns that a mask or a writer keeps no statistics of | unknown |
 
 use std::sync::Arc;
 
@@ -71,12 +71,11 @@ impl Trust {
 
 /// What the statistics promise about a column of the type `to`.
 pub fn bounds(stats: &ColumnStatistics, to: &DataType, stored: Stored, trust: Trust) -> ColumnBounds {
-    let has_value = match stats.number_of_values {
-        Some(0) if stats.has_null == Some(true) => Some(false),
-        Some(0) | None => None,
-        Some(_) => Some(true),
-    };
-    let mut found = ColumnBounds { min: None, max: None, has_null: stats.has_null, has_value };
+    // Nothing counted and no null: nobody counted.
+    let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
+    let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
+    let has_null = stats.has_null.filter(|_| counted);
+    let mut found = ColumnBounds { min: None, max: None, has_null, has_value };
     // With nothing counted, minima are what the writer started from.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, trust)
@@ -440,7 +439,8 @@ mod tests {
         assert!(found.has_null.is_none() && found.has_value.is_none() && found.min.is_none());
         let masked =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(false), ..Default::default() };
-        assert_eq!(bounds(&masked, &DataType::Int64, Stored::Plain, Trust::new(JAVA, 9)).has_value, None);
+        let found = bounds(&masked, &DataType::Int64, Stored::Plain, Trust::new(JAVA, 9));
+        assert!(found.has_value.is_none() && found.has_null.is_none());
         let nulls =
             ColumnStatistics { number_of_values: Some(0), has_null: Some(true), ..Default::default() };
         assert_eq!(
