@@ -19,7 +19,7 @@ from coldframe._coldframe import (
     __version__,
 )
 from coldframe.dataset import ArrowDataset
-from coldframe.errors import AmbiguousDialectWarning
+from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning
 from coldframe.file import File, Split, open
 from coldframe.scanning import Dataset, scan
 from coldframe.writing import detect, read_table, write
@@ -30,6 +30,7 @@ __all__ = [
     "ColdframeError",
     "CorruptFileError",
     "Dataset",
+    "EncryptedColumnWarning",
     "File",
     "KeyUnavailableError",
     "NotFoundError",
