@@ -16,13 +16,18 @@
 
 use std::collections::BTreeMap;
 
+use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::crypt::{AesCtr, BLOCK};
-use coldframe_encoding::{Error, ErrorKind, Result};
+use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 
+use crate::compression::Compression;
 use crate::proto;
 
 /// Greatest column, and greatest stripe number, that the vector has room for.
 const MOST: u64 = 0xff_ffff;
+
+/// `Stream.Kind` of a variant's file statistics.
+const FILE_STATISTICS: u32 = 101;
 
 /// What to do about columns whose key is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,6 +54,8 @@ pub struct Encryption {
 struct Variant {
     /// Its first column.
     root: usize,
+    /// How many columns there are from that on.
+    columns: usize,
     /// Name of the key.
     key_name: String,
     /// Its key for statistics of the file, if the master key is given.
@@ -105,8 +112,9 @@ impl Encryption {
                 let message = format!("expected one of {} columns, found {root}", ends.len());
                 return Err(Error::corrupt(message).within(format!("encryption variant {number}")));
             };
-            let opened = open_variant(footer, number, variant, key, keys)
+            let mut opened = open_variant(footer, number, variant, key, keys)
                 .map_err(|e| e.within(format!("encryption variant {number}")))?;
+            opened.columns = end.saturating_sub(root);
             let opens = opened.footer_key.is_some();
             for column in root..end {
                 let (Some(readable), Some(locked)) =
@@ -143,6 +151,36 @@ impl Encryption {
     /// The variant to read for a column; `None` for its plain streams.
     pub fn variant_of(&self, column: usize) -> Option<usize> {
         self.readable.get(column).copied().flatten()
+    }
+
+    /// The file's statistics of the columns of each variant that a key opens, with the first of those columns. A key that does
+    /// not open them is not the one that they were encrypted with.
+    pub fn file_statistics(
+        &self,
+        footer: &proto::Footer,
+        compression: Compression,
+        limits: &Limits,
+    ) -> Result<Vec<(usize, proto::FileStatistics)>> {
+        let mut found = Vec::new();
+        let stated = footer.encryption.iter().flat_map(|e| &e.variants);
+        for (number, (variant, stated)) in self.variants.iter().zip(stated).enumerate() {
+            let stripes = footer.stripes.len();
+            let key = self.footer_stream_key(number, stripes, variant.root, FILE_STATISTICS)?;
+            let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
+            let mut plain = stored.clone();
+            key.decrypt(0, &mut plain)?;
+            let read = compression
+                .message(&mut Decompressor::new(), &plain, 0, limits)
+                .and_then(|message| proto::decode::<proto::FileStatistics>("file statistics", &message));
+            let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
+                let (name, root) = (&variant.key_name, variant.root);
+                let message =
+                    format!("the key `{name}` is not the one that column {root} was encrypted with");
+                Error::new(ErrorKind::KeyUnavailable(message))
+            })?;
+            found.push((variant.root, statistics));
+        }
+        Ok(found)
     }
 
     /// The name of the key that a column would need, if it is only there masked.
@@ -200,6 +238,7 @@ fn open_variant(
 ) -> Result<Variant> {
     let mut opened = Variant {
         root: usize::try_from(variant.root()).unwrap_or(usize::MAX),
+        columns: 0,
         key_name: key.key_name().to_owned(),
         footer_key: None,
         stripe_keys: Vec::new(),

@@ -70,6 +70,8 @@ impl OrcFile {
         let schema =
             arrow::schema(&tree, &tail.footer, &options).at(tail.footer_bytes.start).within(within)?;
         let encryption = Encryption::new(&tail.footer, &tree.ends(), &options.keys)?;
+        // Notices a wrong key before it makes noise of values.
+        encryption.file_statistics(&tail.footer, tail.compression, &options.limits)?;
         let mut stripes = Vec::with_capacity(tail.footer.stripes.len());
         let mut rows = 0u64;
         for (number, stated) in tail.footer.stripes.iter().enumerate() {
