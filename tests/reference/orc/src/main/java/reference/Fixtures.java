@@ -67,10 +67,8 @@ final class Fixtures {
                         .compress(CompressionKind.SNAPPY));
         file("ints_v011", INTS, 1050,
                 o -> o.version(OrcFile.Version.V_0_11).rowIndexStride(1000).compress(CompressionKind.SNAPPY));
-        file("dictionary", "struct<few:string,many:string>", 2100, o -> {
-            o.rowIndexStride(1000).compress(CompressionKind.ZLIB);
-            o.getConfiguration().set("orc.stripe.row.count", "1000");
-        });
+        file("dictionary", "struct<few:string,many:string>", 2100,
+                o -> o.rowIndexStride(1000).compress(CompressionKind.ZLIB), Map.of("orc.stripe.row.count", "1000"));
         file("empty", TYPES, 0, o -> o.compress(CompressionKind.ZLIB));
         file("no_index", "struct<a:int,b:string>", 50, o -> o.buildIndex(false).compress(CompressionKind.NONE));
         zone("America/New_York", "timestamps_new_york");
@@ -108,12 +106,18 @@ final class Fixtures {
     }
 
     private void file(String name, String schema, int rows, Consumer<OrcFile.WriterOptions> with) throws IOException {
+        file(name, schema, rows, with, Map.of());
+    }
+
+    private void file(
+            String name, String schema, int rows, Consumer<OrcFile.WriterOptions> with, Map<String, String> settings)
+            throws IOException {
         TypeDescription type = TypeDescription.fromString(schema);
         if (name.equals("types_none")) {
             type.findSubtype("s").setAttribute("coldframe.test", "an attribute");
         }
         Path path = dir.resolve(name + ".orc");
-        try (Writer writer = create(path, type, with)) {
+        try (Writer writer = create(path, type, with, settings)) {
             Samples samples = new Samples(type);
             VectorizedRowBatch batch = type.createRowBatch();
             for (int row = 0; row < rows; row++) {
@@ -130,8 +134,12 @@ final class Fixtures {
         record(name, name + ".orc", schema, Main.rows(Main.open(path.toString(), keys)));
     }
 
-    private Writer create(Path path, TypeDescription type, Consumer<OrcFile.WriterOptions> with) throws IOException {
-        OrcFile.WriterOptions options = OrcFile.writerOptions(new Configuration()).setSchema(type).overwrite(true);
+    private Writer create(
+            Path path, TypeDescription type, Consumer<OrcFile.WriterOptions> with, Map<String, String> settings)
+            throws IOException {
+        Configuration conf = new Configuration();
+        settings.forEach(conf::set);
+        OrcFile.WriterOptions options = OrcFile.writerOptions(conf).setSchema(type).overwrite(true);
         with.accept(options);
         Files.createDirectories(path.getParent());
         Writer writer = OrcFile.createWriter(new org.apache.hadoop.fs.Path(path.toString()), options);
@@ -172,7 +180,7 @@ final class Fixtures {
     private void events(Path folder, Object[][] events) throws IOException {
         Path path = folder.resolve("bucket_00000");
         TypeDescription type = TypeDescription.fromString(ACID);
-        try (Writer writer = create(path, type, o -> o.compress(CompressionKind.NONE))) {
+        try (Writer writer = create(path, type, o -> o.compress(CompressionKind.NONE), Map.of())) {
             VectorizedRowBatch batch = type.createRowBatch();
             for (Object[] event : events) {
                 Samples.event(batch, batch.size++, event, BUCKET);

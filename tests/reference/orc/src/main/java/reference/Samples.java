@@ -83,7 +83,7 @@ final class Samples {
             case SHORT -> number(vector, at, (short) random.nextInt());
             case INT -> number(vector, at, row == 3 ? Integer.MIN_VALUE : random.nextInt() >> random.nextInt(32));
             case LONG -> number(vector, at, row == 3 ? Long.MIN_VALUE : random.nextLong() >> random.nextInt(64));
-            case DATE -> number(vector, at, row * 9_973 % 1_500_000 - 800_000);
+            case DATE -> number(vector, at, row * 9_973 % 1_400_000 - 700_000); // Java confuses years before 1
             case FLOAT -> ((DoubleColumnVector) vector).vector[at] = (float) special(row, random.nextGaussian());
             case DOUBLE -> ((DoubleColumnVector) vector).vector[at] = special(row, random.nextGaussian() * 1e100);
             case STRING -> text(vector, at, WORDS[random.nextInt(WORDS.length)] + row % 11);
