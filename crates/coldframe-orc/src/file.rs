@@ -160,7 +160,7 @@ impl TableFile for OrcFile {
     }
 
     fn statistics(&self) -> Result<Value> {
-        inspect::statistics(&self.shape)
+        crate::statistics::report::statistics(&self.shape)
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -5,8 +5,6 @@ use std::ops::Range;
 use coldframe_core::{Damage, Error, Node, Result, Value};
 
 use crate::file::Shape;
-use crate::proto::ColumnStatistics;
-use crate::statistics;
 use crate::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::types::{Column, Kind};
 
@@ -118,34 +116,6 @@ fn describe_encryption(shape: &Shape, stated: &crate::proto::Encryption) -> Valu
         ("variants", Value::List(variants.collect())),
         ("masked_columns", Value::List(masked.collect())),
     ])
-}
-
-fn by_column(shape: &Shape, stats: &[ColumnStatistics]) -> Value {
-    let pairs = shape.tree.columns().iter().zip(stats);
-    Value::List(
-        pairs
-            .map(|(column, stats)| {
-                let mut out = vec![
-                    ("column".to_owned(), Value::from(column.id)),
-                    ("path".to_owned(), column.path.clone().into()),
-                ];
-                if let Value::Map(found) = statistics::to_value(stats) {
-                    out.extend(found);
-                }
-                Value::Map(out)
-            })
-            .collect(),
-    )
-}
-
-/// Statistics of the file and of its stripes.
-pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
-    let metadata = shape.tail.read_metadata(shape.source.as_ref(), &shape.options.limits)?;
-    let stripes = metadata.stripe_stats.iter().map(|s| by_column(shape, &s.col_stats)).collect();
-    Ok(Value::map([
-        ("file", by_column(shape, &shape.tail.footer.statistics)),
-        ("stripes", Value::List(stripes)),
-    ]))
 }
 
 /// The layout.

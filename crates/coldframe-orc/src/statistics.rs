@@ -22,6 +22,8 @@
 //! | hasNull | absent (Trino, old Hive) | unknown |
 //! | numberOfValues 0 and no null | stripes without index (Java), columns that a mask or a writer keeps no statistics of | unknown |
 
+pub(crate) mod report;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

@@ -19,7 +19,7 @@ fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
     let mut found = Vec::new();
     for one in support::fixtures() {
         let beside = one.path.with_file_name("keys.json");
-        let stated = match one.entry.get("keys") {
+        let stated = match one.entry.get("open").and_then(|open| open.get("keys")) {
             Some(keys) => Some(keys.clone()),
             None if beside.is_file() => {
                 coldframe_testing::fixture::json(&beside)["keys"].get(one.name()).cloned()
@@ -34,6 +34,7 @@ fn encrypted() -> Vec<(Fixture, BTreeMap<String, Vec<u8>>)> {
         let keys = keys.collect();
         found.push((one, keys));
     }
+    assert!(!found.is_empty());
     found
 }
 
@@ -100,5 +101,36 @@ fn wrong_keys_give_errors() {
         let options = OpenOptions { keys: other, ..OpenOptions::default() };
         let e = open(&one.name(), one.bytes(), &options).map(|_| ()).unwrap_err();
         assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{}: {e}", one.name());
+    }
+}
+
+/// Statistics are those of the values where a key opens them, and of what the mask left otherwise; each level agrees.
+#[test]
+fn statistics_follow_the_keys() {
+    for (one, keys) in encrypted() {
+        let read = |keys: BTreeMap<String, Vec<u8>>| {
+            let options = OpenOptions { keys, ..OpenOptions::default() };
+            open(&one.name(), one.bytes(), &options).unwrap().file.statistics().unwrap()
+        };
+        let (with, without) = (read(keys.clone()), read(BTreeMap::new()));
+        assert!(with.get("file") != without.get("file"), "{}", one.name());
+        let list = |value: &Value| match value {
+            Value::List(all) => all.clone(),
+            other => panic!("{}: {other:?}", one.name()),
+        };
+        let count = |columns: &Value, column: usize| match list(columns)[column].get("number_of_values") {
+            Some(Value::Int(n)) => *n,
+            other => panic!("{}: {other:?}", one.name()),
+        };
+        for column in 0..list(with.get("file").unwrap()).len() {
+            let whole = count(with.get("file").unwrap(), column);
+            let (mut stripes, mut groups) = (0, 0);
+            for stripe in list(with.get("stripes").unwrap()) {
+                stripes += count(stripe.get("columns").unwrap(), column);
+                groups +=
+                    list(stripe.get("row_groups").unwrap()).iter().map(|g| count(g, column)).sum::<i64>();
+            }
+            assert_eq!((stripes, groups), (whole, whole), "{} column {column}", one.name());
+        }
     }
 }
