@@ -116,7 +116,9 @@ def finish(folder: pathlib.Path) -> None:
     for path in sorted(folder.glob("*.jsonl")):
         head, *lines = (json.loads(line) for line in path.read_text().split("\n") if line)
         schema = parse_type(head["schema"])
-        table = pa.table([column_of(f.type, [row[f.name] for row in lines]) for f in schema], schema=pa.schema(schema))
+        table = pa.table(
+            [column_of(f.type, [row[f.name] for row in lines]) for f in schema], schema=pa.schema(schema)
+        )
         # files with the same rows share a truth
         content = head["schema"] + json.dumps(lines)
         truth = truths.setdefault(content, f"{path.stem}.truth.parquet")
