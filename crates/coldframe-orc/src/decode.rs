@@ -5,6 +5,7 @@
 //! again the rows are lost, or with [`OnError::Null`] the values of the columns that fail.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
@@ -61,6 +62,8 @@ impl DecodeUnit for DecodeStripe {
             batch_rows,
             careful: false,
             failed: false,
+            unexplained: None,
+            recorded: AtomicBool::new(false),
         }))
     }
 }
@@ -91,6 +94,10 @@ struct StripeBatches {
     /// Whether it goes by row groups, since something failed.
     careful: bool,
     failed: bool,
+    /// The failure since which it goes by row groups.
+    unexplained: Option<Error>,
+    /// Whether anything was recorded as lost.
+    recorded: AtomicBool,
 }
 
 impl Iterator for StripeBatches {
@@ -104,7 +111,10 @@ impl Iterator for StripeBatches {
             let mut current = match self.run.take() {
                 Some(current) => current,
                 None => {
-                    let run = self.runs.pop_front()?;
+                    let Some(run) = self.runs.pop_front() else {
+                        self.explain();
+                        return None;
+                    };
                     match self.start(run.clone(), false) {
                         Ok(current) => current,
                         Err(e) => {
@@ -238,11 +248,10 @@ impl StripeBatches {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(&work);
+                scope.spawn(work);
             }
             work();
         });
-        drop(queue);
         let missing = || Err(Error::invalid("a column was not decoded"));
         found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }
@@ -262,6 +271,7 @@ impl StripeBatches {
         }
         if !self.careful {
             self.careful = true;
+            self.unexplained = Some(e);
             self.by_groups(row, &run);
             return Ok(());
         }
@@ -289,12 +299,25 @@ impl StripeBatches {
         self.runs = groups.collect();
     }
 
+    /// Row groups that decode one by one but not in a row: one of them is damaged in a way that does not show. Which rows
+    /// that costs cannot be told, but that there is damage is.
+    fn explain(&mut self) {
+        if let Some(e) = self.unexplained.take().filter(|_| !self.recorded.load(Ordering::Relaxed)) {
+            self.log(e, None);
+        }
+    }
+
     fn record(&self, e: Error, rows: u64) {
+        self.recorded.store(true, Ordering::Relaxed);
+        self.log(e, Some(rows));
+    }
+
+    fn log(&self, e: Error, rows: Option<u64>) {
         let at = e.offset();
         let e = e.within(self.job.stripe.name());
         // Where the stream that failed is, if that is known.
         let stream = at.and_then(|at| self.job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
         let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
-        self.scan.damage.push(Damage::from_error(&e, bytes, Some(rows)));
+        self.scan.damage.push(Damage::from_error(&e, bytes, rows));
     }
 }

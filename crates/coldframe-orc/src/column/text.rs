@@ -17,22 +17,24 @@ use arrow_schema::{DataType, Field};
 use coldframe_core::{Error, ErrorContext, ErrorKind, Result, arrow_error};
 
 use super::input::Input;
-use super::{ColumnReader, Present, Validity, array, boxed, dense, primitive, to_rows};
+use super::{ColumnReader, Present, array, boxed, dense, primitive, to_rows};
 use crate::index::is_dictionary;
 use crate::rle::int::IntRle;
 use crate::stream::ByteStream;
 use crate::stripe::StreamKind;
 use crate::types::Column;
 
-/// Bytes behind a dictionary's last entry that a copy may reach into.
-const SLACK: usize = 16;
+/// Entries of at most so many bytes are copied as one word.
+const WORD: usize = 16;
 
 /// The entries of a stripe's dictionary.
 #[derive(Debug)]
 pub struct Dictionary {
-    /// Where each begins, and where the last ends.
-    offsets: Vec<u32>,
-    /// The bytes, UTF-8, and some zeros.
+    /// Where each begins, and its length.
+    entries: Vec<(u32, u32)>,
+    /// The first bytes of each, where none is longer.
+    words: Vec<[u8; WORD]>,
+    /// The bytes, UTF-8.
     bytes: Vec<u8>,
     /// The entries as an array, for those who want no copies.
     values: ArrayRef,
@@ -51,56 +53,77 @@ impl Dictionary {
         let mut data = input.whole(column.id, StreamKind::DictionaryData)?;
         let total = total(&sizes)?;
         let bytes = take(&mut data, total).within(|| "DICTIONARY_DATA")?;
-        let (offsets, values) = build::strings(&sizes, bytes, None)?;
-        let mut bytes = values.values().to_vec();
-        bytes.resize(bytes.len() + SLACK, 0);
-        Ok(Self { offsets, bytes, values: Arc::new(values) })
-    }
-
-    /// How many entries there are.
-    fn len(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    /// The bytes of the entries that `places` name, one behind the other; `places` become their lengths.
-    fn gather(&self, places: &mut [u32]) -> Result<Vec<u8>> {
-        let found = self.len();
-        let entry = |place: u32| -> Option<(usize, usize)> {
-            let place = place as usize;
-            let [start, end] = *self.offsets.get(place..).and_then(<[u32]>::first_chunk)?;
-            Some((start as usize, end as usize))
+        let mut at = 0;
+        let mut place = |size: &u32| {
+            at += size;
+            (at - size, *size)
         };
-        let mut total = 0usize;
+        let entries: Vec<(u32, u32)> = sizes.iter().map(&mut place).collect();
+        let word = |(start, length): &(u32, u32)| {
+            let mut word = [0; WORD];
+            let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
+            word.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            word
+        };
+        let short = sizes.iter().all(|size| *size as usize <= WORD);
+        let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
+        let values = Arc::new(build::strings(&sizes, bytes.clone(), None)?);
+        Ok(Self { entries, words, bytes, values })
+    }
+
+    /// The entries that `places` name, one behind the other; `places` become their lengths.
+    fn gather(&self, places: &mut [u32]) -> Result<Vec<u8>> {
+        let mut total = 0u64;
+        let mut missing = None;
         for place in places.iter() {
-            let Some((start, end)) = entry(*place) else {
-                return Err(
-                    Error::corrupt(format!("expected one of {found} entries, found {place}")).within("DATA")
-                );
-            };
-            total += end - start;
+            match self.entries.get(*place as usize) {
+                Some((_, length)) => total += u64::from(*length),
+                None => missing = Some(*place),
+            }
         }
-        check_total(total as u64)?;
-        let mut out = vec![0u8; total + SLACK];
+        if let Some(place) = missing {
+            let found = self.entries.len();
+            return Err(
+                Error::corrupt(format!("expected one of {found} entries, found {place}")).within("DATA")
+            );
+        }
+        let total = check_total(total)?;
+        if self.words.is_empty() {
+            Ok(self.copy_long(places, total))
+        } else {
+            Ok(self.copy_short(places, total))
+        }
+    }
+
+    /// A copy of fixed size is one instruction; what is too much is written over by the next.
+    fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
+        let mut out = vec![0u8; total + WORD];
         let mut at = 0;
         for place in places {
-            let (start, end) = entry(*place).unwrap_or_default();
-            let len = end - start;
-            let window: Option<&[u8; SLACK]> = self.bytes.get(start..).and_then(<[u8]>::first_chunk);
-            let to: Option<&mut [u8; SLACK]> = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
-            match (window, to) {
-                // A copy of fixed size is one instruction; what is too much is written over by the next.
-                (Some(window), Some(to)) if len <= SLACK => *to = *window,
-                _ => {
-                    if let (Some(to), Some(from)) = (out.get_mut(at..at + len), self.bytes.get(start..end)) {
-                        to.copy_from_slice(from);
-                    }
-                }
+            let index = *place as usize;
+            let (Some(word), Some((_, length))) = (self.words.get(index), self.entries.get(index)) else {
+                continue;
+            };
+            if let Some(to) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *to = *word;
             }
-            at += len;
-            *place = u32::try_from(len).unwrap_or(0);
+            at += *length as usize;
+            *place = *length;
         }
         out.truncate(total);
-        Ok(out)
+        out
+    }
+
+    fn copy_long(&self, places: &mut [u32], total: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(total);
+        for place in places {
+            let (start, length) = self.entries.get(*place as usize).copied().unwrap_or_default();
+            out.extend_from_slice(
+                self.bytes.get(start as usize..(start + length) as usize).unwrap_or_default(),
+            );
+            *place = length;
+        }
+        out
     }
 }
 
@@ -137,7 +160,13 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
     let keyed = matches!(field.data_type(), DataType::Dictionary(..));
     if !is_dictionary(&input.encoding(column.id)) {
         let (data, lengths) = direct(input, column)?;
-        return boxed(Direct { present, data, lengths, form: if keyed { Form::Keyed } else { Form::Text } });
+        return boxed(Direct {
+            present,
+            data,
+            lengths,
+            scratch: Vec::new(),
+            form: if keyed { Form::Keyed } else { Form::Text },
+        });
     }
     let held = |d: &super::input::Dictionaries| {
         d.lock().unwrap_or_else(PoisonError::into_inner).get(&column.id).cloned()
@@ -151,14 +180,14 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
         }
     };
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, false)?;
-    boxed(ByDictionary { present, data, dictionary, keyed })
+    boxed(ByDictionary { present, data, dictionary, scratch: Vec::new(), keyed })
 }
 
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
-    boxed(Direct { present, data, lengths, form: Form::Binary })
+    boxed(Direct { present, data, lengths, scratch: Vec::new(), form: Form::Binary })
 }
 
 fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
@@ -179,23 +208,24 @@ struct Direct {
     present: Present,
     data: ByteStream,
     lengths: IntRle,
+    /// Memory for lengths.
+    scratch: Vec<u32>,
     form: Form,
 }
 
 impl ColumnReader for Direct {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
-        let Validity { nulls, valid } = self.present.read(rows, parent)?;
-        let validity = Validity { nulls, valid };
-        let mut lengths = vec![0u32; rows];
-        let stored = dense(&mut lengths, &validity);
+        let validity = self.present.read(rows, parent)?;
+        self.scratch.resize(rows, 0);
+        let stored = dense(&mut self.scratch, &validity);
         self.lengths.read(stored).within(|| "LENGTH")?;
         let total = total(stored)?;
-        to_rows(&mut lengths, &validity)?;
+        to_rows(&mut self.scratch, &validity)?;
         let bytes = take(&mut self.data, total).within(|| "DATA")?;
         if self.form == Form::Binary {
-            return Ok(array(build::binary(&lengths, bytes, validity.nulls)?));
+            return Ok(array(build::binary(&self.scratch, bytes, validity.nulls)?));
         }
-        let (_, text) = build::strings(&lengths, bytes, validity.nulls)?;
+        let text = build::strings(&self.scratch, bytes, validity.nulls)?;
         if self.form == Form::Text {
             return Ok(array(text));
         }
@@ -208,18 +238,20 @@ struct ByDictionary {
     present: Present,
     data: IntRle,
     dictionary: Arc<Dictionary>,
+    /// Memory for places and lengths.
+    scratch: Vec<u32>,
     keyed: bool,
 }
 
 impl ColumnReader for ByDictionary {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
-        let mut places = vec![0u32; rows];
-        let stored = dense(&mut places, &validity);
+        self.scratch.resize(rows, 0);
+        let stored = dense(&mut self.scratch, &validity);
         self.data.read(stored).within(|| "DATA")?;
         if self.keyed {
-            to_rows(&mut places, &validity)?;
-            let keys = primitive(places, validity.nulls);
+            to_rows(&mut self.scratch, &validity)?;
+            let keys = primitive(std::mem::take(&mut self.scratch), validity.nulls);
             let keyed = DictionaryArray::<arrow_array::types::Int32Type>::try_new(
                 keys,
                 self.dictionary.values.clone(),
@@ -227,8 +259,8 @@ impl ColumnReader for ByDictionary {
             return Ok(array(keyed.map_err(arrow_error)?));
         }
         let bytes = self.dictionary.gather(stored)?;
-        to_rows(&mut places, &validity)?;
-        let text: StringArray = build::checked_strings(&places, bytes, validity.nulls)?;
+        to_rows(&mut self.scratch, &validity)?;
+        let text: StringArray = build::checked_strings(&self.scratch, bytes, validity.nulls)?;
         Ok(array(text))
     }
 }

@@ -44,17 +44,13 @@ pub(super) fn binary(lengths: &[u32], bytes: Vec<u8>, nulls: Option<NullBuffer>)
     BinaryArray::try_new(offsets, Buffer::from_vec(bytes), nulls).map_err(coldframe_core::arrow_error)
 }
 
-/// Strings, and their offsets; an error where a value is not UTF-8.
-pub(super) fn strings(
-    lengths: &[u32],
-    bytes: Vec<u8>,
-    nulls: Option<NullBuffer>,
-) -> Result<(Vec<u32>, StringArray)> {
+/// Strings; an error where a value is not UTF-8.
+pub(super) fn strings(lengths: &[u32], bytes: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
     let offsets = offsets(lengths, bytes.len())?;
     if !bytes.is_ascii() {
         check(&offsets, &bytes)?;
     }
-    Ok((offsets.clone(), new(offsets, bytes, nulls)?))
+    new(offsets, bytes, nulls)
 }
 
 /// Strings whose bytes are whole entries of a dictionary of checked text.
@@ -107,7 +103,7 @@ mod tests {
         assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1 of the batch");
         // One character cut in two: all bytes together are UTF-8.
         assert!(strings(&[1, 1], vec![0xc3, 0xa4], None).is_err());
-        let (_, text) = strings(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
+        let text = strings(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
         assert_eq!(text.iter().flatten().collect::<Vec<_>>(), ["ä", "", "x"]);
         text.to_data().validate_full().unwrap();
     }
