@@ -24,9 +24,10 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use prost::Message;
 
 use crate::compression::{ChunkHeader, Compression, HEADER};
-use crate::proto::{self, Footer, PostScript, RowIndex, StripeFooter, StripeInformation};
+use crate::proto::{self, ColumnStatistics, Footer, PostScript, RowIndex, StripeFooter, StripeInformation};
 use crate::stripe::StreamKind;
 use crate::tail::{MAGIC, Tail};
+use crate::types::Kind;
 
 /// How much is searched at a time, and how much further a footer may reach.
 const WINDOW: u64 = 16 << 20;
@@ -196,7 +197,7 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             ..PostScript::default()
         };
         let compression = Compression::new(&postscript, limits)?;
-        let search = Search { source, compression, columns: footer.types.len(), limits };
+        let search = Search::new(source, compression, &footer.types, limits);
         let end = best.as_ref().map_or(source.len(), |(at, _)| *at);
         if let Some(found) = search.next(MAGIC.len() as u64, end)? {
             best = Some((found.footer.start, postscript));
@@ -216,7 +217,7 @@ fn search(
 ) -> Result<Recovered> {
     let Known { postscript, mut footer } = known;
     let compression = Compression::new(&postscript, limits)?;
-    let search = Search { source, compression, columns: footer.types.len(), limits };
+    let search = Search::new(source, compression, &footer.types, limits);
     let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
     while let Some(found) = search.next(at, source.len())? {
         if found.start > at {
@@ -280,10 +281,22 @@ struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
     columns: usize,
+    /// Whether the root is a struct, whose statistics count all rows.
+    counts_rows: bool,
     limits: &'a Limits,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        source: &'a dyn ReadAt,
+        compression: Compression,
+        types: &[proto::Type],
+        limits: &'a Limits,
+    ) -> Self {
+        let counts_rows = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
+        Self { source, compression, columns: types.len(), counts_rows, limits }
+    }
+
     /// The first stripe that begins at `from` or behind it and whose footer begins in front of `end`.
     fn next(&self, from: u64, end: u64) -> Result<Option<Found>> {
         let mut codec = Decompressor::new();
@@ -361,6 +374,11 @@ impl Search<'_> {
         None
     }
 
+    /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.
+    fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
+        root.number_of_values.filter(|_| self.counts_rows || root.has_null == Some(false))
+    }
+
     /// The stripe that `footer` describes, if it makes sense.
     fn stripe(
         &self,
@@ -398,7 +416,7 @@ impl Search<'_> {
         };
         let Ok(index) = proto::decode::<RowIndex>("row index", &message) else { return Ok(None) };
         let counts: Option<Vec<u64>> =
-            index.entry.iter().map(|e| e.statistics.as_ref().and_then(|s| s.number_of_values)).collect();
+            index.entry.iter().map(|e| self.rows(e.statistics.as_ref()?)).collect();
         let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
         let Some(rows) = counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)) else { return Ok(None) };
         let stride = counts.first().copied().unwrap_or(0);

@@ -91,7 +91,13 @@ impl Tail {
         let footer = compression
             .message(&mut Decompressor::new(), &stored, footer_bytes.start, limits)
             .within(|| "footer")?;
-        let footer = proto::decode("footer", &footer).at(footer_bytes.start)?;
+        let footer: Footer = proto::decode("footer", &footer).at(footer_bytes.start)?;
+        // What a cut file ends with may pass for a postscript that names no footer.
+        if footer.types.is_empty() {
+            let message =
+                format!("expected types, found none in a footer of {} bytes", postscript.footer_length());
+            return Err(Error::corrupt(message).at(footer_bytes.start).within("footer"));
+        }
         Ok(Self {
             postscript,
             compression,
