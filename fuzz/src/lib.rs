@@ -5,9 +5,10 @@
 
 use arrow_array::Array;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
+use coldframe_core::{Format, Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+use coldframe_orc::OrcFormat;
 use coldframe_rcfile::RcFile;
 use coldframe_rcfile::hive_type::ddl::parse_columns;
 use coldframe_rcfile::serde::{
@@ -62,6 +63,23 @@ pub fn salvage(bytes: &[u8]) {
         layout::assert_tiled(&file.inspect().unwrap());
         file.verify_structure().unwrap();
     }
+}
+
+/// An ORC file: a plain read ends with rows or an error, one that skips goes on behind damage, all rows are valid Arrow, and
+/// each byte has one place.
+pub fn orc_scan(bytes: &[u8]) {
+    let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
+    options.extra.insert("timestamp_unit".to_owned(), Value::from("us"));
+    options.extra.insert("threads".to_owned(), Value::Int(1));
+    let Ok(file) = OrcFormat.open(&source(bytes.to_vec()), &options) else { return };
+    for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+        let outcome = rows::read(file.as_ref(), on_error).unwrap();
+        let damage = outcome.error.as_ref().is_some_and(coldframe_core::Error::is_damage);
+        assert!(!damage || on_error == OnError::Raise, "{:?}", outcome.error);
+    }
+    layout::assert_tiled(&file.inspect().unwrap());
+    file.metadata().unwrap();
+    file.verify_structure().unwrap();
 }
 
 /// Any bytes are decompressed or refused, within the size that was asked for; what was compressed comes back.
@@ -132,9 +150,10 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, fn(&[u8])); 6] = [
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
+    ("orc_scan", orc_scan),
     ("codec", codec),
     ("text_cells", text_cells),
     ("lazy_binary_cells", lazy_binary_cells),
@@ -151,21 +170,23 @@ mod tests {
     fn mutants_of_the_fixtures() {
         let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-        let files = fixture::distinct(fixture::files("rcfile"));
-        let seeds: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
-        assert!(!seeds.is_empty());
         for (name, target) in TARGETS {
+            let format = if name.starts_with("orc") { "orc" } else { "rcfile" };
+            let files = fixture::distinct(fixture::files(format)).into_iter().filter(|f| f.path.is_file());
+            let seeds: Vec<_> = files.map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
+            assert!(!seeds.is_empty());
+            let is_file = name.starts_with("rcfile") || name.starts_with("orc");
             let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);
             while start.elapsed() < Duration::from_secs(seconds) {
                 let of = &seeds[dice.below(seeds.len())];
-                let mut bytes = if name.starts_with("rcfile") {
+                let mut bytes = if is_file {
                     mutate::shaken(of, &mut dice)
                 } else {
                     let from = dice.below(of.len());
                     mutate::shaken(&of[from..(from + 1 + dice.below(400)).min(of.len())], &mut dice)
                 }
                 .to_vec();
-                if !name.starts_with("rcfile") {
+                if !is_file {
                     bytes.splice(0..0, [dice.byte(), dice.byte(), dice.byte()]);
                 }
                 let one = Instant::now();
