@@ -15,6 +15,7 @@ __all__ = [
     "AmbiguousDialectWarning",
     "ColdframeError",
     "CorruptFileError",
+    "EncryptedColumnWarning",
     "KeyUnavailableError",
     "NotFoundError",
     "SchemaError",
@@ -25,6 +26,10 @@ __all__ = [
 
 class AmbiguousDialectWarning(UserWarning):
     """The bytes of a Redfile do not tell its dialect, and one was assumed. The option `dialect` names it."""
+
+
+class EncryptedColumnWarning(UserWarning):
+    """Columns of a file are encrypted and no key was given: they read as their mask has left them."""
 
 
 def unsupported(what: str) -> UnsupportedError:

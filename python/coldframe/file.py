@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coldframe import _coldframe
 from coldframe._coldframe import RawFile
-from coldframe.errors import AmbiguousDialectWarning, unsupported
+from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, unsupported
 from coldframe.filters import Bound, Filter, bind, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
@@ -60,7 +60,20 @@ class OpenArguments:
                 AmbiguousDialectWarning,
                 stacklevel=3,
             )
+        if raw.format == "orc" and recorded is None:
+            self._warn_of_masks(raw)
         return File(raw, source, self)
+
+    def _warn_of_masks(self, raw: _coldframe.RawFile) -> None:
+        """Tells of encrypted columns that are read as a mask has left them."""
+        masked = (raw.metadata().get("encryption") or {}).get("masked_columns", ())
+        if masked and self.options.get("masked") != "error":
+            columns = ", ".join(f"`{column['column']}` (key `{column['key']}`)" for column in masked)
+            warnings.warn(
+                f"{raw.path}: encrypted columns without a key are read as their mask has left them: {columns}",
+                EncryptedColumnWarning,
+                stacklevel=4,
+            )
 
 
 def open(
@@ -77,7 +90,7 @@ def open(
     Args:
         source: a path, a URL (`s3://`, `gs://`, `az://`, `https://`, or any scheme that fsspec knows), bytes,
             a seekable binary file, or an fsspec file.
-        format: `"cfile"`, `"kudu"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
+        format: `"cfile"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files.

@@ -74,12 +74,12 @@ pub fn unpack<T: Unsigned>(order: BitOrder, width: u32, src: &[u8], values: &mut
         return Err(Error::corrupt(format!("expected a bit width of at most {}, found {width}", T::BITS)));
     }
     let needed = packed_len(values.len(), width);
-    let Some(src) = src.get(..needed) else {
+    if src.len() < needed {
         let (n, found) = (values.len(), src.len());
         return Err(Error::corrupt(format!(
             "expected {needed} bytes for {n} values of {width} bits, found {found}"
         )));
-    };
+    }
     match order {
         BitOrder::Lsb => by_width::<T, false>(width, src, values),
         BitOrder::Msb => by_width::<T, true>(width, src, values),
@@ -96,7 +96,7 @@ macro_rules! jump_table {
     };
 }
 
-/// `width` is at most `T::BITS`, `src` has the bytes.
+/// `width` is at most `T::BITS`, `src` has the bytes; what is behind them is loaded, too, which spares short runs a copy.
 fn by_width<T: Unsigned, const MSB: bool>(width: u32, src: &[u8], values: &mut [T]) {
     jump_table!(width, src, values:
          1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
@@ -125,7 +125,13 @@ fn kernel<T: Unsigned, const MSB: bool, const W: usize>(mut src: &[u8], values: 
         *group = eight::<T, MSB, W>(&padded(window));
         src = rest;
     }
-    let last = eight::<T, MSB, W>(&padded(src));
+    if tail.is_empty() {
+        return;
+    }
+    let last = match src.get(..W + SLACK) {
+        Some(window) => eight::<T, MSB, W>(window),
+        None => eight::<T, MSB, W>(&padded(src)),
+    };
     for (value, unpacked) in tail.iter_mut().zip(last) {
         *value = unpacked;
     }

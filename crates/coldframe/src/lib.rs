@@ -39,6 +39,8 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::kudu::KuduFormat),
+        #[cfg(feature = "orc")]
+        Arc::new(coldframe_orc::OrcFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

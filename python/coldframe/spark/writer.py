@@ -26,7 +26,7 @@ import coldframe
 from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.spark.options import format_options
 
-EXTENSIONS = {"rcfile": "rc", "redfile": "red"}
+EXTENSIONS = {"orc": "orc", "rcfile": "rc", "redfile": "red"}
 _OURS = frozenset({"path", "as", "mode"})
 
 

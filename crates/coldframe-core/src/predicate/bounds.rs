@@ -48,8 +48,11 @@ impl Predicate {
             }
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                b.has_value != Some(false)
-                    && (*negated || (0..values.len()).any(|i| compare_may_match(&b, Op::Eq, values, i)))
+                // A null in the set stands for null rows, and a null row is not in a set without one.
+                let takes_nulls = (values.null_count() > 0) != *negated;
+                (takes_nulls && b.has_null != Some(false))
+                    || b.has_value != Some(false)
+                        && (*negated || (0..values.len()).any(|i| compare_may_match(&b, Op::Eq, values, i)))
             }
         }
     }

@@ -97,6 +97,33 @@ fn bounds_prune_only_what_cannot_match() {
     assert!(Predicate::compare("i", Op::Eq, int(9)).may_match(&|_| None));
 }
 
+/// Sets with and without null, over units with and without nulls and values.
+#[test]
+fn sets_may_match_nulls() {
+    let unit = |has_null, has_value| {
+        move |_: &str| {
+            Some(ColumnBounds {
+                min: Some(int(10)),
+                max: Some(int(20)),
+                has_null: Some(has_null),
+                has_value: Some(has_value),
+            })
+        }
+    };
+    let set = |values: Vec<Option<i32>>, negated| Predicate::In {
+        column: "i".into(),
+        values: Arc::new(Int32Array::from(values)),
+        negated,
+    };
+    let with_null = || vec![None, Some(1)];
+    assert!(set(with_null(), false).may_match(&unit(true, false)));
+    assert!(!set(with_null(), false).may_match(&unit(false, true)));
+    assert!(!set(vec![Some(1)], false).may_match(&unit(true, true)));
+    assert!(set(vec![Some(1)], true).may_match(&unit(true, false)));
+    assert!(!set(with_null(), true).may_match(&unit(true, false)));
+    assert!(set(with_null(), true).may_match(&unit(true, true)));
+}
+
 #[test]
 fn sorted_files_get_a_key_range() {
     let key = |k: &str| Arc::new(BinaryArray::from(vec![k.as_bytes()])) as ArrayRef;

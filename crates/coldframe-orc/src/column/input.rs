@@ -1,0 +1,165 @@
+//! The streams of a stripe, opened where a row group begins.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use coldframe_core::{Error, Limits, Result};
+
+use super::Present;
+use super::text::Dictionary;
+use crate::compression::Compression;
+use crate::index::StreamPosition;
+use crate::proto::ColumnEncoding;
+use crate::rle::bytes::{BitRle, ByteRle};
+use crate::rle::int::{IntRle, Version};
+use crate::stream::{ByteStream, Codec};
+use crate::stripe::{StreamKind, StripeLayout};
+use crate::types::TypeTree;
+use crate::zone::Zone;
+
+/// Part of a stream, decrypted.
+#[derive(Clone, Debug)]
+pub struct StoredPart {
+    /// Where in the stream it begins.
+    pub start: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// The parts of streams that were fetched, by column and kind.
+pub type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
+
+/// Dictionaries of a stripe, by column.
+pub type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
+
+/// How the values of a file are to be understood.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// Days are hybrid.
+    pub hybrid: bool,
+    /// Decimals of at most 18 digits are integers.
+    pub short_decimals: bool,
+}
+
+/// What readers are made from.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// The file's types.
+    pub tree: &'a TypeTree,
+    /// The stripe's footer.
+    pub layout: &'a StripeLayout,
+    /// What was fetched.
+    pub streams: &'a StoredStreams,
+    /// Where to begin; nothing for the stripe's start.
+    pub positions: Option<&'a HashMap<(usize, StreamKind), StreamPosition>>,
+    /// The file's codec.
+    pub compression: Compression,
+    /// Shared by all streams.
+    pub codec: Codec,
+    /// Shared by all readers of a column.
+    pub dictionaries: &'a Dictionaries,
+    /// The writer's zone.
+    pub zone: Arc<Zone>,
+    /// Calendar and decimals.
+    pub dialect: Dialect,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Input<'_> {
+    /// A column's encoding.
+    pub fn encoding(&self, column: usize) -> ColumnEncoding {
+        self.layout.encoding(column)
+    }
+
+    /// The version of integer runs that a column's encoding means.
+    pub fn version(&self, column: usize) -> Result<Version> {
+        match self.encoding(column).kind() {
+            0 | 1 => Ok(Version::V1),
+            2 | 3 => Ok(Version::V2),
+            other => Err(Error::unsupported(format!("ORC column encoding {other}"))),
+        }
+    }
+
+    fn position(&self, column: usize, kind: StreamKind) -> StreamPosition {
+        self.positions.and_then(|p| p.get(&(column, kind))).copied().unwrap_or_default()
+    }
+
+    /// A stream from its start, whatever the row group; without bytes where the stripe has no such stream.
+    pub fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
+        self.open_at(column, kind, StreamPosition::default())
+    }
+
+    fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
+        let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
+        // The last part that begins in front of the position: parts do not overlap by more than their slop.
+        let part = parts.iter().rev().find(|p| p.start <= position.chunk);
+        let Some(part) = part else {
+            if position != StreamPosition::default() {
+                return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));
+            }
+            return Ok(ByteStream::new(Bytes::new(), 0, self.compression, self.codec.clone()));
+        };
+        let mut stream =
+            ByteStream::new(part.bytes.clone(), part.offset, self.compression, self.codec.clone());
+        let skip = |n: u64| {
+            usize::try_from(n)
+                .map_err(|_| Error::corrupt(format!("expected a position in memory, found {n}")))
+        };
+        stream.seek_chunk(skip(position.chunk - part.start)?)?;
+        stream.skip(skip(position.byte)?)?;
+        Ok(stream)
+    }
+
+    /// A stream of plain bytes.
+    pub fn bytes(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
+        self.open_at(column, kind, self.position(column, kind)).map_err(|e| e.within(kind.name()))
+    }
+
+    /// A stream of integers.
+    pub fn integers(
+        &self,
+        column: usize,
+        kind: StreamKind,
+        version: Version,
+        signed: bool,
+    ) -> Result<IntRle> {
+        let mut rle = IntRle::new(self.bytes(column, kind)?, version, signed);
+        rle.skip(self.run(column, kind)?).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// A stream of bytes in runs.
+    pub fn byte_runs(&self, column: usize, kind: StreamKind) -> Result<ByteRle> {
+        let mut rle = ByteRle::new(self.bytes(column, kind)?);
+        rle.skip(self.run(column, kind)?).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// A stream of bits.
+    pub fn bits(&self, column: usize, kind: StreamKind) -> Result<BitRle> {
+        let mut rle = BitRle::new(self.bytes(column, kind)?);
+        let bit = usize::try_from(self.position(column, kind).bit).unwrap_or(usize::MAX).min(8);
+        rle.skip_position(self.run(column, kind)?, bit).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// Values of a run in front of the row group: a run has at most 512 integers, 130 bytes.
+    fn run(&self, column: usize, kind: StreamKind) -> Result<usize> {
+        let run = self.position(column, kind).run;
+        usize::try_from(run).ok().filter(|n| *n <= 512).ok_or_else(|| {
+            Error::corrupt(format!("expected a position in a run of at most 512 values, found {run}"))
+        })
+    }
+
+    /// The nulls of a column.
+    pub(super) fn present(&self, column: usize) -> Result<Present> {
+        if self.layout.stream(column, StreamKind::Present).is_none() {
+            return Ok(Present(None));
+        }
+        self.bits(column, StreamKind::Present).map(|bits| Present(Some(bits)))
+    }
+}

@@ -1,0 +1,160 @@
+//! Timestamps.
+//!
+//! ```text
+//! DATA       seconds since 2015-01-01 00:00:00 in the writer's zone, signed
+//! SECONDARY  nanoseconds with their zeros cut off: n << 3 | zeros - 1
+//! ```
+//!
+//! ORC specification v1, "Timestamp Columns". What is handed out is the writer's wall clock, or the instant in UTC for those with
+//! local time zone. Java stores instants before 1970 that have a fraction beyond a millisecond one second later, which is undone;
+//! the C++ writer in pyarrow stores truncated seconds and negative nanoseconds.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, TimeUnit};
+use coldframe_core::{Error, ErrorContext, Result};
+
+use super::input::Input;
+use super::{ColumnReader, Present, array, boxed, dense, primitive, to_rows};
+use crate::rle::int::IntRle;
+use crate::stripe::StreamKind;
+use crate::types::{Column, Kind};
+use crate::zone::Zone;
+use crate::{arrow, calendar};
+
+/// Nanoseconds above this had no whole millisecond.
+const MILLI: i64 = 999_999;
+const SECOND: i64 = 1_000_000_000;
+/// 1582-10-15 in seconds.
+const CUTOVER: i64 = calendar::CUTOVER as i64 * 86_400;
+
+pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let version = input.version(column.id)?;
+    let instant = column.kind == Kind::TimestampInstant;
+    let zone = if instant { Zone::named(None)? } else { input.zone.clone() };
+    boxed(Timestamps {
+        present: input.present(column.id)?,
+        seconds: input.integers(column.id, StreamKind::Data, version, true)?,
+        nanos: input.integers(column.id, StreamKind::Secondary, version, false)?,
+        base: zone.base(),
+        zone,
+        instant,
+        unit: arrow::unit_of(field.data_type()),
+        data_type: field.data_type().clone(),
+        hybrid: input.dialect.hybrid,
+    })
+}
+
+struct Timestamps {
+    present: Present,
+    seconds: IntRle,
+    nanos: IntRle,
+    base: i64,
+    zone: Arc<Zone>,
+    instant: bool,
+    unit: TimeUnit,
+    data_type: DataType,
+    hybrid: bool,
+}
+
+impl ColumnReader for Timestamps {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut values = vec![0u64; rows];
+        let stored = dense(&mut values, &validity);
+        self.seconds.read(stored).within(|| "DATA")?;
+        let mut nanos = vec![0u64; stored.len()];
+        self.nanos.read(&mut nanos).within(|| "SECONDARY")?;
+        self.convert(stored, &nanos)?;
+        to_rows(&mut values, &validity)?;
+        let zone = match &self.data_type {
+            DataType::Timestamp(_, zone) => zone.clone(),
+            _ => None,
+        };
+        Ok(match self.unit {
+            TimeUnit::Microsecond => array(
+                primitive::<TimestampMicrosecondType, _>(values, validity.nulls).with_timezone_opt(zone),
+            ),
+            _ => {
+                array(primitive::<TimestampNanosecondType, _>(values, validity.nulls).with_timezone_opt(zone))
+            }
+        })
+    }
+}
+
+impl Timestamps {
+    /// Seconds as stored become values of the unit.
+    fn convert(&self, values: &mut [u64], nanos: &[u64]) -> Result<()> {
+        // The span of instants that the last one was in, and its offset.
+        let (mut start, mut end, mut offset) = (0, 0, 0);
+        for (value, nanos) in values.iter_mut().zip(nanos) {
+            let nanos = nanoseconds(*nanos)?;
+            let mut seconds = value.cast_signed().wrapping_add(self.base);
+            if seconds < 0 && nanos > MILLI {
+                seconds = seconds.wrapping_sub(1);
+            }
+            if !(start..end).contains(&seconds) {
+                (start, end, offset) = self.zone.span(seconds);
+            }
+            let mut wall = seconds.wrapping_add(offset);
+            if self.hybrid && wall < CUTOVER {
+                wall = calendar::seconds_to_proleptic(wall);
+            }
+            let result = match self.unit {
+                TimeUnit::Microsecond => {
+                    wall.checked_mul(1_000_000).and_then(|t| t.checked_add(nanos.div_euclid(1000)))
+                }
+                // One second less, and its nanoseconds more: the first second of the range has them.
+                _ if wall < 0 => wall
+                    .checked_add(1)
+                    .and_then(|s| s.checked_mul(SECOND))
+                    .and_then(|t| t.checked_add(nanos - SECOND)),
+                _ => wall.checked_mul(SECOND).and_then(|t| t.checked_add(nanos)),
+            };
+            *value = result.ok_or_else(|| self.out_of_range(wall))?.cast_unsigned();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn out_of_range(&self, seconds: i64) -> Error {
+        let what = if self.instant { "an instant" } else { "a timestamp" };
+        if self.unit == TimeUnit::Microsecond {
+            return Error::corrupt(format!("expected {what} of 64 bits, found one at second {seconds}"));
+        }
+        Error::schema(format!(
+            "{what} at second {seconds} is outside 1677..2262, the range of nanoseconds; open with timestamp_unit=\"us\""
+        ))
+    }
+}
+
+/// Nanoseconds with their zeros put back.
+#[inline]
+fn nanoseconds(stored: u64) -> Result<i64> {
+    const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    let digits = stored.cast_signed() >> 3;
+    let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
+    match digits.checked_mul(power) {
+        Some(nanos) if nanos.abs() < SECOND => Ok(nanos),
+        _ => Err(Error::corrupt(format!("expected nanoseconds of a second, found {digits} times {power}"))
+            .within("SECONDARY")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_put_back() {
+        assert_eq!(nanoseconds(0x0a).unwrap(), 1000);
+        assert_eq!(nanoseconds(1_000 << 3).unwrap(), 1000);
+        assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);
+        assert_eq!(nanoseconds(0xffff_ffff_ffff_ffdf).unwrap(), -500_000_000);
+        assert!(nanoseconds(10 << 3 | 7).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! Chunks: how everything but the postscript is stored in a file with a codec.
+//!
+//! ```text
+//! none       | the bytes |
+//! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..
+//! ```
+//!
+//! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; with the
+//! lowest bit of the header set they are stored as they are.
+
+use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::{Cursor, Error, Limits, Result};
+
+use crate::proto::PostScript;
+
+/// Block size of files that do not state it.
+const DEFAULT_BLOCK: u64 = 256 << 10;
+/// Bytes of a chunk's header.
+pub const HEADER: usize = 3;
+
+/// The codec of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// [`Algorithm::None`]: there are no chunks.
+    pub algorithm: Algorithm,
+    /// Most bytes of a chunk after decompression.
+    pub block_size: usize,
+}
+
+/// The header of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Bytes behind the header.
+    pub length: usize,
+    /// Whether they are stored as they are.
+    pub original: bool,
+}
+
+impl ChunkHeader {
+    /// From its three bytes.
+    pub fn new([a, b, c]: [u8; HEADER]) -> Self {
+        let word = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        Self { length: word >> 1, original: word & 1 == 1 }
+    }
+}
+
+impl Compression {
+    /// As the postscript states it.
+    pub fn new(postscript: &PostScript, limits: &Limits) -> Result<Self> {
+        let algorithm = match postscript.compression() {
+            0 => Algorithm::None,
+            1 => Algorithm::Deflate,
+            2 => Algorithm::Snappy,
+            3 => Algorithm::Lzo,
+            4 => Algorithm::Lz4,
+            5 => Algorithm::Zstd,
+            6 => Algorithm::Brotli,
+            other => return Err(Error::unsupported(format!("ORC compression kind {other}"))),
+        };
+        let stated = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
+        let block_size = match algorithm {
+            Algorithm::None => 0,
+            _ => limits.block("the compression block size", stated)?,
+        };
+        Ok(Self { algorithm, block_size })
+    }
+
+    /// The specification's name of the codec.
+    pub fn name(self) -> &'static str {
+        match self.algorithm {
+            Algorithm::Deflate => "zlib",
+            other => other.name(),
+        }
+    }
+
+    /// The next chunk's content appended to `out`; `at` is the place of the chunk in the stream, for errors.
+    pub fn chunk(self, codec: &mut Decompressor, chunks: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let header = ChunkHeader::new(chunks.array()?);
+        let start = chunks.offset();
+        let stored = chunks.take(header.length)?;
+        if header.original {
+            if stored.len() > self.block_size {
+                let message =
+                    format!("expected a chunk of at most {} bytes, found {}", self.block_size, stored.len());
+                return Err(Error::corrupt(message).at(start));
+            }
+            out.extend_from_slice(stored);
+            return Ok(());
+        }
+        codec.decompress_bounded(self.algorithm, stored, self.block_size, out).map_err(|e| e.at(start))?;
+        Ok(())
+    }
+
+    /// The content of a whole message (a footer, an index) that is stored at `offset`.
+    pub fn message(
+        self,
+        codec: &mut Decompressor,
+        stored: &[u8],
+        offset: u64,
+        limits: &Limits,
+    ) -> Result<Vec<u8>> {
+        if self.algorithm == Algorithm::None {
+            limits.metadata("a message", stored.len() as u64)?;
+            return Ok(stored.to_vec());
+        }
+        let mut chunks = Cursor::new(stored, offset);
+        let mut out = Vec::new();
+        while !chunks.is_empty() {
+            self.chunk(codec, &mut chunks, &mut out)?;
+            limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,462 @@
+//! A file without its tail: stripes found by their footers.
+//!
+//! ```text
+//! | "ORC" | index, data | footer | index, data | footer | ..           each footer lists the streams in front of it
+//!         ^ start = footer's place - sum of its streams' lengths
+//! ```
+//!
+//! The tail says where stripes are; without it, a footer can be told by what it says: as many encodings as the schema has
+//! columns, and streams whose lengths lead back to behind the stripe before, where the row index of the root begins. That
+//! index counts the rows. What the tail alone knows is taken from a whole file of the same table (`schema_from`, or any
+//! beside the file), or from the user's schema; then the codec is the one by which a footer is found.
+//!
+//! A file that was appended to by flushes has earlier tails inside: the last one that is whole is taken first, and gives all that.
+
+mod types;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, Limits, ReadAt, Result, SchemaSpec};
+use coldframe_encoding::Cursor;
+use coldframe_encoding::codec::{Algorithm, Decompressor};
+use prost::Message;
+
+use crate::compression::{ChunkHeader, Compression, HEADER};
+use crate::proto::{self, ColumnStatistics, Footer, PostScript, RowIndex, StripeFooter, StripeInformation};
+use crate::stripe::StreamKind;
+use crate::tail::{MAGIC, Tail};
+use crate::types::Kind;
+
+/// How much is searched at a time, and how much further a footer may reach.
+const WINDOW: u64 = 16 << 20;
+/// See [`WINDOW`].
+const REACH: u64 = 1 << 20;
+/// Longest postscript.
+const POSTSCRIPT: usize = 255;
+/// Block size where nothing states it: the length of a chunk has 23 bits.
+const LARGEST_BLOCK: u64 = 8 << 20;
+/// Most chunks of a stripe's footer.
+const FOOTER_CHUNKS: usize = 16;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// A tail that lists the stripes found.
+    pub tail: Tail,
+    /// What stands in no stripe.
+    pub lost: Vec<Damage>,
+}
+
+/// What the lost tail said, as far as it is known.
+#[derive(Clone, Debug)]
+struct Known {
+    postscript: PostScript,
+    footer: Footer,
+}
+
+/// Searches `source` for stripes. The types are the user's; without them those of `schema_from` in `siblings` are taken, or
+/// those of the first whole file there.
+pub fn recover(
+    source: &Arc<dyn ReadAt>,
+    schema: Option<&SchemaSpec>,
+    schema_from: Option<&str>,
+    siblings: Option<&dyn Folder>,
+    limits: &Limits,
+) -> Result<Recovered> {
+    if let Some(tail) = inner_tail(source, limits)? {
+        let source = source.as_ref();
+        let known = Known { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
+        let end = tail.postscript_bytes.end + 1;
+        return search(source, known, tail.footer.stripes.clone(), end, limits);
+    }
+    let source = source.as_ref();
+    let types = schema.map(|spec| types::types_of(spec, limits)).transpose()?;
+    let beside = match (schema_from, siblings) {
+        (Some(name), Some(folder)) => {
+            Some(Tail::read(folder.open(name)?.as_ref(), limits).map_err(|e| e.in_file(name))?)
+        }
+        (Some(_), None) => {
+            return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
+        }
+        (None, Some(folder)) => whole_file(folder, types.as_deref(), limits)?,
+        (None, None) => None,
+    };
+    let start = MAGIC.len() as u64;
+    match (types, beside) {
+        (types, Some(tail)) => {
+            let known = Known { postscript: tail.postscript, footer: cleared(tail.footer, types) };
+            search(source, known, Vec::new(), start, limits)
+        }
+        (Some(types), None) => {
+            let footer = cleared(Footer::default(), Some(types));
+            let postscript = detect_codec(source, &footer, limits)?;
+            search(source, Known { postscript, footer }, Vec::new(), start, limits)
+        }
+        (None, None) => Err(Error::invalid(
+            "expected the schema of a file without a tail (`schema`), or a whole file of its table (`schema_from`)",
+        )),
+    }
+}
+
+/// A footer that says nothing of any rows.
+fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
+    Footer {
+        header_length: Some(MAGIC.len() as u64),
+        content_length: None,
+        stripes: Vec::new(),
+        types: types.unwrap_or(footer.types),
+        metadata: Vec::new(),
+        number_of_rows: None,
+        statistics: Vec::new(),
+        row_index_stride: None,
+        writer: footer.writer,
+        // Keys of stripes are in the tail.
+        encryption: None,
+        calendar: footer.calendar,
+        software_version: footer.software_version,
+    }
+}
+
+/// The tail of the first whole file in `folder`; of as many types as `types`, if those are known.
+fn whole_file(folder: &dyn Folder, types: Option<&[proto::Type]>, limits: &Limits) -> Result<Option<Tail>> {
+    for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
+        // Whatever else lies in the folder is no ORC file, or not a whole one.
+        let Ok(tail) = folder.open(&entry.path).and_then(|file| Tail::read(file.as_ref(), limits)) else {
+            continue;
+        };
+        if !tail.footer.types.is_empty() && types.is_none_or(|t| t.len() == tail.footer.types.len()) {
+            return Ok(Some(tail));
+        }
+    }
+    Ok(None)
+}
+
+/// The last whole tail that is not at the file's end.
+fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>> {
+    let finder = memchr::memmem::FinderRev::new(MAGIC);
+    let mut end = source.len();
+    while end > 0 {
+        let start = end.saturating_sub(WINDOW);
+        let bytes = source.read(start..(end + POSTSCRIPT as u64).min(source.len()))?;
+        for at in finder.rfind_iter(&bytes) {
+            let after = at + MAGIC.len();
+            let Some(length) = bytes.get(after) else { continue };
+            let begins = after.checked_sub(usize::from(*length));
+            if begins.is_none_or(|b| b > at) && start > 0 {
+                continue;
+            }
+            let cut = Front { source: source.clone(), len: start + after as u64 + 1 };
+            if let Ok(tail) = Tail::read(&cut, limits)
+                && !tail.footer.types.is_empty()
+                && cut.len < source.len()
+            {
+                return Ok(Some(tail));
+            }
+        }
+        end = start;
+    }
+    Ok(None)
+}
+
+/// The front of a file.
+#[derive(Debug)]
+pub(crate) struct Front {
+    /// The file.
+    pub(crate) source: Arc<dyn ReadAt>,
+    /// How many of its bytes count.
+    pub(crate) len: u64,
+}
+
+impl ReadAt for Front {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        ranges.iter().try_for_each(|range| coldframe_core::io::check_range(range, self.len))?;
+        self.source.read_ranges(ranges)
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.source.worthwhile_gap()
+    }
+}
+
+/// The codec by which a stripe's footer is found first.
+fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result<PostScript> {
+    let mut best: Option<(u64, PostScript)> = None;
+    for kind in 0..=6 {
+        let postscript = PostScript {
+            compression: Some(kind),
+            compression_block_size: Some(LARGEST_BLOCK.min(limits.max_block_bytes)),
+            version: vec![0, 12],
+            writer_version: Some(9),
+            magic: Some("ORC".to_owned()),
+            ..PostScript::default()
+        };
+        let compression = Compression::new(&postscript, limits)?;
+        let search = Search::new(source, compression, &footer.types, limits);
+        let end = best.as_ref().map_or(source.len(), |(at, _)| *at);
+        if let Some(found) = search.next(MAGIC.len() as u64, end)? {
+            best = Some((found.footer.start, postscript));
+        }
+    }
+    best.map(|(_, postscript)| postscript)
+        .ok_or_else(|| Error::corrupt("expected the footer of a stripe, found none").within("recovery"))
+}
+
+/// Adds all stripes from `from` on to those that are known.
+fn search(
+    source: &dyn ReadAt,
+    known: Known,
+    mut stripes: Vec<StripeInformation>,
+    from: u64,
+    limits: &Limits,
+) -> Result<Recovered> {
+    let Known { postscript, mut footer } = known;
+    let compression = Compression::new(&postscript, limits)?;
+    let search = Search::new(source, compression, &footer.types, limits);
+    let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
+    while let Some(found) = search.next(at, source.len())? {
+        if found.start > at {
+            lost.push(unknown(at..found.start));
+        }
+        stripes.push(StripeInformation {
+            offset: Some(found.start),
+            index_length: Some(found.index_length),
+            data_length: Some(found.footer.start - found.start - found.index_length),
+            footer_length: Some(found.footer.end - found.footer.start),
+            number_of_rows: Some(found.rows),
+            ..StripeInformation::default()
+        });
+        stride = stride.max(found.stride);
+        at = found.footer.end;
+    }
+    if at < source.len() {
+        lost.push(unknown(at..source.len()));
+    }
+    let rows = stripes.iter().try_fold(0u64, |sum, s| sum.checked_add(s.number_of_rows()));
+    footer.number_of_rows =
+        Some(rows.ok_or_else(|| Error::corrupt("expected at most 2^64 rows, found more"))?);
+    footer.row_index_stride = u32::try_from(stride).ok();
+    footer.stripes = stripes;
+    footer.content_length = Some(at);
+    let end = source.len();
+    let tail = Tail {
+        postscript: PostScript { metadata_length: None, stripe_statistics_length: None, ..postscript },
+        compression,
+        footer,
+        stripe_statistics_bytes: end..end,
+        metadata_bytes: end..end,
+        footer_bytes: end..end,
+        postscript_bytes: end..end,
+        file_len: end,
+    };
+    Ok(Recovered { tail, lost })
+}
+
+fn unknown(bytes: Range<u64>) -> Damage {
+    Damage {
+        bytes,
+        rows_lost: None,
+        structure: "recovery".to_owned(),
+        reason: "expected a stripe or the file's tail, found neither".to_owned(),
+    }
+}
+
+/// A stripe that was found.
+#[derive(Clone, Debug)]
+struct Found {
+    start: u64,
+    index_length: u64,
+    footer: Range<u64>,
+    rows: u64,
+    /// Rows of its row groups.
+    stride: u64,
+}
+
+struct Search<'a> {
+    source: &'a dyn ReadAt,
+    compression: Compression,
+    columns: usize,
+    /// Whether the root is a struct, whose statistics count all rows.
+    counts_rows: bool,
+    limits: &'a Limits,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        source: &'a dyn ReadAt,
+        compression: Compression,
+        types: &[proto::Type],
+        limits: &'a Limits,
+    ) -> Self {
+        let counts_rows = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
+        Self { source, compression, columns: types.len(), counts_rows, limits }
+    }
+
+    /// The first stripe that begins at `from` or behind it and whose footer begins in front of `end`.
+    fn next(&self, from: u64, end: u64) -> Result<Option<Found>> {
+        let mut codec = Decompressor::new();
+        let mut message = Vec::new();
+        let mut start = from;
+        while start < end {
+            let window_end = (start + WINDOW).min(end);
+            let bytes = self.source.read(start..(window_end + REACH).min(self.source.len()))?;
+            let places = usize::try_from(window_end - start).unwrap_or(usize::MAX).min(bytes.len());
+            for place in 0..places {
+                let rest = bytes.get(place..).unwrap_or_default();
+                if !self.may_be_footer(rest) {
+                    continue;
+                }
+                let Some((footer, length)) = self.footer(rest, &mut codec, &mut message) else { continue };
+                let at = start + place as u64;
+                if let Some(found) = self.stripe(&footer, from, at..at + length, &mut codec)? {
+                    return Ok(Some(found));
+                }
+            }
+            start = window_end;
+        }
+        Ok(None)
+    }
+
+    /// A quick look at the first bytes: a footer's message begins with the length of its first stream's entry.
+    fn may_be_footer(&self, rest: &[u8]) -> bool {
+        const ENTRY: u8 = 0x0a;
+        if self.compression.algorithm == Algorithm::None {
+            return matches!(rest, [ENTRY, 2..=20, 0x08, ..]);
+        }
+        let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return false };
+        let header = ChunkHeader::new(*header);
+        let Some(stored) = rest.get(..header.length) else { return false };
+        match (stored, header.original, self.compression.algorithm) {
+            ([], ..) => false,
+            ([ENTRY, ..], true, _) => header.length <= self.compression.block_size,
+            (_, true, _) => false,
+            ([0x28, 0xb5, 0x2f, 0xfd, ..], _, Algorithm::Zstd) => true,
+            (_, _, Algorithm::Zstd) => false,
+            // A literal first: its length is in the token's upper half.
+            ([token, ENTRY, ..], _, Algorithm::Lz4) => *token >= 0x10 && *token < 0xf0,
+            ([0xf0..=0xff, _, ENTRY, ..], _, Algorithm::Lz4) => true,
+            (_, _, Algorithm::Lz4) => false,
+            _ => header.length >= 4,
+        }
+    }
+
+    /// The footer at the start of `rest`, and its length as stored.
+    fn footer(
+        &self,
+        rest: &[u8],
+        codec: &mut Decompressor,
+        message: &mut Vec<u8>,
+    ) -> Option<(StripeFooter, u64)> {
+        if self.compression.algorithm == Algorithm::None {
+            let length = plain_footer(rest, self.columns)?;
+            let footer = StripeFooter::decode(rest.get(..length)?).ok()?;
+            return Some((footer, length as u64));
+        }
+        message.clear();
+        let mut chunks = Cursor::new(rest, 0);
+        for _ in 0..FOOTER_CHUNKS {
+            self.compression.chunk(codec, &mut chunks, message).ok()?;
+            if message.first() != Some(&0x0a) {
+                return None;
+            }
+            // A message that was cut between two fields decodes, but lacks encodings.
+            if let Ok(footer) = StripeFooter::decode(message.as_slice())
+                && footer.columns.len() >= self.columns
+            {
+                return Some((footer, (rest.len() - chunks.remaining()) as u64));
+            }
+        }
+        None
+    }
+
+    /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.
+    fn rows(&self, root: &ColumnStatistics) -> Option<u64> {
+        root.number_of_values.filter(|_| self.counts_rows || root.has_null == Some(false))
+    }
+
+    /// The stripe that `footer` describes, if it makes sense.
+    fn stripe(
+        &self,
+        footer: &StripeFooter,
+        from: u64,
+        place: Range<u64>,
+        codec: &mut Decompressor,
+    ) -> Result<Option<Found>> {
+        if footer.columns.len() != self.columns || footer.streams.is_empty() {
+            return Ok(None);
+        }
+        let columns = u32::try_from(self.columns).unwrap_or(u32::MAX);
+        let (mut sum, mut index_length) = (0u64, 0u64);
+        let mut root_index = None;
+        for stream in &footer.streams {
+            let length = stream.length();
+            let kind = StreamKind::from_number(stream.kind());
+            if stream.column() >= columns || sum.checked_add(length).is_none_or(|s| s > place.start) {
+                return Ok(None);
+            }
+            if kind == Some(StreamKind::RowIndex) && stream.column() == 0 {
+                root_index = Some(sum..sum + length);
+            }
+            if kind.is_some_and(StreamKind::is_index) {
+                index_length += length;
+            }
+            sum += length;
+        }
+        let Some(start) = place.start.checked_sub(sum).filter(|s| *s >= from) else { return Ok(None) };
+        // Without the root's index the rows are not known, and nothing says that this is a stripe.
+        let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
+        let stored = self.source.read(start + index.start..start + index.end)?;
+        let Ok(message) = self.compression.message(codec, &stored, start + index.start, self.limits) else {
+            return Ok(None);
+        };
+        let Ok(index) = proto::decode::<RowIndex>("row index", &message) else { return Ok(None) };
+        let counts: Option<Vec<u64>> =
+            index.entry.iter().map(|e| self.rows(e.statistics.as_ref()?)).collect();
+        let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
+        let Some(rows) = counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)) else { return Ok(None) };
+        let stride = counts.first().copied().unwrap_or(0);
+        Ok(Some(Found { start, index_length, footer: place, rows, stride }))
+    }
+}
+
+/// The length of a footer that nothing but its fields delimits: streams, `columns` encodings, zone, variants.
+fn plain_footer(bytes: &[u8], columns: usize) -> Option<usize> {
+    let (mut at, mut last, mut encodings) = (Cursor::new(bytes, 0), 1, 0);
+    let mut end = None;
+    while let Some(tag) = at.rest().first() {
+        let field = tag >> 3;
+        let in_order = field >= last && (1..=4).contains(&field) && tag & 7 == 2;
+        if !in_order || (field == 3 && last == 3) {
+            break;
+        }
+        at.skip(1).ok()?;
+        let length = usize::try_from(at.uleb128().ok()?).ok()?;
+        let Ok(content) = at.take(length) else { break };
+        match field {
+            1 => _ = proto::Stream::decode(content).ok()?,
+            2 => {
+                proto::ColumnEncoding::decode(content).ok()?;
+                encodings += 1;
+            }
+            3 => _ = std::str::from_utf8(content).ok()?,
+            _ => {
+                if proto::StripeEncryptionVariant::decode(content).is_err() {
+                    break;
+                }
+            }
+        }
+        last = field;
+        if encodings >= columns && field >= 2 {
+            end = Some(bytes.len() - at.remaining());
+        }
+        if encodings > columns {
+            return None;
+        }
+    }
+    end.filter(|_| encodings == columns)
+}

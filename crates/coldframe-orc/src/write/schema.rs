@@ -1,0 +1,262 @@
+//! Which ORC types the columns of an Arrow schema get.
+//!
+//! | Arrow | ORC |
+//! |---|---|
+//! | bool, int8, int16, int32, int64 | boolean, tinyint, smallint, int, bigint |
+//! | float16, float32, float64 | float, float, double |
+//! | string, binary: all layouts | string, binary |
+//! | date32, date64 | date |
+//! | timestamp of any unit, without and with a zone | timestamp, timestamp with local time zone |
+//! | decimal of up to 38 digits | decimal |
+//! | list: all layouts | list |
+//! | map, struct, union | map, struct, uniontype |
+//! | dictionary, run-end encoded | as their values |
+//!
+//! ORC has no unsigned integers, no times of day, no intervals: those are refused. The metadata of fields become the
+//! attributes of types.
+
+use arrow_schema::{DataType, Field, Schema, UnionMode};
+use coldframe_encoding::{Error, Limits, Result};
+
+use crate::proto;
+
+/// Most branches of a union: its tag is a signed byte.
+const MAX_BRANCHES: usize = 128;
+
+/// A column and those in it.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnType {
+    /// Its number in the file; the root has 0.
+    pub(super) id: u32,
+    /// Its name from the root on, `a.b.c`.
+    pub(super) path: String,
+    pub(super) kind: Kind,
+    pub(super) children: Vec<ColumnType>,
+    attributes: Vec<(String, String)>,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    String,
+    Binary,
+    Date,
+    /// Whether its values are instants.
+    Timestamp(bool),
+    Decimal(u8, i8),
+    List,
+    Map,
+    /// The names of its children.
+    Struct(Vec<String>),
+    Union,
+}
+
+impl Kind {
+    /// `Type.kind`
+    fn code(&self) -> u32 {
+        match self {
+            Self::Boolean => 0,
+            Self::Byte => 1,
+            Self::Short => 2,
+            Self::Int => 3,
+            Self::Long => 4,
+            Self::Float => 5,
+            Self::Double => 6,
+            Self::String => 7,
+            Self::Binary => 8,
+            Self::Timestamp(false) => 9,
+            Self::List => 10,
+            Self::Map => 11,
+            Self::Struct(_) => 12,
+            Self::Union => 13,
+            Self::Decimal(..) => 14,
+            Self::Date => 15,
+            Self::Timestamp(true) => 18,
+        }
+    }
+}
+
+impl ColumnType {
+    /// The root.
+    pub(super) fn of(schema: &Schema) -> Result<Self> {
+        let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
+        let mut types = Types { next: 0, limits: Limits::default() };
+        types.of_field(&root, "", 0)
+    }
+
+    /// This type and those in it, in order of their numbers.
+    pub(super) fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        self.children.iter().for_each(|c| all.extend(c.all()));
+        all
+    }
+
+    /// As it is stored in the footer.
+    pub(super) fn to_proto(&self) -> proto::Type {
+        let pair = |(key, value): &(String, String)| proto::StringPair {
+            key: Some(key.clone()),
+            value: Some(value.clone()),
+        };
+        let mut to = proto::Type {
+            kind: Some(self.kind.code()),
+            subtypes: self.children.iter().map(|c| c.id).collect(),
+            attributes: self.attributes.iter().map(pair).collect(),
+            ..Default::default()
+        };
+        match &self.kind {
+            Kind::Struct(names) => to.field_names.clone_from(names),
+            Kind::Decimal(precision, scale) => {
+                to.precision = Some((*precision).into());
+                to.scale = u32::try_from(*scale).ok();
+            }
+            _ => {}
+        }
+        to
+    }
+}
+
+struct Types {
+    next: u32,
+    limits: Limits,
+}
+
+impl Types {
+    fn of_field(&mut self, field: &Field, parent: &str, depth: u64) -> Result<ColumnType> {
+        self.limits.depth("type tree", depth)?;
+        let id = self.next;
+        self.next += 1;
+        let separator = if parent.is_empty() { "" } else { "." };
+        let path = format!("{parent}{separator}{}", field.name());
+        let mut children = Vec::new();
+        let mut child = |types: &mut Self, field: &Field| -> Result<()> {
+            children.push(types.of_field(field, &path, depth + 1)?);
+            Ok(())
+        };
+        let kind = match values_of(field.data_type()) {
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => {
+                child(self, item)?;
+                Kind::List
+            }
+            DataType::Map(entries, _) => {
+                let DataType::Struct(entries) = entries.data_type() else {
+                    return Err(Error::schema(format!("a map of {entries}")).within(path));
+                };
+                entries.iter().try_for_each(|f| child(self, f))?;
+                Kind::Map
+            }
+            DataType::Struct(fields) => {
+                fields.iter().try_for_each(|f| child(self, f))?;
+                Kind::Struct(fields.iter().map(|f| f.name().clone()).collect())
+            }
+            DataType::Union(branches, UnionMode::Sparse | UnionMode::Dense) => {
+                if branches.len() > MAX_BRANCHES {
+                    let n = branches.len();
+                    return Err(Error::schema(format!(
+                        "a union of {n} types: ORC has at most {MAX_BRANCHES}"
+                    ))
+                    .within(path));
+                }
+                branches.iter().try_for_each(|(_, f)| child(self, f))?;
+                Kind::Union
+            }
+            leaf => leaf_kind(leaf).map_err(|e| e.within(format!("column {path:?}")))?,
+        };
+        let mut attributes: Vec<_> = field.metadata().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        attributes.sort();
+        Ok(ColumnType { id, path, kind, children, attributes })
+    }
+}
+
+/// The type behind dictionaries and run ends.
+pub(super) fn values_of(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values_of(values),
+        DataType::RunEndEncoded(_, values) => values_of(values.data_type()),
+        other => other,
+    }
+}
+
+fn leaf_kind(data_type: &DataType) -> Result<Kind> {
+    Ok(match data_type {
+        DataType::Boolean => Kind::Boolean,
+        DataType::Int8 => Kind::Byte,
+        DataType::Int16 => Kind::Short,
+        DataType::Int32 => Kind::Int,
+        DataType::Int64 => Kind::Long,
+        DataType::Float16 | DataType::Float32 => Kind::Float,
+        DataType::Float64 => Kind::Double,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::String,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Kind::Binary
+        }
+        DataType::Date32 | DataType::Date64 => Kind::Date,
+        DataType::Timestamp(_, zone) => Kind::Timestamp(zone.is_some()),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => {
+            let digits = i8::try_from(*precision).unwrap_or(i8::MAX);
+            if digits > 38 || *scale < 0 || *scale > digits {
+                return Err(Error::schema(format!(
+                    "ORC's decimals have 1 to 38 digits, 0 to all of them behind the point; found {data_type}"
+                )));
+            }
+            Kind::Decimal(*precision, *scale)
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            return Err(Error::schema(format!(
+                "ORC has no unsigned integers: cast {data_type} to a signed type that holds its values"
+            )));
+        }
+        other => return Err(Error::schema(format!("ORC has no type for Arrow's {other}"))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::TimeUnit;
+    use std::sync::Arc;
+
+    #[test]
+    fn numbers_and_paths_are_in_pre_order() {
+        let item = Field::new("item", DataType::Int8, true);
+        let inner = DataType::Struct(vec![Field::new("x", DataType::List(Arc::new(item)), true)].into());
+        let unit = DataType::Timestamp(TimeUnit::Second, Some("Asia/Tokyo".into()));
+        let schema = Schema::new(vec![
+            Field::new("a", inner, true),
+            Field::new("b", unit, true).with_metadata([("k".to_owned(), "v".to_owned())]),
+        ]);
+        let root = ColumnType::of(&schema).unwrap();
+        let found: Vec<(u32, &str, u32)> =
+            root.all().iter().map(|t| (t.id, t.path.as_str(), t.kind.code())).collect();
+        assert_eq!(found, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
+        let stored: Vec<proto::Type> = root.all().iter().map(|t| t.to_proto()).collect();
+        assert_eq!(stored[0].subtypes, [1, 4]);
+        assert_eq!(stored[0].field_names, ["a", "b"]);
+        assert_eq!(stored[4].attributes[0].value.as_deref(), Some("v"));
+    }
+
+    #[test]
+    fn what_orc_has_not_is_refused_by_name() {
+        let of = |t| ColumnType::of(&Schema::new(vec![Field::new("a", t, true)])).unwrap_err().to_string();
+        assert_eq!(
+            of(DataType::UInt16),
+            "column \"a\": ORC has no unsigned integers: cast UInt16 to a signed type that holds its values"
+        );
+        assert!(of(DataType::Decimal256(39, 0)).contains("1 to 38 digits"));
+        assert!(of(DataType::Decimal128(5, -1)).contains("1 to 38 digits"));
+        assert!(of(DataType::Duration(TimeUnit::Second)).contains("no type for"));
+    }
+}

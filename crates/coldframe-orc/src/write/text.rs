@@ -1,0 +1,273 @@
+//! Strings: as they are, or as numbers of a dictionary.
+//!
+//! ```text
+//! DIRECT_V2      DATA the bytes | LENGTH of each value
+//! DICTIONARY_V2  DATA the number of each value | LENGTH of each entry | DICTIONARY_DATA the entries, in order
+//! ```
+//!
+//! As Java's writer has it: after the first row group (or the first stripe, without row groups) it is decided for the
+//! whole file. If there are more entries than `dictionary_threshold` times as many values, there will be no dictionary.
+//! The numbers of a stripe's values are known only with all its entries, as these are sorted; so are the positions.
+
+use std::hash::{BuildHasher, RandomState};
+
+use coldframe_encoding::Result;
+use coldframe_encoding::hash::murmur3_64;
+
+use super::leaf::IntStream;
+use super::stream::{Codec, Stream};
+
+/// The values of a stripe.
+#[derive(Debug)]
+pub(super) struct Text {
+    threshold: f64,
+    /// Whether there is a dictionary, once that is decided.
+    decided: Option<bool>,
+    dictionary: Dictionary,
+    /// The entry of each value.
+    numbers: Vec<u32>,
+    /// How many values there are in front of each row group but the first.
+    groups: Vec<usize>,
+    pub(super) data: Stream,
+    pub(super) lengths: IntStream,
+    pub(super) entries: Stream,
+    scratch: Vec<i64>,
+}
+
+impl Text {
+    pub(super) fn new(threshold: f64, aligned: bool) -> Self {
+        Self {
+            threshold,
+            decided: (threshold <= 0.0).then_some(false),
+            dictionary: Dictionary::new(),
+            numbers: Vec::new(),
+            groups: Vec::new(),
+            data: Stream::default(),
+            lengths: IntStream::new(false, aligned),
+            entries: Stream::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Appends values.
+    pub(super) fn write<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v [u8]>,
+        codec: &mut Codec,
+    ) -> Result<()> {
+        if self.decided != Some(false) {
+            self.numbers.extend(values.map(|v| self.dictionary.number(v)));
+            return Ok(());
+        }
+        self.scratch.clear();
+        for value in values {
+            self.data.open.extend_from_slice(value);
+            self.scratch.push(i64::try_from(value.len()).unwrap_or(i64::MAX));
+        }
+        self.lengths.write(&self.scratch, codec)?;
+        self.data.spill(codec)
+    }
+
+    /// Whether a dictionary is, or may be, written.
+    pub(super) fn has_dictionary(&self) -> bool {
+        self.decided != Some(false)
+    }
+
+    /// How many entries the dictionary has, if there is one.
+    pub(super) fn dictionary_size(&self) -> Option<u32> {
+        self.has_dictionary().then(|| u32::try_from(self.dictionary.ends.len()).unwrap_or(u32::MAX))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    fn decide(&mut self, codec: &mut Codec) -> Result<()> {
+        if self.decided.is_none() {
+            let (entries, values) = (self.dictionary.ends.len(), self.numbers.len());
+            self.decided = Some(entries as f64 <= self.threshold * values as f64);
+        }
+        if self.decided == Some(false) && !self.numbers.is_empty() {
+            self.write_out(codec)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the values so far without a dictionary.
+    fn write_out(&mut self, codec: &mut Codec) -> Result<()> {
+        let dictionary = std::mem::replace(&mut self.dictionary, Dictionary::new());
+        let numbers = std::mem::take(&mut self.numbers);
+        self.write(numbers.iter().map(|n| dictionary.entry(*n)), codec)
+    }
+
+    /// Ends a row group.
+    pub(super) fn end_group(&mut self, codec: &mut Codec) -> Result<()> {
+        self.groups.push(self.numbers.len());
+        self.decide(codec)
+    }
+
+    /// Where the next value will be, without a dictionary.
+    pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
+        if !self.has_dictionary() {
+            self.data.position(codec, to);
+            self.lengths.position(codec, to);
+        }
+    }
+
+    /// Ends the stripe; with a dictionary, returns the positions of the row groups.
+    pub(super) fn finish(&mut self, codec: &mut Codec) -> Result<Vec<Vec<u64>>> {
+        self.decide(codec)?;
+        if !self.has_dictionary() {
+            self.groups.clear();
+            return Ok(Vec::new());
+        }
+        let ranks = self.write_entries(codec)?;
+        let mut rows = IntStream::new(false, self.lengths.is_aligned());
+        let mut positions = Vec::with_capacity(self.groups.len());
+        let mut start = 0;
+        // Behind the last row group there may be values without one.
+        for end in self.groups.drain(..).chain([self.numbers.len()]) {
+            let mut position = Vec::new();
+            rows.position(codec, &mut position);
+            positions.push(position);
+            let numbers = self.numbers.get(start..end).unwrap_or_default();
+            self.scratch.clear();
+            let rank = |n: &u32| ranks.get(*n as usize).copied().map_or(0, i64::from);
+            self.scratch.extend(numbers.iter().map(rank));
+            rows.write(&self.scratch, codec)?;
+            start = end;
+        }
+        self.data = rows.into_stream()?;
+        self.numbers.clear();
+        Ok(positions)
+    }
+
+    /// Writes the sorted entries; returns the place of each.
+    fn write_entries(&mut self, codec: &mut Codec) -> Result<Vec<u32>> {
+        let mut order: Vec<u32> = (0..self.dictionary_size().unwrap_or(0)).collect();
+        order.sort_unstable_by(|a, b| self.dictionary.entry(*a).cmp(self.dictionary.entry(*b)));
+        let mut ranks = vec![0; order.len()];
+        self.scratch.clear();
+        for (rank, number) in (0..).zip(&order) {
+            if let Some(place) = ranks.get_mut(*number as usize) {
+                *place = rank;
+            }
+            let entry = self.dictionary.entry(*number);
+            self.entries.open.extend_from_slice(entry);
+            self.scratch.push(i64::try_from(entry.len()).unwrap_or(i64::MAX));
+        }
+        self.entries.spill(codec)?;
+        self.lengths.write(&self.scratch, codec)?;
+        Ok(ranks)
+    }
+
+    /// Forgets the stripe's entries.
+    pub(super) fn clear(&mut self) {
+        self.dictionary.clear();
+    }
+
+    /// Memory in use.
+    pub(super) fn memory(&self, codec: &Codec) -> usize {
+        let streams = self.data.memory(codec) + self.lengths.memory(codec);
+        streams + self.dictionary.memory() + self.numbers.len() * 4
+    }
+}
+
+/// Distinct values, numbered as they come; an open-addressing table finds them.
+#[derive(Debug)]
+struct Dictionary {
+    bytes: Vec<u8>,
+    /// Where each entry ends in `bytes`.
+    ends: Vec<usize>,
+    /// Number + 1 and some bits of the hash; a number of 0 is a free place. As long as a power of two.
+    table: Vec<(u32, u32)>,
+    seed: u32,
+}
+
+impl Dictionary {
+    fn new() -> Self {
+        // The hasher's keys come from the operating system: whoever chose the values does not know them.
+        let seed = RandomState::new().hash_one(0) & 0xffff_ffff;
+        let seed = u32::try_from(seed).unwrap_or_default();
+        Self { bytes: Vec::new(), ends: Vec::new(), table: Vec::new(), seed }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.table.clear();
+    }
+
+    fn memory(&self) -> usize {
+        self.bytes.len() + 8 * self.ends.len() + 8 * self.table.len()
+    }
+
+    fn entry(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = number.checked_sub(1).and_then(|n| self.ends.get(n)).copied().unwrap_or(0);
+        self.ends.get(number).and_then(|end| self.bytes.get(start..*end)).unwrap_or_default()
+    }
+
+    /// The number of `value`, which becomes an entry if it is none.
+    fn number(&mut self, value: &[u8]) -> u32 {
+        if self.ends.len() * 2 >= self.table.len() {
+            self.grow();
+        }
+        let mask = self.table.len().wrapping_sub(1);
+        let hash = murmur3_64(value, self.seed);
+        let [place, check] = halves(hash);
+        let mut at = place as usize & mask;
+        loop {
+            match self.table.get(at) {
+                Some((0, _)) | None => break,
+                Some((next, found)) if *found == check && self.entry(next - 1) == value => return next - 1,
+                Some(_) => at = (at + 1) & mask,
+            }
+        }
+        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX - 1);
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len());
+        if let Some(free) = self.table.get_mut(at) {
+            *free = (number + 1, check);
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        let length = (self.table.len() * 2).max(1 << 10);
+        self.table.clear();
+        self.table.resize(length, (0, 0));
+        let mut start = 0;
+        for (number, end) in (1..).zip(&self.ends) {
+            let entry = self.bytes.get(start..*end).unwrap_or_default();
+            let [place, check] = halves(murmur3_64(entry, self.seed));
+            let mut at = place as usize & (length - 1);
+            while self.table.get(at).is_some_and(|(number, _)| *number != 0) {
+                at = (at + 1) & (length - 1);
+            }
+            if let Some(free) = self.table.get_mut(at) {
+                *free = (number, check);
+            }
+            start = *end;
+        }
+    }
+}
+
+fn halves(hash: u64) -> [u32; 2] {
+    [hash & 0xffff_ffff, hash >> 32].map(|half| u32::try_from(half).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_has_one_number() {
+        let mut dictionary = Dictionary::new();
+        let values: Vec<String> = (0..5000).map(|i| format!("{}", i % 1700)).collect();
+        let numbers: Vec<u32> = values.iter().map(|v| dictionary.number(v.as_bytes())).collect();
+        assert_eq!(dictionary.ends.len(), 1700);
+        for (value, number) in values.iter().zip(numbers) {
+            assert_eq!(dictionary.entry(number), value.as_bytes());
+        }
+        assert_eq!(dictionary.number(b""), 1700);
+        assert_eq!(dictionary.number(b""), 1700);
+    }
+}

@@ -1,0 +1,296 @@
+//! Hostile and damaged files: truncation, flips, crafted sizes; what skipping loses; the place of every byte.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
+
+mod support;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use bytes::Bytes;
+use coldframe_core::Format;
+use coldframe_core::{Error, ErrorKind, Limits, OnError, OpenOptions, Result, Scan, TableFile, Value};
+use coldframe_orc::options::Options;
+use coldframe_orc::proto;
+use coldframe_orc::{OrcFile, OrcFormat};
+use coldframe_testing::mutate::{flipped, shaken, spread};
+use coldframe_testing::{Dice, Fixture, fixture, layout, rows};
+use prost::Message;
+
+/// Small enough that what a mutant may ask for is soon refused.
+fn limits() -> Limits {
+    Limits {
+        max_block_bytes: 64 << 20,
+        max_metadata_bytes: 16 << 20,
+        max_unit_rows: 1 << 20,
+        ..Limits::default()
+    }
+}
+
+fn open(bytes: impl Into<Bytes>) -> Result<Arc<dyn TableFile>> {
+    let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
+    options.extra.insert("timestamp_unit".to_owned(), Value::from("us"));
+    options.extra.insert("threads".to_owned(), Value::Int(1));
+    OrcFormat.open(&fixture::source(bytes), &options)
+}
+
+fn files() -> Vec<Fixture> {
+    fixture::distinct(fixture::files("orc")).into_iter().filter(|f| f.path.is_file()).collect()
+}
+
+/// The committed files: small ones.
+fn small() -> Vec<Fixture> {
+    files().into_iter().filter(|f| f.path.starts_with(fixture::data())).collect()
+}
+
+#[test]
+fn each_byte_belongs_to_one_leaf() {
+    for file in files() {
+        let Ok(table) = open(file.bytes()) else { continue };
+        let node = table.inspect().unwrap();
+        assert_eq!(node.bytes, 0..file.bytes().len() as u64, "{}", file.name());
+        layout::assert_tiled(&node);
+        assert_eq!(table.verify_structure().unwrap(), [], "{}", file.name());
+    }
+}
+
+#[test]
+fn a_cut_file_is_an_error() {
+    for file in small() {
+        let bytes = file.bytes();
+        for length in spread(bytes.len(), 500).chain(bytes.len().saturating_sub(200)..bytes.len()) {
+            let Ok(table) = open(bytes.slice(..length)) else { continue };
+            // An empty file is an empty table; else a tail in the middle may be one by chance.
+            let outcome = rows::read(table.as_ref(), OnError::Raise).unwrap();
+            assert!(
+                length == 0 || outcome.error.is_some() || outcome.batch.num_rows() == 0,
+                "{} {length}",
+                file.name()
+            );
+        }
+    }
+}
+
+/// A read that raises ends in rows or an error; one that skips goes on behind what is damage.
+fn read_all(bytes: Bytes) {
+    let Ok(table) = open(bytes) else { return };
+    rows::read(table.as_ref(), OnError::Raise).unwrap();
+    for on_error in [OnError::Skip, OnError::Null] {
+        let outcome = rows::read(table.as_ref(), on_error).unwrap();
+        assert!(outcome.error.as_ref().is_none_or(|e| !e.is_damage()), "{:?}", outcome.error);
+    }
+    layout::assert_tiled(&table.inspect().unwrap());
+    table.metadata().unwrap();
+    table.verify_structure().unwrap();
+}
+
+#[test]
+fn flips_never_panic() {
+    for file in small() {
+        let bytes = file.bytes();
+        let tail = bytes.len().saturating_sub(300)..bytes.len();
+        for at in spread(bytes.len(), 120).chain(tail.step_by(3)) {
+            for mask in [0x01, 0x80, 0xff] {
+                read_all(flipped(&bytes, at, mask));
+            }
+        }
+    }
+}
+
+#[test]
+fn shaken_files_never_panic() {
+    for (seed, file) in (0..).zip(small()) {
+        let bytes = file.bytes();
+        let mut dice = Dice::new(seed);
+        for _ in 0..60 {
+            read_all(shaken(&bytes, &mut dice));
+        }
+    }
+}
+
+/// A file of the given footer, without a codec; `data` stands behind the magic.
+fn made(data: &[u8], footer: &proto::Footer) -> Vec<u8> {
+    let mut out = b"ORC".to_vec();
+    out.extend_from_slice(data);
+    let footer = footer.encode_to_vec();
+    out.extend_from_slice(&footer);
+    let postscript = proto::PostScript {
+        footer_length: Some(footer.len() as u64),
+        version: vec![0, 12],
+        magic: Some("ORC".to_owned()),
+        ..proto::PostScript::default()
+    };
+    let postscript = postscript.encode_to_vec();
+    out.extend_from_slice(&postscript);
+    out.push(u8::try_from(postscript.len()).unwrap());
+    out
+}
+
+fn kind(kind: u32, subtypes: &[u32], names: &[&str]) -> proto::Type {
+    proto::Type {
+        kind: Some(kind),
+        subtypes: subtypes.to_vec(),
+        field_names: names.iter().map(|n| (*n).to_owned()).collect(),
+        ..proto::Type::default()
+    }
+}
+
+fn error_of(bytes: Vec<u8>) -> Error {
+    let table = match open(bytes) {
+        Ok(table) => table,
+        Err(e) => return e,
+    };
+    rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap_or_else(|| panic!("no error"))
+}
+
+#[test]
+fn claims_are_not_believed() {
+    let info =
+        proto::StripeInformation { offset: Some(3), number_of_rows: Some(1 << 60), ..Default::default() };
+    let root = kind(12, &[], &[]);
+    let rows = proto::Footer { stripes: vec![info.clone()], types: vec![root.clone()], ..Default::default() };
+    let e = error_of(made(&[], &rows));
+    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_unit_rows", .. }), "{e}");
+
+    let outside = proto::StripeInformation { data_length: Some(u64::MAX), ..info };
+    let e = error_of(made(
+        &[],
+        &proto::Footer { stripes: vec![outside], types: vec![root], ..Default::default() },
+    ));
+    assert!(e.to_string().contains("expected a stripe inside the file"), "{e}");
+
+    let deep: Vec<proto::Type> = (1..=100).map(|n| kind(10, &[n], &[])).chain([kind(3, &[], &[])]).collect();
+    let e = error_of(made(&[], &proto::Footer { types: deep, ..Default::default() }));
+    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_depth", .. }), "{e}");
+
+    let own_child = vec![kind(12, &[0], &["x"])];
+    let e = error_of(made(&[], &proto::Footer { types: own_child, ..Default::default() }));
+    assert!(e.to_string().contains("expected children in 1..1, found [0]"), "{e}");
+
+    let shared = vec![kind(12, &[1, 1], &["x", "y"]), kind(3, &[], &[])];
+    let e = error_of(made(&[], &proto::Footer { types: shared, ..Default::default() }));
+    assert!(e.to_string().contains("expected types in pre-order"), "{e}");
+}
+
+#[test]
+fn a_list_cannot_claim_more_elements_than_memory_may_hold() {
+    // LENGTH: one run of 512 times 2^30, delta 0; the child has no stream at all.
+    let lengths = [0xc1, 0xff, 0x80, 0x80, 0x80, 0x80, 0x04, 0x00];
+    let streams = [(2, 1, lengths.len() as u64)].map(|(kind, column, length)| proto::Stream {
+        kind: Some(kind),
+        column: Some(column),
+        length: Some(length),
+    });
+    let encoding = proto::ColumnEncoding { kind: Some(2), ..Default::default() };
+    let footer =
+        proto::StripeFooter { streams: streams.to_vec(), columns: vec![encoding; 3], ..Default::default() };
+    let footer = footer.encode_to_vec();
+    let stripe = proto::StripeInformation {
+        offset: Some(3),
+        index_length: Some(0),
+        data_length: Some(lengths.len() as u64),
+        footer_length: Some(footer.len() as u64),
+        number_of_rows: Some(512),
+        ..Default::default()
+    };
+    let types = vec![kind(12, &[1], &["l"]), kind(10, &[2], &[]), kind(4, &[], &[])];
+    let data = [lengths.as_slice(), footer.as_slice()].concat();
+    let e = error_of(made(&data, &proto::Footer { stripes: vec![stripe], types, ..Default::default() }));
+    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { option: "max_block_bytes", .. }), "{e}");
+}
+
+const ROWS: i64 = 20_000;
+
+/// Numbers, and texts that are their row's.
+fn written() -> Vec<u8> {
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i * 7919 % 1_000_003)));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..ROWS).map(|i| format!("{} and some words of row {i}", i * 7919 % 1_000_003)),
+    ));
+    let batch = RecordBatch::try_from_iter([("id", id), ("text", text)]).unwrap();
+    let options = [
+        ("row_index_stride", Value::Int(1000)),
+        ("compression_block_size", Value::Int(4096)),
+        ("codec", "snappy".into()),
+    ];
+    support::written(&batch, &options).to_vec()
+}
+
+/// The bytes of the DATA stream of a column.
+fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
+    let file = OrcFile::open(
+        Arc::new(Bytes::copy_from_slice(bytes)),
+        Options::new(&OpenOptions::default()).unwrap(),
+    );
+    let node = file.unwrap().inspect().unwrap();
+    let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
+    let is = |n: &&coldframe_core::Node| {
+        n.name == "DATA" && n.detail.contains(&("column".to_owned(), Value::from(column)))
+    };
+    let found = stripe.children.iter().find(is).unwrap().bytes.clone();
+    usize::try_from(found.start).unwrap()..usize::try_from(found.end).unwrap()
+}
+
+#[test]
+fn a_broken_chunk_costs_its_row_groups() {
+    let whole = written();
+    let place = data_of(&whole, 2);
+    let mut bytes = whole.clone();
+    // Copies from in front of the chunk's start.
+    let middle = place.start + place.len() / 2;
+    bytes.get_mut(middle..middle + 40).unwrap().fill(0xff);
+    let table = open(bytes).unwrap();
+    let raised = rows::read(table.as_ref(), OnError::Raise).unwrap().error;
+    assert!(raised.is_some());
+
+    let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(skipped.error.is_none());
+    let lost: u64 = skipped.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
+    assert!((1000..=2000).contains(&lost), "{:?}", skipped.damage);
+    assert_eq!(skipped.batch.num_rows() as u64 + lost, ROWS.unsigned_abs());
+    let (ids, texts) =
+        (skipped.batch.column(0).as_primitive::<Int64Type>(), skipped.batch.column(1).as_string::<i32>());
+    for (id, text) in ids.values().iter().zip(texts) {
+        assert!(text.unwrap().starts_with(&format!("{id} ")), "{id} {text:?}");
+    }
+
+    let nulled = rows::read(table.as_ref(), OnError::Null).unwrap();
+    assert_eq!(i64::try_from(nulled.batch.num_rows()), Ok(ROWS));
+    let ids: HashSet<i64> =
+        nulled.batch.column(0).as_primitive::<Int64Type>().values().iter().copied().collect();
+    assert_eq!(i64::try_from(ids.len()), Ok(ROWS));
+    assert!((1..=2000).contains(&nulled.batch.column(1).null_count()));
+    assert_eq!(nulled.damage.first().unwrap().bytes, place.start as u64..place.end as u64);
+}
+
+#[test]
+fn a_broken_stripe_footer_costs_the_stripe() {
+    let whole = written();
+    let node = open(whole.clone()).unwrap().inspect().unwrap();
+    let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
+    let footer = stripe.children.iter().find(|n| n.name == "stripe footer").unwrap().bytes.start;
+    let bytes = flipped(&whole, usize::try_from(footer).unwrap() + 5, 0xff);
+    let outcome = rows::read(open(bytes).unwrap().as_ref(), OnError::Skip).unwrap();
+    assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (0, 1));
+    assert_eq!(outcome.damage.first().unwrap().rows_lost, Some(ROWS.unsigned_abs()));
+}
+
+#[test]
+fn a_limit_reads_the_first_row_groups_only() {
+    let bytes = written();
+    let source = Arc::new(coldframe_testing::Logged::new(bytes));
+    let file = OrcFile::open(source.clone(), Options::new(&OpenOptions::default()).unwrap()).unwrap();
+    let fetched = |limit: Option<u64>| {
+        source.take();
+        let outcome = rows::scan(&file, &Scan { limit, ..Scan::default() }, None).unwrap();
+        let bytes: u64 = source.take().iter().flatten().map(|r| r.end - r.start).sum();
+        (outcome.batch, bytes)
+    };
+    let (all, everything) = fetched(None);
+    let (few, some) = fetched(Some(10));
+    assert_eq!(few, all.slice(0, 10));
+    assert!(some * 2 < everything, "{some} of {everything}");
+}

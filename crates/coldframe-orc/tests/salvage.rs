@@ -1,0 +1,215 @@
+//! Files that lost their tail: what their stripes still give.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use coldframe_core::io::{LocalFile, LocalFolder};
+use coldframe_core::{Format, OnError, OpenOptions, SchemaSpec, Source, TableFile, Value};
+use coldframe_orc::{OrcFile, OrcFormat};
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::{Dice, mutate, rows};
+use support::{open, written};
+
+fn table(n: i64) -> RecordBatch {
+    let mut dice = Dice::new(1);
+    let ids: arrow_array::ArrayRef = Arc::new((0..n).collect::<arrow_array::Int64Array>());
+    let words = (0..n).map(|i| (i % 7 > 0).then(|| format!("word {:x}", dice.roll())));
+    let words: arrow_array::ArrayRef = Arc::new(words.collect::<arrow_array::StringArray>());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true)]).unwrap()
+}
+
+const DDL: &str = "id bigint, word string";
+const CODECS: [&str; 6] = ["none", "zlib", "snappy", "lz4", "zstd", "lzo"];
+
+/// Four stripes.
+fn stripes(codec: &str) -> Bytes {
+    let options = [
+        ("codec", Value::from(codec)),
+        ("stripe_rows", Value::Int(1000)),
+        ("row_index_stride", Value::Int(300)),
+    ];
+    written(&table(4000), &options)
+}
+
+fn recovering(schema: Option<&str>) -> OpenOptions {
+    let mut options =
+        OpenOptions { schema: schema.map(|ddl| SchemaSpec::Ddl(ddl.to_owned())), ..OpenOptions::default() };
+    options.extra.insert("recover".into(), Value::Bool(true));
+    options
+}
+
+fn ends(bytes: &Bytes) -> Vec<usize> {
+    let file = open("whole", bytes.clone(), &OpenOptions::default()).unwrap().file;
+    let file = file.as_any().downcast_ref::<OrcFile>().unwrap();
+    file.shape().stripes.iter().map(|s| usize::try_from(s.bytes.end).unwrap()).collect()
+}
+
+fn read(file: &dyn TableFile) -> rows::Outcome {
+    let outcome = rows::read(file, OnError::Skip).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_tiled(&file.inspect().unwrap());
+    outcome
+}
+
+#[test]
+fn a_lost_tail_costs_no_stripe() {
+    for codec in CODECS {
+        let (bytes, want) = (stripes(codec), table(4000));
+        let ends = ends(&bytes);
+        assert_eq!(ends.len(), 4);
+        // The tail is cut off, or nothing but noise; a stripe is cut in two.
+        for (cut, rows) in [(ends[3], 4000), (ends[3] + 9, 4000), (ends[3] - 1, 3000), (ends[1] + 50, 2000)] {
+            let cut = bytes.slice(..cut);
+            assert!(open(codec, cut.clone(), &OpenOptions::default()).is_err());
+            let file = open(codec, cut.clone(), &recovering(Some(DDL))).unwrap().file;
+            let got = read(file.as_ref());
+            assert_eq!(got.batch.num_rows(), rows, "{codec}");
+            assert_eq!(got.batch, want.slice(0, rows), "{codec}");
+            let lost: u64 = got.damage.iter().map(|d| d.bytes.end - d.bytes.start).sum();
+            assert_eq!(lost, cut.len() as u64 - ends[rows / 1000 - 1] as u64, "{codec}: {:?}", got.damage);
+        }
+    }
+}
+
+/// A stripe whose footer is damaged is lost, not the ones behind it.
+#[test]
+fn a_lost_stripe_costs_itself() {
+    for codec in CODECS {
+        let bytes = stripes(codec);
+        let ends = ends(&bytes);
+        let mut damaged = bytes[..ends[3]].to_vec();
+        damaged[ends[1] - 12..ends[1]].fill(0xff);
+        let file = open(codec, damaged.into(), &recovering(Some(DDL))).unwrap().file;
+        let got = read(file.as_ref());
+        let want = arrow_select::concat::concat_batches(
+            &table(4000).schema(),
+            &[table(4000).slice(0, 1000), table(4000).slice(2000, 2000)],
+        );
+        assert_eq!(got.batch, want.unwrap(), "{codec}");
+        assert_eq!(got.damage.len(), 1, "{codec}: {:?}", got.damage);
+        assert_eq!(got.damage[0].bytes, ends[0] as u64..ends[1] as u64);
+    }
+}
+
+/// A filter works on what was found as on any file.
+#[test]
+fn recovered_files_are_pruned() {
+    let bytes = stripes("zlib");
+    let ends = ends(&bytes);
+    let file = open("cut", bytes.slice(..ends[2]), &recovering(Some(DDL))).unwrap().file;
+    let value: arrow_array::ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![2950]));
+    let scan = coldframe_core::Scan {
+        predicate: Some(coldframe_core::Predicate::compare("id", coldframe_core::Op::Ge, value)),
+        ..coldframe_core::Scan::default()
+    };
+    let got = rows::scan(file.as_ref(), &scan, None).unwrap();
+    assert_eq!(got.batch, table(4000).slice(2950, 50));
+}
+
+fn open_in(folder: &Path, name: &str, options: &OpenOptions) -> coldframe_core::Result<Arc<dyn TableFile>> {
+    let source = Source::File {
+        path: name.into(),
+        bytes: Arc::new(LocalFile::open(folder.join(name)).unwrap()),
+        siblings: Some(Arc::new(LocalFolder::new(folder))),
+    };
+    OrcFormat.open(&source, options)
+}
+
+#[test]
+fn a_whole_file_beside_it_tells_the_types() {
+    let folder = tempfile::tempdir().unwrap();
+    for codec in CODECS {
+        let bytes = stripes(codec);
+        std::fs::write(folder.path().join("000000_0"), b"no file of this format").unwrap();
+        std::fs::write(folder.path().join("000001_0"), &bytes[..ends(&bytes)[2]]).unwrap();
+        let e = open_in(folder.path(), "000001_0", &recovering(None)).unwrap_err();
+        assert!(e.to_string().contains("schema_from"), "{e}");
+        std::fs::write(folder.path().join("000002_0"), &bytes).unwrap();
+        let mut named = recovering(None);
+        named.extra.insert("schema_from".into(), Value::from("000002_0"));
+        for options in [recovering(None), named] {
+            let file = open_in(folder.path(), "000001_0", &options).unwrap();
+            assert_eq!(read(file.as_ref()).batch, table(4000).slice(0, 3000), "{codec}");
+        }
+        std::fs::remove_file(folder.path().join("000002_0")).unwrap();
+    }
+}
+
+/// A file with another behind it: the first tail is inside, and gives types and stripes.
+#[test]
+fn a_tail_inside_is_found() {
+    for codec in CODECS {
+        let bytes = stripes(codec);
+        let longer = [bytes.as_ref(), &bytes[3..ends(&bytes)[0]]].concat();
+        let file = open(codec, longer.into(), &recovering(None)).unwrap().file;
+        let got = read(file.as_ref());
+        assert_eq!(got.batch.num_rows(), 5000, "{codec}");
+        assert_eq!(got.batch.slice(0, 4000), table(4000), "{codec}");
+        assert_eq!(got.batch.slice(4000, 1000), table(4000).slice(0, 1000), "{codec}");
+    }
+}
+
+/// Every file of the corpus without its tail, with its own types: all rows, or a plain refusal.
+#[test]
+fn fixtures_without_their_tails() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut whole, mut refused) = (0, 0);
+    for one in support::fixtures() {
+        let bytes = one.bytes();
+        let mut options = recovering(None);
+        options.extra.insert("timestamp_unit".into(), Value::from("us"));
+        options.extra.insert("schema_from".into(), Value::from("whole"));
+        let Ok(opened) = open(&one.name(), bytes.clone(), &options) else { continue };
+        let file = opened.file.as_any().downcast_ref::<OrcFile>().unwrap().shape().clone();
+        let Some(end) = file.stripes.iter().map(|s| s.bytes.end).max() else { continue };
+        if bytes.len() > 300_000 {
+            continue;
+        }
+        let truth = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+        std::fs::write(folder.path().join("whole"), &bytes).unwrap();
+        std::fs::write(folder.path().join("cut"), &bytes[..usize::try_from(end).unwrap()]).unwrap();
+        match open_in(folder.path(), "cut", &options) {
+            Ok(cut) => {
+                let got = read(cut.as_ref());
+                assert!(got.batch.num_rows() <= truth.batch.num_rows(), "{}", one.name());
+                let same = got.batch.num_rows() == truth.batch.num_rows();
+                assert!(same || !got.damage.is_empty(), "{}: rows lost without a word", one.name());
+                if same && truth.damage.is_empty() && file.encryption.is_empty() {
+                    assert!(got.batch.columns() == truth.batch.columns(), "{}", one.name());
+                    whole += 1;
+                } else {
+                    println!("{}: {} of {} rows", one.name(), got.batch.num_rows(), truth.batch.num_rows());
+                }
+            }
+            Err(e) => {
+                println!("{}: {e}", one.name());
+                refused += 1;
+            }
+        }
+    }
+    println!("{whole} whole, {refused} refused");
+    assert!(whole > refused);
+}
+
+/// Damage in the middle of what is recovered: errors and damage, never a panic.
+#[test]
+fn shaken_files_are_survived() {
+    for (seed, codec) in CODECS.into_iter().enumerate() {
+        let bytes = stripes(codec);
+        let cut = bytes.slice(..ends(&bytes)[1]);
+        let mut dice = Dice::new(seed as u64);
+        for _ in 0..25 {
+            let mutant = mutate::shaken(&cut, &mut dice);
+            let Ok(opened) = open(codec, mutant, &recovering(Some(DDL))) else { continue };
+            let got = read(opened.file.as_ref());
+            assert!(got.batch.num_rows() <= 4000);
+            opened.file.verify_structure().unwrap();
+        }
+    }
+}
