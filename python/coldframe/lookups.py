@@ -88,7 +88,10 @@ class Lookups:
         """False only if the bloom filter rules the row (the column in it) out; True without a filter.
 
         With `delete_family`, whether a marker that deletes a family may be in the row, by the filter of those.
+        Of a bloom file of Kudu's, `row` is an encoded primary key.
         """
+        if self._raw.format == "cfile" and qualifier is None and not delete_family:
+            return _coldframe.might_contain_key(self._raw, row.encode() if isinstance(row, str) else row)
         return _coldframe.hfile_might_contain(self._raw, row, qualifier, delete_family)
 
 
