@@ -19,6 +19,8 @@ use crate::options::View;
 
 /// Bytes after which a batch is handed out, whatever its rows.
 const BATCH_BYTES: usize = 32 << 20;
+/// Bytes that the offsets of a batch reach.
+const MOST_BYTES: usize = 0x7fff_ffff;
 
 /// The columns of a view.
 pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
@@ -250,7 +252,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Appends cells of one block, as many as the batch takes; returns how many.
+    /// Appends cells of one block, as many as the batch takes; returns how many. None fit only into a batch that is
+    /// full then.
     pub fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.rows).min(cells.len());
         let mut taken = cells.get(..most).unwrap_or_default();
@@ -264,6 +267,10 @@ impl Columns {
         {
             taken = taken.get(..taken.len() / 2).unwrap_or_default();
             bytes = size(taken);
+        }
+        if self.rows > 0 && self.bytes.saturating_add(bytes) > MOST_BYTES {
+            self.bytes = MOST_BYTES;
+            return Ok(0);
         }
         for column in &mut self.columns {
             column.extend(block, taken)?;

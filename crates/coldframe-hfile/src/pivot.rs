@@ -374,9 +374,11 @@ impl Batches {
         loop {
             if let Some(cell) = blocks.cells.get(self.at).filter(|_| !state.ended) {
                 let cell = cell.cell(&self.block);
-                // Between two rows, all values are of complete ones.
-                if state.is_full() && state.row.as_deref() != Some(cell.row) {
+                if state.row.as_deref().is_some_and(|row| row != cell.row) {
                     state.end_row();
+                }
+                // Between two rows, all values are of complete ones.
+                if state.row.is_none() && state.is_full() {
                     return state.finish().map(Some);
                 }
                 state.take(&cell, blocks.offset)?;
