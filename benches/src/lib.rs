@@ -184,9 +184,18 @@ pub fn rcfile(batch: &RecordBatch, serde: &str, codec: &str) -> Result<Vec<u8>> 
     let text = |s: &str| Value::Str(s.to_owned());
     let extra =
         [("schema", text(DDL)), ("serde", text(serde)), ("codec", text(codec)), ("sync_seed", Value::Int(1))];
-    let options = WriteOptions { extra: extra.into_iter().map(|(k, v)| (k.to_owned(), v)).collect() };
+    written("rcfile", batch, extra)
+}
+
+/// `batch` as a file of `format`, by these options of its writer.
+pub fn written<'a>(
+    format: &str,
+    batch: &RecordBatch,
+    options: impl IntoIterator<Item = (&'a str, Value)>,
+) -> Result<Vec<u8>> {
+    let options = WriteOptions { extra: options.into_iter().map(|(k, v)| (k.to_owned(), v)).collect() };
     let sink = Sink::default();
-    let mut writer = format_named("rcfile")?.create(Box::new(sink.clone()), &batch.schema(), &options)?;
+    let mut writer = format_named(format)?.create(Box::new(sink.clone()), &batch.schema(), &options)?;
     writer.write(batch)?;
     writer.finish()?;
     Ok(sink.into_bytes())

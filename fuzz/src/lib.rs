@@ -7,7 +7,7 @@ pub mod redfile;
 
 use arrow_array::Array;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use coldframe_core::{Format, Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
+use coldframe_core::{Error, ErrorKind, Format, Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
 use coldframe_hfile::HFile;
@@ -76,7 +76,9 @@ pub fn hfile(bytes: &[u8]) {
         let Ok(file) = HFile::open(&source(bytes.to_vec()), &options) else { continue };
         let _ = rows::read(&file, OnError::Raise);
         let outcome = rows::read(&file, OnError::Skip).unwrap();
-        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        // What nobody reads (PREFIX_TREE, LZMA) is no damage.
+        let may_end = |e: &Error| matches!(e.kind(), ErrorKind::Unsupported(_));
+        assert!(outcome.error.as_ref().is_none_or(may_end), "{:?}", outcome.error);
         let _ = file.get(bytes.get(50..60).unwrap_or_default());
         let _ = file.get_many(&[b"a".to_vec(), bytes.get(60..70).unwrap_or_default().to_vec()]);
         let _ = file.might_contain(b"row", Some(b"q"));

@@ -153,6 +153,7 @@ def hfile_scan(
     max_versions: int | None = None,
     batch_size: int = 65536,
 ) -> RawRows: ...
+
 @final
 class RawRows:
     """One pass over the cells of a range of rows."""

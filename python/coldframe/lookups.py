@@ -56,8 +56,8 @@ class Lookups:
             reverse: the last row first; the cells of each row stay in the order of the file.
             columns: `"family"` or `"family:qualifier"`; None is all.
             time_range: timestamps from, and up to but not at.
-            max_versions: at most so many versions of each column, the newest that no delete marker hides; None
-                gives all cells as they are stored, delete markers among them.
+            max_versions: at most so many versions of each column, the newest that no delete marker hides;
+                None gives all cells as they are stored, delete markers among them.
             batch_size: rows in a batch, at most.
         """
         if isinstance(columns, str):
@@ -82,12 +82,10 @@ class Lookups:
 
         return pa.RecordBatchReader.from_batches(pa.schema(rows), batches())
 
-    def might_contain(
-        self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False
-    ) -> bool:
+    def might_contain(self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False) -> bool:
         """False only if the bloom filter rules the row (the column in it) out; True without a filter.
 
-        With `delete_family`, whether a marker that deletes a family may be in the row, by the filter of those.
+        With `delete_family`, whether a marker that deletes a family may be in the row, by their filter.
         Of a bloom file of Kudu's, `row` is an encoded primary key.
         """
         if self._raw.format == "cfile" and qualifier is None and not delete_family:

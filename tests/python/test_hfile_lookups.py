@@ -1,7 +1,7 @@
 """Look-ups, ranges and bloom filters of HFiles against what HBase and hudi-io said of the same files.
 
-The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hfile` beside it, or the
-one that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
+The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hfile` beside it,
+or the one that `COLDFRAME_HFILE_CORPUS` names. Without it these tests are skipped.
 """
 
 from __future__ import annotations
@@ -76,8 +76,12 @@ cases = pytest.mark.parametrize("entry", ENTRIES, ids=[e["file"] for e in ENTRIE
 @cases
 def test_rows_are_found(entry: dict[str, Any]) -> None:
     file, truth, oracle = load(entry)
-    lookups = [(bytes.fromhex(e["row"]), e["first_cell"], e["cells"]) for e in oracle.get("row_lookups_truth", [])]
-    lookups += [(bytes.fromhex(e["key"]), e["first"], e["entries"]) for e in oracle.get("key_lookups_truth", [])]
+    lookups = [
+        (bytes.fromhex(e["row"]), e["first_cell"], e["cells"]) for e in oracle.get("row_lookups_truth", [])
+    ]
+    lookups += [
+        (bytes.fromhex(e["key"]), e["first"], e["entries"]) for e in oracle.get("key_lookups_truth", [])
+    ]
     expected = rows(truth, truth)
     found: dict[bytes, list[dict[str, Any]]] = {}
     for wanted, first, count in lookups:
@@ -143,7 +147,8 @@ def test_every_byte_has_a_place_and_nothing_is_damaged(entry: dict[str, Any]) ->
         assert start == at
         at += length
     named = json.dumps(file.inspect(), default=str)
-    assert '"unknown"' not in named and '"damage"' not in named
+    assert '"unknown"' not in named
+    assert '"damage"' not in named
 
 
 def leaves(node: dict[str, Any]) -> list[tuple[int, int]]:

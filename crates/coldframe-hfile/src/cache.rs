@@ -25,7 +25,8 @@ pub struct SearchBlock {
 impl SearchBlock {
     /// Finds the cells of a block.
     pub fn new(bytes: Bytes, layout: CellLayout) -> Result<Self> {
-        let mut starts = Vec::new();
+        // Cells are some tens of bytes at least, mostly.
+        let mut starts = Vec::with_capacity(bytes.len() / 64);
         let mut at = 0;
         while at < bytes.len() {
             let (_, end) = layout.read(&bytes, at)?;

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, ListBuilder, StructBuilder, UInt8Builder};
+use arrow_array::Array as _;
 use arrow_array::{
-    ArrayRef, BinaryArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt8Array,
+    ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
+    UInt8Array,
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
@@ -18,6 +19,8 @@ use crate::options::View;
 
 /// Bytes after which a batch is handed out, whatever its rows.
 const BATCH_BYTES: usize = 32 << 20;
+/// Bytes that the offsets of a batch reach.
+const MOST_BYTES: usize = 0x7fff_ffff;
 
 /// The columns of a view.
 pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
@@ -67,6 +70,12 @@ impl Strings {
         }
     }
 
+    /// Appends one string.
+    fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.offsets.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
+    }
+
     fn take(&mut self) -> (OffsetBuffer<i32>, arrow_buffer::Buffer) {
         let (rows, bytes) = (self.offsets.len(), self.bytes.len());
         let full = std::mem::replace(
@@ -89,6 +98,47 @@ impl Strings {
     }
 }
 
+/// The tags of cells while they are collected.
+#[derive(Debug)]
+struct TagLists {
+    /// Where each cell's tags end among all.
+    ends: Vec<i32>,
+    kinds: Vec<u8>,
+    values: Strings,
+}
+
+impl TagLists {
+    fn new() -> Self {
+        Self { ends: vec![0], kinds: Vec::new(), values: Strings::new() }
+    }
+
+    fn extend(&mut self, block: &[u8], cells: &[CellRef]) -> Result<()> {
+        if cells.iter().all(|c| c.tags_len == 0) {
+            let end = self.ends.last().copied().unwrap_or(0);
+            self.ends.resize(self.ends.len() + cells.len(), end);
+            return Ok(());
+        }
+        for cell in cells {
+            let mut tags = Tags::new(if cell.tags_len == 0 { &[] } else { cell.tags(block) });
+            while let Some((kind, value)) = tags.next_tag()? {
+                self.kinds.push(kind);
+                self.values.push(value);
+            }
+            self.ends.push(i32::try_from(self.kinds.len()).unwrap_or(i32::MAX));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<ListArray> {
+        let Self { ends, kinds, mut values } = std::mem::replace(self, Self::new());
+        let columns: Vec<ArrayRef> = vec![Arc::new(UInt8Array::from(kinds)), Arc::new(values.binary()?)];
+        let tags = StructArray::try_new(tag_fields(), columns, None).map_err(arrow_error)?;
+        let item = Arc::new(Field::new_list_field(tags.data_type().clone(), true));
+        let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
+        ListArray::try_new(item, ends, Arc::new(tags), None).map_err(arrow_error)
+    }
+}
+
 #[derive(Debug)]
 enum Column {
     Row(Strings),
@@ -98,7 +148,7 @@ enum Column {
     Type(Vec<u8>),
     TypeName(Strings),
     Value(Strings),
-    Tags(ListBuilder<StructBuilder>),
+    Tags(TagLists),
     SequenceId(Vec<i64>),
     Key(Strings),
 }
@@ -113,7 +163,7 @@ impl Column {
             "type" if *data_type == DataType::Utf8 => Self::TypeName(Strings::new()),
             "type" => Self::Type(Vec::new()),
             "value" => Self::Value(Strings::new()),
-            "tags" => Self::Tags(ListBuilder::new(StructBuilder::from_fields(tag_fields(), 0))),
+            "tags" => Self::Tags(TagLists::new()),
             "sequence_id" => Self::SequenceId(Vec::new()),
             "key" => Self::Key(Strings::new()),
             other => return Err(Error::schema(format!("HFile has no column `{other}`"))),
@@ -147,11 +197,7 @@ impl Column {
                 let word = |c: &CellRef| type_name(c.kind(block)).unwrap_or_default().as_bytes();
                 strings.extend(cells, cells.len() * 4, word);
             }
-            Self::Tags(lists) => {
-                for cell in cells {
-                    append_tags(lists, if cell.tags_len == 0 { &[] } else { cell.tags(block) })?;
-                }
-            }
+            Self::Tags(lists) => lists.extend(block, cells)?,
         }
         Ok(())
     }
@@ -163,25 +209,9 @@ impl Column {
             Self::TypeName(s) => Arc::new(s.text("type")?),
             Self::Timestamp(v) | Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
             Self::Type(v) => Arc::new(UInt8Array::from(std::mem::take(v))),
-            Self::Tags(lists) => Arc::new(lists.finish()),
+            Self::Tags(lists) => Arc::new(lists.finish()?),
         })
     }
-}
-
-fn append_tags(lists: &mut ListBuilder<StructBuilder>, tags: &[u8]) -> Result<()> {
-    let mut tags = Tags::new(tags);
-    while let Some((kind, value)) = tags.next_tag()? {
-        let tag = lists.values();
-        if let Some(kinds) = tag.field_builder::<UInt8Builder>(0) {
-            kinds.append_value(kind);
-        }
-        if let Some(values) = tag.field_builder::<BinaryBuilder>(1) {
-            values.append_value(value);
-        }
-        tag.append(true);
-    }
-    lists.append(true);
-    Ok(())
 }
 
 /// Collects cells into batches of some columns.
@@ -222,7 +252,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Appends cells of one block, as many as the batch takes; returns how many.
+    /// Appends cells of one block, as many as the batch takes; returns how many. None fit only into a batch that is
+    /// full then.
     pub fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.rows).min(cells.len());
         let mut taken = cells.get(..most).unwrap_or_default();
@@ -236,6 +267,10 @@ impl Columns {
         {
             taken = taken.get(..taken.len() / 2).unwrap_or_default();
             bytes = size(taken);
+        }
+        if self.rows > 0 && self.bytes.saturating_add(bytes) > MOST_BYTES {
+            self.bytes = MOST_BYTES;
+            return Ok(0);
         }
         for column in &mut self.columns {
             column.extend(block, taken)?;

@@ -51,7 +51,12 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// The run `pieces`, which begins at `start` of the file.
-    pub(crate) fn new(context: Arc<BlockContext>, request: PlanRequest, start: u64, pieces: VecDeque<Piece>) -> Self {
+    pub(crate) fn new(
+        context: Arc<BlockContext>,
+        request: PlanRequest,
+        start: u64,
+        pieces: VecDeque<Piece>,
+    ) -> Self {
         Self {
             reader: BlockReader::new(context),
             bytes: Bytes::new(),

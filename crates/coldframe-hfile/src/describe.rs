@@ -20,8 +20,8 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
         ("comparator", trailer.comparator.as_str().into()),
         ("encrypted", trailer.encryption_key.is_some().into()),
         ("entry_count", trailer.entry_count.into()),
-        ("first_row", row(file, first_key(file))),
-        ("last_row", row(file, info.get(file_info::LAST_KEY))),
+        ("first_row", row(first_key(file))),
+        ("last_row", row(info.get(file_info::LAST_KEY))),
         ("has_tags", file.context.layout.tags.into()),
         ("has_sequence_ids", file.context.layout.sequence_ids.into()),
         ("bloom_filter", info.text(file_info::BLOOM_FILTER_TYPE).into()),
@@ -44,7 +44,7 @@ fn first_key(file: &RawFile) -> Option<&[u8]> {
     (!file.root.is_empty() && file.damage.is_none()).then(|| file.root.key(0))
 }
 
-fn row(_file: &RawFile, key: Option<&[u8]>) -> Value {
+fn row(key: Option<&[u8]>) -> Value {
     key.and_then(crate::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn statistics(file: &RawFile) -> Value {
     let max = info.get(file_info::LAST_KEY);
     Value::map([
         ("rows", Value::from(file.trailer.entry_count)),
-        ("min_row", min.unwrap_or_else(|| row(file, first_key(file)))),
-        ("max_row", row(file, max)),
+        ("min_row", min.unwrap_or_else(|| row(first_key(file)))),
+        ("max_row", row(max)),
         ("time_range", time.into()),
         ("average_key_bytes", integer(file_info::AVG_KEY_LEN)),
         ("average_value_bytes", integer(file_info::AVG_VALUE_LEN)),

@@ -20,7 +20,7 @@
 //! | [`codec`] | codecs by their ordinals; the cipher around them |
 //! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
 //! | [`index`], [`cursor`], [`order`] | the data index, the walk over it, the order of rows |
-//! | [`reader`], [`slice`], [`pairs`], [`cache`] | a file below Arrow; one inside another; its pairs; blocks that look-ups keep |
+//! | [`reader`], [`pairs`], [`cache`] | a file below Arrow; its pairs; blocks that look-ups keep |
 //! | [`plan`], [`decode`], [`columns`], [`pivot`] | the runs of blocks of a scan; their cells as Arrow, as they are or as a wide table |
 //! | [`lookup`], [`rows`], [`bloom`], [`visible`] | cells by row; by ranges of rows; filters; what delete markers leave |
 //! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
@@ -57,7 +57,6 @@ pub mod reader;
 pub mod records;
 mod recover;
 pub mod rows;
-pub mod slice;
 pub mod trailer;
 pub mod visible;
 pub mod walk;

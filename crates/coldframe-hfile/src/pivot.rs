@@ -35,7 +35,9 @@ pub fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
     let mut fields = vec![Field::new("row", DataType::Binary, true)];
     for (name, of) in columns {
         if !name.contains(':') {
-            return Err(Error::invalid(format!("option `pivot`: expected \"family:qualifier\", found {name:?}")));
+            return Err(Error::invalid(format!(
+                "option `pivot`: expected \"family:qualifier\", found {name:?}"
+            )));
         }
         fields.push(Field::new(name, type_of(of)?, true));
     }
@@ -54,7 +56,9 @@ fn type_of(name: &str) -> Result<DataType> {
         "double" => DataType::Float64,
         other => {
             let known = "binary, string, boolean, short, int, long, float, double";
-            return Err(Error::invalid(format!("option `pivot`: expected a type of {known}, found {other:?}")));
+            return Err(Error::invalid(format!(
+                "option `pivot`: expected a type of {known}, found {other:?}"
+            )));
         }
     })
 }
@@ -183,7 +187,8 @@ impl State {
     fn new(request: &PlanRequest, split: &Range<u64>) -> Result<Self> {
         let column = |field: &Arc<Field>| {
             let name = field.name().split_once(':');
-            let name = name.map(|(family, qualifier)| (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec()));
+            let name =
+                name.map(|(family, qualifier)| (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec()));
             Ok(Column { name, values: Values::new(field.data_type())?, set: false })
         };
         Ok(Self {
@@ -234,7 +239,11 @@ impl State {
             column.set = column.values.append(cell.value);
             if !column.set {
                 let name = cell.qualifier.escape_ascii();
-                let what = format!("row \"{}\", column \"{name}\": {} bytes are not of its type", cell.row.escape_ascii(), cell.value.len());
+                let what = format!(
+                    "row \"{}\", column \"{name}\": {} bytes are not of its type",
+                    cell.row.escape_ascii(),
+                    cell.value.len()
+                );
                 let e = Error::schema(what).at(offset);
                 if self.on_error == OnError::Raise {
                     return Err(e);
@@ -313,7 +322,13 @@ impl Plan for PivotPlan {
         let Some((bytes, blocks)) = run else {
             self.flushed = true;
             let (at, structure) = (self.split.start, "last row".to_owned());
-            return Ok(Some(Unit { fetch: Vec::new(), bytes: at..at, rows: None, structure, decode: decode(None) }));
+            return Ok(Some(Unit {
+                fetch: Vec::new(),
+                bytes: at..at,
+                rows: None,
+                structure,
+                decode: decode(None),
+            }));
         };
         // A split in which no block begins has no rows.
         if !self.begun && bytes.start >= self.split.end {
@@ -359,9 +374,11 @@ impl Batches {
         loop {
             if let Some(cell) = blocks.cells.get(self.at).filter(|_| !state.ended) {
                 let cell = cell.cell(&self.block);
-                // Between two rows, all values are of complete ones.
-                if state.is_full() && state.row.as_deref() != Some(cell.row) {
+                if state.row.as_deref().is_some_and(|row| row != cell.row) {
                     state.end_row();
+                }
+                // Between two rows, all values are of complete ones.
+                if state.row.is_none() && state.is_full() {
                     return state.finish().map(Some);
                 }
                 state.take(&cell, blocks.offset)?;

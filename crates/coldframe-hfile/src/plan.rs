@@ -59,8 +59,18 @@ impl BlockPlan {
             if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
         let mut cursor = file.cursor();
         cursor.skip_before(split.start);
-        let mut plan =
-            Self { at: None, last: None, held: None, way: Way::Done, split, keys, runs: 0, pause: u64::MAX, file, request };
+        let mut plan = Self {
+            at: None,
+            last: None,
+            held: None,
+            way: Way::Done,
+            split,
+            keys,
+            runs: 0,
+            pause: u64::MAX,
+            file,
+            request,
+        };
         if let Some(lower) = &plan.keys.lower {
             if let Err(e) = cursor.seek(|key| row_of(key).unwrap_or(key) < lower.as_slice()) {
                 plan.lose_index(e)?;
@@ -98,8 +108,12 @@ impl BlockPlan {
         self.keys = KeyRange::default();
         let context = &self.file.context;
         let end = self.data_end();
-        self.way =
-            Way::Walk(Walk::new(self.file.source.clone(), context.with_checksums, context.limits, from..end));
+        let source = self.file.source.clone();
+        let mut walk = Walk::new(source, context.with_checksums, context.limits, from..end);
+        if self.at.is_none() {
+            walk.align()?;
+        }
+        self.way = Way::Walk(walk);
         Ok(())
     }
 

@@ -10,7 +10,8 @@ use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
-    BatchIter, Damage, DecodeUnit, Error, ErrorContext, Limits, OnError, Plan, PlanRequest, Result, Unit, arrow_error,
+    BatchIter, Damage, DecodeUnit, Error, ErrorContext, Limits, OnError, Plan, PlanRequest, Result, Unit,
+    arrow_error,
 };
 
 use crate::avro::Schema;
@@ -129,7 +130,9 @@ fn add_records(
     };
     let arrays = request.decode.fields().iter().map(|field| {
         let found = if field.name() == RECORD { Some(&array) } else { batch.column_by_name(field.name()) };
-        found.cloned().ok_or_else(|| Error::schema(format!("a decoded batch lacks the column `{}`", field.name())))
+        found
+            .cloned()
+            .ok_or_else(|| Error::schema(format!("a decoded batch lacks the column `{}`", field.name())))
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -92,9 +92,12 @@ impl HFile {
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         let raw = self.raw();
         raw.check()?;
-        let of_cells = !query.columns.is_empty() || query.time_range.is_some() || query.max_versions.is_some();
+        let of_cells =
+            !query.columns.is_empty() || query.time_range.is_some() || query.max_versions.is_some();
         if self.view() == View::KeyValue && of_cells {
-            return Err(Error::invalid("`columns`, `time_range` and `max_versions` are for cells; open the file with view=\"cells\""));
+            return Err(Error::invalid(
+                "`columns`, `time_range` and `max_versions` are for cells; open the file with view=\"cells\"",
+            ));
         }
         let filter = Filter::new(query, raw.order);
         let mut cursor = raw.cursor();
@@ -128,7 +131,8 @@ impl HFile {
 /// The next block that may hold rows before the filter's end; the first one is handed out in any case.
 fn next_block(cursor: &mut IndexCursor, filter: &Filter, first: bool) -> Result<Option<BlockRef>> {
     let entry = cursor.next_entry()?;
-    let behind = |row: &[u8]| filter.stop.as_ref().is_some_and(|stop| filter.order.compare(row, stop).is_ge());
+    let behind =
+        |row: &[u8]| filter.stop.as_ref().is_some_and(|stop| filter.order.compare(row, stop).is_ge());
     Ok(entry.filter(|entry| first || !behind(entry.row())).map(|entry| entry.block))
 }
 
@@ -162,7 +166,9 @@ impl Filter {
     /// The cells of a block whose rows are in the range.
     fn in_range(&self, block: &[u8], cells: &[CellRef]) -> Range<usize> {
         let before = |bound: &Option<Vec<u8>>, open: usize| {
-            bound.as_ref().map_or(open, |b| cells.partition_point(|c| self.order.compare(c.row(block), b).is_lt()))
+            bound
+                .as_ref()
+                .map_or(open, |b| cells.partition_point(|c| self.order.compare(c.row(block), b).is_lt()))
         };
         let start = before(&self.start, 0);
         start..before(&self.stop, cells.len()).max(start)
@@ -170,7 +176,11 @@ impl Filter {
 
     /// Keeps the cells that are asked for.
     fn retain(&mut self, block: &[u8], cells: &mut Vec<CellRef>) {
-        if self.columns.is_empty() && self.time_range.is_none() && self.max_versions.is_none() && self.prefix.is_none() {
+        if self.columns.is_empty()
+            && self.time_range.is_none()
+            && self.max_versions.is_none()
+            && self.prefix.is_none()
+        {
             return;
         }
         cells.retain(|cell| {

@@ -42,6 +42,12 @@ impl Walk {
         self.at
     }
 
+    /// Goes on at the next magic: for a walk that may begin inside a block.
+    pub fn align(&mut self) -> Result<()> {
+        self.at = self.resume(self.at)?;
+        Ok(())
+    }
+
     /// The next block or damage; `None` at the end.
     pub fn step(&mut self) -> Result<Option<Step>> {
         if self.at >= self.end {

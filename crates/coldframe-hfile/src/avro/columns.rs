@@ -124,8 +124,10 @@ impl Column {
     fn of(schema: &Schema, id: TypeId, wanted: &Field) -> Result<Self> {
         if let Type::Union(branches) = schema.get(id) {
             let values = schema.value_branches(branches);
-            if let [(_, one)] = values.as_slice() {
-                let mut column = Self::of(schema, *one, wanted)?;
+            if values.len() < 2 {
+                // Of nulls alone, any is as good as the other.
+                let one = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
+                let mut column = Self::of(schema, one.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
                 column.branches = branches.len();
                 column.null = (0..branches.len()).find(|i| values.iter().all(|(v, _)| v != i));
                 return Ok(column);
@@ -172,7 +174,6 @@ impl Column {
                 });
                 Kind::Struct(parts.collect::<Result<_>>()?)
             }
-            (Type::Union(branches), DataType::Null) if branches.len() <= 1 => Kind::Null,
             (Type::Union(branches), DataType::Struct(fields)) => {
                 let values = schema.value_branches(branches);
                 let mut by_branch = vec![None; branches.len()];

@@ -121,8 +121,17 @@ fn open_base(context: &Context, bytes: Bytes, name: &str) -> Result<Option<Base>
     let len = bytes.len() as u64;
     let open = || -> Result<Base> {
         let raw = Arc::new(RawFile::open(Arc::new(bytes), &context.options)?);
-        let schema = schema_of(context, &raw)?;
-        Ok(Base { pairs: raw.pairs()?, schema, name: name.to_owned(), len })
+        // A file without its trailer or index still has its blocks, though perhaps not its schema.
+        let schema = match raw.check() {
+            Ok(()) => schema_of(context, &raw)?,
+            Err(e) => {
+                context.lose(e, 0..len, None)?;
+                raw.info()
+                    .get(file_info::HUDI_SCHEMA)
+                    .map_or(Ok(context.target.clone()), |j| context.schema(j))?
+            }
+        };
+        Ok(Base { pairs: Pairs::new(raw), schema, name: name.to_owned(), len })
     };
     match open().map_err(|e| e.within(format!("base file {name}"))) {
         Ok(base) => Ok(Some(base)),

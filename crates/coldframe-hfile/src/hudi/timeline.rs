@@ -94,6 +94,10 @@ impl Timeline {
         }
         for entry in listed.iter().filter(|e| !e.is_folder) {
             let Some(name) = parse_name(entry.path.rsplit('/').next().unwrap_or_default()) else { continue };
+            // A savepoint has the name of the commit that it keeps.
+            if name.action == "savepoint" {
+                continue;
+            }
             if name.done {
                 let done = Completed {
                     action: name.action.to_owned(),
