@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
-use coldframe_core::{ColumnBounds, Error, Fetch, OnError, Plan, PlanRequest, Result, Unit};
+use coldframe_core::{ColumnBounds, Fetch, OnError, Plan, PlanRequest, Result, Unit};
 
 use crate::block::BlockPointer;
 use crate::column::{CFile, ColumnScan, DataBlock, Lost};
@@ -139,9 +139,6 @@ impl BlockPlan {
 impl Plan for BlockPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some((number, block)) = self.blocks.pop_front() else { return Ok(None) };
-        if self.file.footer().nullable {
-            return Err(Error::unsupported("nulls in a CFile without a positional index"));
-        }
         Ok(Some(Unit {
             fetch: vec![Fetch { source: self.file.source().clone(), range: block.range() }],
             bytes: block.range(),

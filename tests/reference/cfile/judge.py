@@ -42,7 +42,8 @@ def columns(rows: int, nulls: bool) -> Iterator[tuple[str, pa.Array, list[str]]]
     text = some(lambda: f"key {dice.randrange(300):05}" + "x" * dice.randrange(4))
     yield "STRING", pa.array(text, pa.string()), ["plain", "dict", "prefix"]
     yield "BINARY", pa.array([t if t is None else str(t).encode() for t in text], pa.binary()), ["plain", "dict", "prefix"]
-    big = some(lambda: Decimal(dice.randrange(-(10**30), 10**30)))
+    # Kudu prints 128 bits in pieces and forgets the zeros that a piece begins with: no more digits than one piece has.
+    big = some(lambda: Decimal(dice.randrange(-(10**18), 10**18)))
     yield "DECIMAL128", pa.array(big, pa.decimal128(38, 0)), ["plain", "bit_shuffle"]
 
 
