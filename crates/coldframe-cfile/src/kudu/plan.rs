@@ -11,8 +11,8 @@ use super::rowset::{DeltaFile, Reading, Source, column_source, delta_files, key_
 use super::schema::Column;
 use super::tablet::{RowSet, Tablet};
 
-/// Most rows of a unit.
-const UNIT_ROWS: u64 = 1 << 17;
+/// Most rows of a unit: its arrays stay in the cache, and their memory is used again.
+const UNIT_ROWS: u64 = 1 << 16;
 /// Most bytes of a unit as they are stored, unless one row takes more.
 const UNIT_BYTES: u64 = 8 << 20;
 
