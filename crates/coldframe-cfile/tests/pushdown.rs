@@ -94,9 +94,9 @@ fn keys_of_text_are_cut_where_they_separate() {
     for at in [0usize, 1, 55, 56, 57, 1500, 2999] {
         let word: ArrayRef = Arc::new(StringArray::from(vec![words[at].clone()]));
         let found = filtered(&table, Predicate::compare("value", Op::Eq, word.clone()), OnError::Raise);
-        assert_eq!(found, [at as i64]);
+        assert_eq!(found, [i64::try_from(at).unwrap()]);
         let several = Predicate::In { column: "value".into(), values: word, negated: false };
-        assert_eq!(filtered(&table, several, OnError::Raise), [at as i64]);
+        assert_eq!(filtered(&table, several, OnError::Raise), [i64::try_from(at).unwrap()]);
     }
     source.take();
     let absent: ArrayRef = Arc::new(StringArray::from(vec!["zebra"]));

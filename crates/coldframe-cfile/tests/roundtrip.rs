@@ -1,6 +1,6 @@
 //! What is written is read back: every type, encoding and codec, with and without nulls, over several blocks.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
 
 mod samples;
 

@@ -1,6 +1,6 @@
 """Has Kudu's own `kudu fs dump cfile` read CFiles that coldframe wrote, and compares what it prints with what went in.
 
-    python judge.py        every type, encoding and codec; needs Linux, Maven (for Kudu's programs) and coldframe installed
+python judge.py        every type, encoding and codec; needs Linux, Maven (for Kudu's programs) and coldframe installed
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import cluster
-import coldframe as cf
 import pyarrow as pa
+
+import coldframe as cf
 
 BLOCK = 0x0000_2345_6789_ABCD  # any number of the first data directory
 INTEGERS = {"INT8": pa.int8(), "INT16": pa.int16(), "INT32": pa.int32(), "INT64": pa.int64()}
@@ -36,12 +37,24 @@ def columns(rows: int, nulls: bool) -> Iterator[tuple[str, pa.Array, list[str]]]
 
     for name, kind in INTEGERS.items():
         top = 1 << kind.bit_width - 1
-        yield name, pa.array(some(lambda top=top: dice.randrange(-top, top)), kind), ["plain", "rle", "bit_shuffle"]
+        yield (
+            name,
+            pa.array(some(lambda top=top: dice.randrange(-top, top)), kind),
+            ["plain", "rle", "bit_shuffle"],
+        )
     yield "BOOL", pa.array(some(lambda: dice.random() < 0.5), pa.bool_()), ["plain", "rle"]
-    yield "DOUBLE", pa.array(some(lambda: dice.randrange(-999, 999) / 8), pa.float64()), ["plain", "bit_shuffle"]
+    yield (
+        "DOUBLE",
+        pa.array(some(lambda: dice.randrange(-999, 999) / 8), pa.float64()),
+        ["plain", "bit_shuffle"],
+    )
     text = some(lambda: f"key {dice.randrange(300):05}" + "x" * dice.randrange(4))
     yield "STRING", pa.array(text, pa.string()), ["plain", "dict", "prefix"]
-    yield "BINARY", pa.array([t if t is None else str(t).encode() for t in text], pa.binary()), ["plain", "dict", "prefix"]
+    yield (
+        "BINARY",
+        pa.array([t if t is None else str(t).encode() for t in text], pa.binary()),
+        ["plain", "dict", "prefix"],
+    )
     # Kudu prints 128 bits in pieces and forgets the zeros that a piece begins with: no more digits than one piece has.
     big = some(lambda: Decimal(dice.randrange(-(10**18), 10**18)))
     yield "DECIMAL128", pa.array(big, pa.decimal128(38, 0)), ["plain", "bit_shuffle"]
@@ -97,8 +110,10 @@ def main() -> int:
                     if clean != expected:
                         wrong += 1
                         at = next((i for i, (a, b) in enumerate(zip(clean, expected)) if a != b), len(clean))
-                        print(f"{kind} {encoding} {codec} nulls={nulls} rows={rows}: line {at}: "
-                              f"{clean[at:at + 1]} expected {expected[at:at + 1]} ({len(clean)} lines)")
+                        print(
+                            f"{kind} {encoding} {codec} nulls={nulls} rows={rows}: line {at}: "
+                            f"{clean[at : at + 1]} expected {expected[at : at + 1]} ({len(clean)} lines)"
+                        )
     print(f"{total - wrong} of {total} files as Kudu reads them")
     return 1 if wrong else 0
 

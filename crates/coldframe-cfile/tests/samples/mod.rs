@@ -139,14 +139,14 @@ pub(crate) fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) 
                 Physical::Fixed(8) => 999_999_999_999_999_999,
                 _ => 10i128.pow(37),
             };
-            let sign = |n: &u64| if n % 3 == 0 { -1 } else { 1 };
+            let sign = |n: &u64| if n.is_multiple_of(3) { -1 } else { 1 };
             let wide = |n: &u64| (i128::from(*n >> 1) * i128::from(*n >> 2) % most) * sign(n);
             Arc::new(zip().map(|(n, v)| v.then(|| wide(n))).collect::<Decimal128Array>().with_data_type(to))
         }
         to => {
             let Physical::Fixed(width) = data_type.physical() else { unreachable!() };
             let bytes: Vec<u8> = zip()
-                .flat_map(|(n, v)| if *v { n.to_le_bytes()[..width].to_vec() } else { vec![0; width] })
+                .flat_map(|(n, v)| if *v { *n } else { 0 }.to_le_bytes().into_iter().take(width))
                 .collect();
             let nulls = (!valid.iter().all(|v| *v)).then(|| NullBuffer::from(valid.clone()));
             let data = ArrayData::builder(to).len(rows).nulls(nulls).add_buffer(Buffer::from(bytes));
