@@ -13,7 +13,7 @@ use super::inspect;
 use super::options::Options;
 use super::plan::RowSetPlan;
 use super::roots;
-use super::rowset::{Reading, column_bytes, row_count};
+use super::rowset::{Reading, column_bytes, row_count, statistics};
 use super::schema::Column;
 use super::tablet::{RowSet, Server, Tablet, Unreadable, best_replicas};
 
@@ -276,6 +276,11 @@ impl TableFile for KuduTable {
         let (tablet, rowset) = (part.tablet.clone(), part.rowset.clone());
         let rows = split.range.clone();
         Ok(Box::new(RowSetPlan::new(tablet, rowset, columns, request.clone(), self.reading, rows)))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        let of = |p: &Part| statistics(&p.tablet, &p.rowset, &self.reading);
+        Ok(Value::map([("rowsets", Value::List(self.parts.iter().map(of).collect::<Result<_>>()?))]))
     }
 
     fn inspect(&self) -> Result<Node> {
