@@ -5,7 +5,8 @@
 
 use arrow_array::Array;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use coldframe_core::{Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
+use coldframe_cfile::CFileFormat;
+use coldframe_core::{Format, Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
 use coldframe_rcfile::RcFile;
@@ -61,6 +62,22 @@ pub fn salvage(bytes: &[u8]) {
         }
         layout::assert_tiled(&file.inspect().unwrap());
         file.verify_structure().unwrap();
+    }
+}
+
+/// A CFile of any kind: a plain read ends with rows or an error, one that skips damage with rows.
+pub fn cfile(bytes: &[u8]) {
+    for skip_checksums in [true, false] {
+        let options = OpenOptions { limits: limits(), skip_checksums, ..OpenOptions::default() };
+        let Ok(file) = CFileFormat.open(&source(bytes.to_vec()), &options) else { continue };
+        let _ = rows::read(file.as_ref(), OnError::Raise);
+        for on_error in [OnError::Skip, OnError::Null] {
+            let outcome = rows::read(file.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        }
+        layout::assert_tiled(&file.inspect().unwrap());
+        file.verify_structure().unwrap();
+        file.metadata().unwrap();
     }
 }
 
@@ -132,7 +149,8 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, fn(&[u8])); 6] = [
+    ("cfile_open_scan", cfile),
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
     ("codec", codec),
@@ -146,26 +164,44 @@ mod tests {
     use coldframe_testing::{Dice, fixture, mutate};
     use std::time::{Duration, Instant};
 
+    /// The CFiles in the Kudu directory whose blocks are files.
+    fn cfiles() -> Vec<bytes::Bytes> {
+        let (mut open, mut found) = (vec![fixture::data().join("kudu/files/file_blocks")], Vec::new());
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+                open.sort();
+            } else {
+                found.push(bytes::Bytes::from(std::fs::read(&path).unwrap()));
+            }
+        }
+        found.retain(|b| b.starts_with(b"kuducfl2") && b.len() < 20_000);
+        found
+    }
+
     /// Mutants of the fixtures, and for the targets of cells bytes that their lead chooses, for `FUZZ_SECONDS` (2) each.
     #[test]
     fn mutants_of_the_fixtures() {
         let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
         let files = fixture::distinct(fixture::files("rcfile"));
-        let seeds: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
-        assert!(!seeds.is_empty());
+        let rcfiles: Vec<_> = files.iter().map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect();
+        let cfiles = cfiles();
+        assert!(!rcfiles.is_empty() && !cfiles.is_empty());
         for (name, target) in TARGETS {
             let (mut dice, start, mut runs) = (Dice::new(seed), Instant::now(), 0u64);
             while start.elapsed() < Duration::from_secs(seconds) {
+                let seeds = if name.starts_with("cfile") { &cfiles } else { &rcfiles };
                 let of = &seeds[dice.below(seeds.len())];
-                let mut bytes = if name.starts_with("rcfile") {
+                let whole = name.starts_with("rcfile") || name.starts_with("cfile");
+                let mut bytes = if whole {
                     mutate::shaken(of, &mut dice)
                 } else {
                     let from = dice.below(of.len());
                     mutate::shaken(&of[from..(from + 1 + dice.below(400)).min(of.len())], &mut dice)
                 }
                 .to_vec();
-                if !name.starts_with("rcfile") {
+                if !whole {
                     bytes.splice(0..0, [dice.byte(), dice.byte(), dice.byte()]);
                 }
                 let one = Instant::now();
