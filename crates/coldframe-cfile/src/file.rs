@@ -191,6 +191,10 @@ impl CFileTable {
 
 /// An error unless the entries of a file without ordinals are stored in one of the ways that Kudu stores them.
 fn check_entries(footer: &Footer, kind: Kind) -> Result<()> {
+    if footer.value.is_none() {
+        let e = format!("expected a value index of a {} file, found none", kind.name());
+        return Err(Error::corrupt(e).at(footer.range.start).within("footer"));
+    }
     let encoded = matches!(
         (kind, footer.encoding),
         (_, Encoding::Plain) | (Kind::Index | Kind::Bloom, Encoding::Prefix)

@@ -16,9 +16,9 @@ use coldframe_cfile::file::Kind;
 use coldframe_cfile::key;
 use coldframe_cfile::options::Options;
 use coldframe_core::{OnError, OpenOptions, TableFile};
-use coldframe_testing::fixture;
 use coldframe_testing::layout::assert_tiled;
-use coldframe_testing::rows;
+use coldframe_testing::mutate::shaken;
+use coldframe_testing::{Dice, fixture, rows};
 
 /// All files below a folder.
 fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -104,4 +104,28 @@ fn keys_are_found_by_the_value_index() {
         }
     }
     assert!(found > 0);
+}
+
+#[test]
+fn mutants_of_kudus_blocks_break_nothing() {
+    let mut dice = Dice::new(11);
+    for (path, table) in blocks() {
+        let bytes = fs::read(&path).unwrap();
+        for skip_checksums in [false, true, true, true] {
+            let hurt = shaken(&bytes, &mut dice);
+            let given = OpenOptions { skip_checksums, ..OpenOptions::default() };
+            let Ok(mutant) = CFileTable::open(Arc::new(hurt), Options::new(&given).unwrap()) else {
+                continue;
+            };
+            let name = format!("{} ({})", path.display(), table.kind().name());
+            drop(rows::read(&mutant, OnError::Raise));
+            for on_error in [OnError::Skip, OnError::Null] {
+                let outcome = rows::read(&mutant, on_error).unwrap();
+                assert!(outcome.error.is_none(), "{name}: {:?}", outcome.error);
+            }
+            assert_tiled(&mutant.inspect().unwrap());
+            mutant.verify_structure().unwrap();
+            mutant.metadata().unwrap();
+        }
+    }
 }

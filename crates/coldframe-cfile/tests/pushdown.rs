@@ -106,3 +106,27 @@ fn keys_of_text_are_cut_where_they_separate() {
     );
     assert!(bytes_read(&source) < bytes.len() as u64 / 2);
 }
+
+#[test]
+fn filters_of_a_dictionary_give_the_same_rows() {
+    for (nulls, block_size) in [(0, 512), (3, 512), (3, 100_000), (1, 512)] {
+        let values = samples::column(coldframe_cfile::types::KuduType::String, 4000, nulls, 3);
+        let options = Options { encoding: Some(Encoding::Dict), block_size, ..Options::default() };
+        let bytes = write(&values, nulls > 0, &options);
+        let (_, table) = logged(&bytes);
+        let one = |s: &str| -> ArrayRef { Arc::new(StringArray::from(vec![s])) };
+        let several: ArrayRef = Arc::new(StringArray::from(vec!["7", "00", "nowhere"]));
+        for predicate in [
+            Predicate::compare("value", Op::Lt, one("0005")),
+            Predicate::compare("value", Op::Ne, one("")),
+            Predicate::In { column: "value".into(), values: several.clone(), negated: false },
+            Predicate::In { column: "value".into(), values: several, negated: true },
+            Predicate::Null { column: "value".into(), negated: false },
+            Predicate::Null { column: "value".into(), negated: true },
+        ] {
+            let on_words = filtered(&table, predicate.clone(), OnError::Raise);
+            // What skips damage reads all values.
+            assert_eq!(on_words, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
+        }
+    }
+}
