@@ -42,20 +42,33 @@ fn below(i: i64, n: u64) -> i64 {
 /// A column, its encoding and whether it has nulls.
 fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
     let rows = || 0..ROWS;
-    let int64 = |f: &dyn Fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows().map(f))) };
+    let int64 =
+        |f: &dyn Fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows().map(f))) };
     let small = |i: i64| i32::try_from(below(i, 100_000)).unwrap_or(0);
     let word = |i: i64| format!("category {:03}", below(i, 500));
     vec![
         ("int64_sequence", "bit_shuffle", int64(&|i| i * 7 + 1_000_000)),
         ("int64_random", "bit_shuffle", int64(&|i| below(i, u64::MAX / 2))),
         ("int32_100k", "bit_shuffle", Arc::new(Int32Array::from_iter_values(rows().map(small)))),
-        ("int64_nulls", "bit_shuffle", Arc::new(Int64Array::from_iter(rows().map(|i| (below(i, 10) > 0).then_some(i))))),
+        (
+            "int64_nulls",
+            "bit_shuffle",
+            Arc::new(Int64Array::from_iter(rows().map(|i| (below(i, 10) > 0).then_some(i)))),
+        ),
         ("int64_plain", "plain", int64(&|i| i)),
         ("int64_runs", "rle", int64(&|i| below(i / 50, 1000))),
         ("int64_short_runs", "rle", int64(&|i| below(i / 12, 1000))),
         ("dict", "dict", Arc::new(StringArray::from_iter_values(rows().map(word)))),
-        ("text_plain", "plain", Arc::new(StringArray::from_iter_values(rows().map(|i| format!("row {:x}", random(i)))))),
-        ("text_prefix", "prefix", Arc::new(StringArray::from_iter_values(rows().map(|i| format!("user/{i:012}"))))),
+        (
+            "text_plain",
+            "plain",
+            Arc::new(StringArray::from_iter_values(rows().map(|i| format!("row {:x}", random(i))))),
+        ),
+        (
+            "text_prefix",
+            "prefix",
+            Arc::new(StringArray::from_iter_values(rows().map(|i| format!("user/{i:012}")))),
+        ),
     ]
 }
 
@@ -74,7 +87,12 @@ fn write(values: &ArrayRef, encoding: &str) -> coldframe::Result<Bytes> {
 }
 
 fn read(bytes: &Bytes) -> coldframe::Result<usize> {
-    let file = open_source(Source::file("memory", Arc::new(bytes.clone())), None, &OpenOptions::default(), Vec::new())?;
+    let file = open_source(
+        Source::file("memory", Arc::new(bytes.clone())),
+        None,
+        &OpenOptions::default(),
+        Vec::new(),
+    )?;
     let mut rows = 0;
     for split in file.whole()? {
         let mut reader = file.scan(&Scan::default(), &split)?;
@@ -106,7 +124,6 @@ fn benches(c: &mut Criterion) {
     }
     group.finish();
 }
-
 
 criterion_group!(all, benches);
 criterion_main!(all);

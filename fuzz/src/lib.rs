@@ -7,6 +7,7 @@ pub mod redfile;
 
 use arrow_array::Array;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use coldframe_cfile::CFileFormat;
 use coldframe_core::{Error, ErrorKind, Format, Limits, OnError, OpenOptions, SchemaSpec, TableFile, Value};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
@@ -104,6 +105,22 @@ pub fn orc_scan(bytes: &[u8]) {
     file.verify_structure().unwrap();
 }
 
+/// A CFile of any kind: a plain read ends with rows or an error, one that skips damage with rows.
+pub fn cfile(bytes: &[u8]) {
+    for skip_checksums in [true, false] {
+        let options = OpenOptions { limits: limits(), skip_checksums, ..OpenOptions::default() };
+        let Ok(file) = CFileFormat.open(&source(bytes.to_vec()), &options) else { continue };
+        let _ = rows::read(file.as_ref(), OnError::Raise);
+        for on_error in [OnError::Skip, OnError::Null] {
+            let outcome = rows::read(file.as_ref(), on_error).unwrap();
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        }
+        layout::assert_tiled(&file.inspect().unwrap());
+        file.verify_structure().unwrap();
+        file.metadata().unwrap();
+    }
+}
+
 /// Any bytes are decompressed or refused, within the size that was asked for; what was compressed comes back.
 pub fn codec(bytes: &[u8]) {
     let Some(([kind, sizes @ ..], src)) = bytes.split_first_chunk::<3>() else { return };
@@ -172,7 +189,8 @@ pub fn lazy_binary_cells(bytes: &[u8]) {
 }
 
 /// All targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+    ("cfile_open_scan", cfile),
     ("rcfile_open_scan", open_scan),
     ("rcfile_salvage", salvage),
     ("redfile_open_scan", redfile::open_scan),
@@ -189,12 +207,30 @@ mod tests {
     use coldframe_testing::{Dice, fixture, mutate};
     use std::time::{Duration, Instant};
 
+    /// The CFiles in the Kudu directory whose blocks are files.
+    fn cfiles() -> Vec<bytes::Bytes> {
+        let (mut open, mut found) = (vec![fixture::data().join("kudu/files/file_blocks")], Vec::new());
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+                open.sort();
+            } else {
+                found.push(bytes::Bytes::from(std::fs::read(&path).unwrap()));
+            }
+        }
+        found.retain(|b| b.starts_with(b"kuducfl2") && b.len() < 20_000);
+        found
+    }
+
     /// Mutants of the fixtures, and for the targets of cells bytes that their lead chooses, for `FUZZ_SECONDS` (2) each.
     #[test]
     fn mutants_of_the_fixtures() {
         let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let seed = std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
         let seeds_of = |format: &str| -> Vec<_> {
+            if format == "cfile" {
+                return cfiles();
+            }
             let files = fixture::distinct(fixture::files(format)).into_iter().filter(|f| f.path.is_file());
             files.map(|f| f.bytes()).filter(|b| b.len() < 20_000).collect()
         };

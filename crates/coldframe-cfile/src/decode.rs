@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
+use arrow_select::filter::filter;
 use bytes::Bytes;
 use coldframe_core::{
     BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorKind, OnError, PlanRequest, Result, arrow_error,
@@ -36,6 +38,8 @@ pub struct ScanContext {
     pub damage: DamageLog,
     /// Ordinals that the index does not lead to, and why.
     lost: Vec<Lost>,
+    /// Which places of the dictionary can pass the filter, where it asks for nothing else.
+    keep: Option<Vec<bool>>,
 }
 
 impl ScanContext {
@@ -47,6 +51,7 @@ impl ScanContext {
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
             lost: Vec::new(),
+            keep: None,
         }
     }
 
@@ -54,6 +59,13 @@ impl ScanContext {
     #[must_use]
     pub fn with_lost(mut self, lost: Vec<Lost>) -> Self {
         self.lost = lost;
+        self
+    }
+
+    /// With what the filter says of the dictionary.
+    #[must_use]
+    pub fn with_keep(mut self, keep: Option<Vec<bool>>) -> Self {
+        self.keep = keep;
         self
     }
 
@@ -139,12 +151,13 @@ impl Batches {
         let Some(segment) = self.segments.front().cloned() else { return Ok(None) };
         let left = usize::try_from(segment.rows.end - segment.rows.start).unwrap_or(usize::MAX);
         let mut rows = left.min(self.unit.scan.batch_rows);
-        let mut value = None;
+        let (mut value, mut selected) = (None, None);
         if self.unit.values {
-            value = Some(match segment.null {
-                true => new_null_array(&self.unit.part.context().to, rows),
+            let (array, which) = match segment.null {
+                true => (new_null_array(&self.unit.part.context().to, rows), None),
                 false => self.read(segment.rows.start, &mut rows)?,
-            });
+            };
+            (value, selected) = (Some(array), which.map(|bits| BooleanArray::new(bits, None)));
         }
         let start = segment.rows.start;
         match self.segments.front_mut() {
@@ -157,19 +170,25 @@ impl Batches {
                 (ORDINAL, _) => {
                     let first = i64::try_from(start).unwrap_or(i64::MAX);
                     let last = first.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
-                    Ok(Arc::new(Int64Array::from_iter_values(first..last)))
+                    let all = Int64Array::from_iter_values(first..last);
+                    match &selected {
+                        Some(which) => filter(&all, which).map_err(arrow_error),
+                        None => Ok(Arc::new(all)),
+                    }
                 }
                 (_, Some(value)) => Ok(value.clone()),
                 (name, None) => Err(Error::schema(format!("no column `{name}`"))),
             }
         };
         let columns = schema.fields().iter().map(|f| column(f.name())).collect::<Result<Vec<_>>>()?;
+        let rows = selected.as_ref().map_or(rows, BooleanArray::true_count);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// The next `rows` values from `start` on, or as many as Arrow's offsets allow.
-    fn read(&mut self, start: u64, rows: &mut usize) -> Result<ArrayRef> {
+    /// The next `rows` values from `start` on, or as many as Arrow's offsets allow; of them those that can pass the
+    /// filter, and which they are.
+    fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         loop {
             let reader = match &mut self.reader {
                 Some(reader) => reader,
@@ -177,7 +196,11 @@ impl Batches {
             };
             let behind = start.saturating_sub(reader.rows().start);
             reader.skip(usize::try_from(behind).unwrap_or(usize::MAX));
-            match reader.read(*rows) {
+            let read = match &self.unit.scan.keep {
+                Some(keep) => reader.read_where(*rows, keep).map(|(array, which)| (array, Some(which))),
+                None => reader.read(*rows).map(|array| (array, None)),
+            };
+            match read {
                 Err(e)
                     if *rows > 1
                         && matches!(e.kind(), ErrorKind::LimitExceeded { option: "batch_size", .. }) =>

@@ -18,10 +18,11 @@ use crate::bloom;
 use crate::column::CFile;
 use crate::decode::ScanContext;
 use crate::delta;
+use crate::footer::Footer;
 use crate::key::{self, KeyBounds};
 use crate::options::Options;
 use crate::plan::{BlockPlan, ColumnPlan};
-use crate::types::Physical;
+use crate::types::{Encoding, Physical};
 
 /// The column of ordinals.
 pub const ORDINAL: &str = "ordinal";
@@ -71,8 +72,15 @@ impl CFileTable {
             None if delta::is_delta(footer) => Kind::Delta,
             None if bloom::is_bloom(footer) => Kind::Bloom,
             None if footer.value.is_some() => Kind::Index,
-            None => Kind::Column,
+            None if footer.num_values == 0 => Kind::Column,
+            None => {
+                let e = format!("expected an index to {} values, found none", footer.num_values);
+                return Err(Error::corrupt(e).at(footer.range.start).within("footer"));
+            }
         };
+        if kind != Kind::Column {
+            check_entries(footer, kind)?;
+        }
         let own = footer.data_type.arrow();
         let mut to = options.value_type.unwrap_or(own);
         if options.dictionary && footer.data_type.physical() == Physical::Binary && kind == Kind::Column {
@@ -179,6 +187,24 @@ impl CFileTable {
         let blocks: VecDeque<_> = blocks.into_iter().enumerate().filter(wanted).collect();
         Ok(BlockPlan::new(Arc::new(scan), self.file.clone(), self.kind, blocks))
     }
+}
+
+/// An error unless the entries of a file without ordinals are stored in one of the ways that Kudu stores them.
+fn check_entries(footer: &Footer, kind: Kind) -> Result<()> {
+    if footer.value.is_none() {
+        let e = format!("expected a value index of a {} file, found none", kind.name());
+        return Err(Error::corrupt(e).at(footer.range.start).within("footer"));
+    }
+    let encoded = matches!(
+        (kind, footer.encoding),
+        (_, Encoding::Plain) | (Kind::Index | Kind::Bloom, Encoding::Prefix)
+    );
+    if encoded && !footer.nullable && footer.data_type.physical() == Physical::Binary {
+        return Ok(());
+    }
+    let (data_type, encoding) = (footer.data_type, footer.encoding);
+    let nulls = if footer.nullable { " with nulls" } else { "" };
+    Err(Error::unsupported(format!("{encoding} of {data_type}{nulls} in a CFile without a positional index")))
 }
 
 /// Where the values equal the one wanted; where they are null, if that is wanted.

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array};
-use coldframe_core::{ColumnBounds, Error, Fetch, OnError, Plan, PlanRequest, Result, Unit};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
+use arrow_select::concat::concat;
+use coldframe_core::{ColumnBounds, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit, arrow_error};
 
 use crate::block::BlockPointer;
 use crate::column::{CFile, ColumnScan, DataBlock, Lost};
 use crate::decode::{DecodeBlocks, DecodeColumn, ScanContext};
+use crate::encoding::dict::Dictionary;
 use crate::file::{Kind, ORDINAL, VALUE};
 
 /// A unit takes further blocks up to so many stored bytes,
@@ -74,9 +76,31 @@ impl ColumnPlan {
             Err(e) if !raise && e.is_damage() => None,
             other => other?,
         };
+        let keep = match (&request.scan.predicate, &dictionary) {
+            (Some(predicate), Some(dictionary)) if raise && to == *dictionary.values().data_type() => {
+                keep(predicate, dictionary)?
+            }
+            _ => None,
+        };
+        let scan = scan.with_keep(keep);
         let column = file.scan_with(blocks, &to, dictionary)?;
         Ok(Self { scan: Arc::new(scan.with_lost(lost)), column, units, values })
     }
+}
+
+/// Which values of the dictionary pass a filter that asks for values alone, null first.
+fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<bool>>> {
+    let mut columns = Vec::new();
+    predicate.columns(&mut columns);
+    if columns.iter().any(|column| *column != VALUE) {
+        return Ok(None);
+    }
+    let values = dictionary.values();
+    let null = new_null_array(values.data_type(), 1);
+    let all = concat(&[null.as_ref(), values.as_ref()]).map_err(arrow_error)?;
+    let batch = RecordBatch::try_from_iter_with_nullable([(VALUE, all, true)]).map_err(arrow_error)?;
+    let passes = predicate.evaluate(&batch)?;
+    Ok(Some(passes.iter().map(|p| p == Some(true)).collect()))
 }
 
 /// Bounds of the ordinals of a block.
@@ -139,9 +163,6 @@ impl BlockPlan {
 impl Plan for BlockPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some((number, block)) = self.blocks.pop_front() else { return Ok(None) };
-        if self.file.footer().nullable {
-            return Err(Error::unsupported("nulls in a CFile without a positional index"));
-        }
         Ok(Some(Unit {
             fetch: vec![Fetch { source: self.file.source().clone(), range: block.range() }],
             bytes: block.range(),

@@ -222,6 +222,45 @@ impl ColumnReader {
         Ok((offsets, data, nulls.finish()))
     }
 
+    /// Of the next `n` rows those that can pass a filter, and which they are. `keep` says it of each place in the dictionary
+    /// (0 is null); values that stand in blocks without code words are all handed out.
+    pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
+        let (mut offsets, mut data) = (vec![0], Vec::new());
+        let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
+        let mut nulls = Nulls::new(0);
+        while selected.len() < n {
+            let segment = self.next_segment(n - selected.len(), &mut nulls)?;
+            let dictionary = self.context.dictionary.clone();
+            self.in_block(|values, bytes, memory| match values {
+                Values::Codes(block) => {
+                    let dictionary = dictionary.as_deref().ok_or_else(no_dictionary)?;
+                    places(block, bytes, memory, &segment)?;
+                    dictionary.check(&memory.places)?;
+                    let passes = |place: &u32| keep.get(*place as usize).copied().unwrap_or(true);
+                    memory.places.iter().for_each(|p| selected.append(passes(p)));
+                    memory.places.retain(passes);
+                    memory.places.iter().for_each(|p| valid.append(*p != 0));
+                    dictionary.gather(&memory.places, &mut offsets, &mut data)
+                }
+                Values::Binary(next, from) => {
+                    let values = if from.is_some() { bytes } else { &memory.data };
+                    let ends = memory.offsets.get(*next..).unwrap_or_default();
+                    *next += segment.dense;
+                    selected.append_n(segment.rows, true);
+                    match &segment.validity {
+                        Some(bits) => valid.append_packed_range(0..segment.rows, bits.as_slice()),
+                        None => valid.append_n(segment.rows, true),
+                    }
+                    append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)
+                }
+                _ => Err(not_this()),
+            })?;
+        }
+        let nulls = Some(NullBuffer::new(valid.finish())).filter(|n| n.null_count() > 0);
+        let array = strings(offsets, data, nulls, self.context.to == DataType::Utf8)?;
+        Ok((array, selected.finish()))
+    }
+
     /// Code words as they are; values of blocks without code words stand behind the dictionary's.
     fn read_dictionary(&mut self, n: usize, to: &DataType) -> Result<ArrayRef> {
         let dictionary = self.context.dictionary.clone();

@@ -24,7 +24,11 @@ fn files(rows: usize, checksums: bool) -> impl Iterator<Item = (String, ArrayRef
             let nulls = i % 3;
             let nulls = if nulls == 1 { 5 } else { 0 };
             let values = column(data_type, rows, nulls, i as u64);
-            let codec = [Compression::None, Compression::Lz4, Compression::Zlib][i % 3];
+            let codec = match i % 3 {
+                0 => Compression::None,
+                1 => Compression::Lz4,
+                _ => Compression::Zlib,
+            };
             let options = Options {
                 encoding: Some(encoding),
                 codec,

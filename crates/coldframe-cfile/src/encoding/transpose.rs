@@ -47,15 +47,15 @@ pub fn untranspose_u64(planes: &[u8], out: &mut [u64]) -> bool {
 fn exchange<const STEP: usize>(words: &mut [u64; 8], mask: u64) {
     let mut i = 0;
     while i < 8 {
-        if i & STEP == 0 {
-            if let [Some(low), Some(high)] = [words.get(i).copied(), words.get(i + STEP).copied()] {
-                let moved = ((low >> STEP) ^ high) & mask;
-                if let Some(place) = words.get_mut(i) {
-                    *place = low ^ moved << STEP;
-                }
-                if let Some(place) = words.get_mut(i + STEP) {
-                    *place = high ^ moved;
-                }
+        if i & STEP == 0
+            && let [Some(low), Some(high)] = [words.get(i).copied(), words.get(i + STEP).copied()]
+        {
+            let moved = ((low >> STEP) ^ high) & mask;
+            if let Some(place) = words.get_mut(i) {
+                *place = low ^ moved << STEP;
+            }
+            if let Some(place) = words.get_mut(i + STEP) {
+                *place = high ^ moved;
             }
         }
         i += 1;

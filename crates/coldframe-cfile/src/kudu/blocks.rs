@@ -98,7 +98,7 @@ impl BlockStore {
             match self.folder.open(&path) {
                 Ok(file) => {
                     let (file, offset) = decrypted(file, &self.keys, None)?;
-                    let bytes = Section::new(file.clone(), &(offset..file.len()))?;
+                    let bytes = Section::of(file.clone(), &(offset..file.len()))?;
                     return Ok(OpenBlock { bytes, path, offset });
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
@@ -134,7 +134,7 @@ impl BlockStore {
         let container = containers.files.get(place.container).map(String::as_str).unwrap_or_default();
         let path = format!("{container}.data");
         let (file, _) = decrypted(self.folder.open(&path)?, &self.keys, None)?;
-        let bytes = Section::new(file, &place.bytes)
+        let bytes = Section::of(file, &place.bytes)
             .map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
         Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))
     }
@@ -163,7 +163,7 @@ impl BlockStore {
         let metadata = format!("{path}.metadata");
         let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, Some(MAGIC))
             .map_err(|e| e.in_file(self.full_path(&metadata)))?;
-        let file = Section::new(file.clone(), &(start..file.len()))?;
+        let file = Section::of(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
         all.files.push(path.to_owned());
         if file.is_empty() {

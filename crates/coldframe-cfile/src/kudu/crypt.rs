@@ -159,7 +159,7 @@ pub(super) struct Section {
 
 impl Section {
     /// The bytes `range` of `inner`, which must exist.
-    pub(super) fn new(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
+    pub(super) fn of(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
         check_range(range, inner.len())?;
         if range.start == 0 && range.end == inner.len() {
             return Ok(inner);

@@ -13,6 +13,9 @@
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_encoding::Cursor;
 
+/// A column's number, and its value or null.
+pub(crate) type Cell<'a> = (i32, Option<&'a [u8]>);
+
 /// What an entry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -72,7 +75,7 @@ impl<'a> Delta<'a> {
 
     /// The next cell: the column's number, and its bytes or null.
     #[inline]
-    pub(crate) fn next_cell(&mut self) -> Result<Option<(i32, Option<&'a [u8]>)>> {
+    pub(crate) fn next_cell(&mut self) -> Result<Option<Cell<'a>>> {
         if self.cells.is_empty() {
             return Ok(None);
         }

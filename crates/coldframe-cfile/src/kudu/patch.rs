@@ -16,6 +16,10 @@ use coldframe_core::{Error, Result, arrow_error};
 use super::delta::{Delta, Kind};
 use super::schema::{Column, arrow_width, check_cell, widen};
 
+/// A row of the unit, and its new value or null.
+type RowCell<'a> = (u32, Option<&'a [u8]>);
+type Cells<'c, 'a> = &'c [RowCell<'a>];
+
 /// What a unit's deltas do to its rows.
 pub(super) struct Changes<'a> {
     first: u64,
@@ -23,7 +27,7 @@ pub(super) struct Changes<'a> {
     /// The place of each column in `cells` by its number: numbers are small.
     places: Vec<Option<usize>>,
     /// For each wanted column: row and cell.
-    cells: Vec<Vec<(u32, Option<&'a [u8]>)>>,
+    cells: Vec<Vec<RowCell<'a>>>,
     /// Which rows are there, once one is not.
     present: Option<BooleanBufferBuilder>,
 }
@@ -107,8 +111,6 @@ impl<'a> Changes<'a> {
     }
 }
 
-type Cells<'c, 'a> = &'c [(u32, Option<&'a [u8]>)];
-
 fn index(row: u32) -> usize {
     usize::try_from(row).unwrap_or(usize::MAX)
 }
@@ -182,7 +184,7 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
 fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
     // Of the cells of one row the last: a sort by row that keeps their order.
-    let mut last: Vec<(u32, Option<&[u8]>)> = cells.to_vec();
+    let mut last: Vec<RowCell<'_>> = cells.to_vec();
     last.sort_by_key(|(row, _)| *row);
     let (offsets, values) = (array.value_offsets(), array.value_data());
     let added: usize = last.iter().filter_map(|(_, c)| c.map(<[u8]>::len)).sum();

@@ -11,8 +11,10 @@ use super::rowset::{DeltaFile, Reading, Source, column_source, delta_files, key_
 use super::schema::Column;
 use super::tablet::{RowSet, Tablet};
 
-/// Most rows of a unit.
-const UNIT_ROWS: u64 = 1 << 17;
+/// Most rows of a unit: its arrays stay in the cache, and their memory is used again.
+const UNIT_ROWS: u64 = 1 << 16;
+/// Who asks for batches of less has values too large for more.
+const FEW_ROWS: u64 = 1 << 10;
 /// Most bytes of a unit as they are stored, unless one row takes more.
 const UNIT_BYTES: u64 = 8 << 20;
 
@@ -104,7 +106,8 @@ impl RowSetPlan {
 
     /// Where the unit that starts at `start` ends.
     fn unit_end(&self, opened: &OpenRowSet, start: u64) -> u64 {
-        let mut rows = UNIT_ROWS;
+        let batch = u64::try_from(self.request.scan.batch_rows).unwrap_or(u64::MAX);
+        let mut rows = if batch < FEW_ROWS { batch.max(1) } else { UNIT_ROWS };
         loop {
             let end = start.saturating_add(rows).min(self.rows.end);
             if rows == 1 || stored_bytes(opened, start..end) <= UNIT_BYTES {

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use coldframe_core::{Damage, Error, ErrorContext, Limits, OnError, PlanRequest, Result};
+use coldframe_core::{Damage, Error, ErrorContext, Limits, OnError, PlanRequest, Result, Value};
 use coldframe_encoding::Cursor;
 
 use super::delta;
@@ -194,13 +194,7 @@ pub(super) fn key_rows(
     if !bounds.may_match(rowset.min_key.as_deref(), rowset.max_key.as_deref()) {
         return Ok(rows.start..rows.start);
     }
-    let key = tablet.schema.key();
-    let (id, adhoc) = match (rowset.adhoc_index, key.as_slice()) {
-        (Some(id), _) => (Some(id), true),
-        (None, [one]) => (rowset.columns.get(&one.id).copied(), false),
-        _ => (None, false),
-    };
-    let Some(id) = id else { return Ok(rows) };
+    let Some((id, adhoc)) = key_index(tablet, rowset) else { return Ok(rows) };
     let index = open_block(tablet, id, "key index", reading)?;
     let found = key_rows_by(&index.file, adhoc, bounds).map_err(|e| index.place.explain(e))?;
     let rows = rows.start.max(found.start)..rows.end.min(found.end);
@@ -214,6 +208,33 @@ pub(super) fn key_rows(
         }
     }
     Ok(rows)
+}
+
+/// The block of the file that is sorted by encoded keys, and whether it is an ad hoc index.
+fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)> {
+    match (rowset.adhoc_index, tablet.schema.key().as_slice()) {
+        (Some(id), _) => Some((id, true)),
+        (None, [one]) => rowset.columns.get(&one.id).map(|id| (*id, false)),
+        _ => None,
+    }
+}
+
+/// What the files say of a rowset without its rows: how many there are, and the least and the greatest encoded key.
+pub(super) fn statistics(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<Value> {
+    let index =
+        key_index(tablet, rowset).map(|(id, _)| open_block(tablet, id, "key index", reading)).transpose()?;
+    let pair = |name: &str| {
+        let found = index.as_ref().and_then(|i| i.file.footer().pair(name).map(<[u8]>::to_vec));
+        found.map_or(Value::Null, Value::Bytes)
+    };
+    Ok(Value::map([
+        ("tablet", Value::from(tablet.id.as_str())),
+        ("rowset", Value::from(rowset.id)),
+        ("rows", Value::from(row_count(tablet, rowset, reading)?)),
+        ("live_rows", Value::from(rowset.live_rows.filter(|_| tablet.counts_live_rows))),
+        ("min_key", pair("min_key")),
+        ("max_key", pair("max_key")),
+    ]))
 }
 
 /// The ordinals between the block that may hold the lower bound and the one that may hold the upper.

@@ -13,7 +13,7 @@ use super::inspect;
 use super::options::Options;
 use super::plan::RowSetPlan;
 use super::roots;
-use super::rowset::{Reading, column_bytes, row_count};
+use super::rowset::{Reading, column_bytes, row_count, statistics};
 use super::schema::Column;
 use super::tablet::{RowSet, Server, Tablet, Unreadable, best_replicas};
 
@@ -41,7 +41,8 @@ pub struct KuduTable {
 struct Part {
     tablet: Arc<Tablet>,
     rowset: RowSet,
-    size: OnceLock<(u64, u64)>,
+    rows: OnceLock<u64>,
+    bytes: OnceLock<u64>,
 }
 
 impl KuduTable {
@@ -76,7 +77,8 @@ impl KuduTable {
             tablet.rowsets.iter().map(|r| Part {
                 tablet: tablet.clone(),
                 rowset: r.clone(),
-                size: OnceLock::new(),
+                rows: OnceLock::new(),
+                bytes: OnceLock::new(),
             })
         });
         Ok(Self {
@@ -100,19 +102,27 @@ impl KuduTable {
         })
     }
 
-    /// Rows (deleted ones too) and bytes of a rowset.
-    fn size(&self, part: &Part) -> Result<(u64, u64)> {
-        if let Some(size) = part.size.get() {
-            return Ok(*size);
+    /// Rows of a rowset, deleted ones too.
+    fn rows(&self, part: &Part) -> Result<u64> {
+        if let Some(rows) = part.rows.get() {
+            return Ok(*rows);
         }
         let rows = match row_count(&part.tablet, &part.rowset, &self.reading) {
             Ok(rows) => rows,
             // Reading it will say so; the split only has to be there.
-            Err(e) if e.is_damage() => return Ok((1, 0)),
+            Err(e) if e.is_damage() => return Ok(1),
             Err(e) => return Err(e.within(format!("rowset {}", part.rowset.id))),
         };
-        let bytes = column_bytes(&part.tablet, &part.rowset);
-        Ok(*part.size.get_or_init(|| (rows, bytes)))
+        Ok(*part.rows.get_or_init(|| rows))
+    }
+
+    /// Into how many splits of `target` bytes a rowset is cut. One of any size needs no look at the files.
+    fn pieces(part: &Part, target: u64) -> u64 {
+        if target == u64::MAX {
+            return 1;
+        }
+        let bytes = *part.bytes.get_or_init(|| column_bytes(&part.tablet, &part.rowset));
+        bytes.div_ceil(target.max(1))
     }
 
     pub(super) fn reading(&self) -> &Reading {
@@ -225,8 +235,8 @@ impl TableFile for KuduTable {
         let mut splits = Vec::new();
         for (i, part) in self.parts.iter().enumerate() {
             let number = u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))?;
-            let (rows, bytes) = self.size(part)?;
-            let pieces = bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));
+            let rows = self.rows(part)?;
+            let pieces = Self::pieces(part, target).clamp(1, rows.max(1));
             let step = rows.div_ceil(pieces).max(1);
             let mut start = 0;
             while start < rows {
@@ -266,6 +276,11 @@ impl TableFile for KuduTable {
         let (tablet, rowset) = (part.tablet.clone(), part.rowset.clone());
         let rows = split.range.clone();
         Ok(Box::new(RowSetPlan::new(tablet, rowset, columns, request.clone(), self.reading, rows)))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        let of = |p: &Part| statistics(&p.tablet, &p.rowset, &self.reading);
+        Ok(Value::map([("rowsets", Value::List(self.parts.iter().map(of).collect::<Result<_>>()?))]))
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -173,7 +173,7 @@ impl Server {
         limits: &Limits,
     ) -> Result<M> {
         let (file, start) = decrypted(folder.open(path)?, &self.keys, Some(MAGIC))?;
-        let file = Section::new(file.clone(), &(start..file.len()))?;
+        let file = Section::of(file.clone(), &(start..file.len()))?;
         only_message(&whole_file(file.as_ref(), limits)?, checked)
     }
 

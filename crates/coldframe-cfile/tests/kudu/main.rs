@@ -1,5 +1,5 @@
 //! Data directories that Kudu wrote: tables, snapshots, splits, filters, damage.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod damage;
 mod folder;

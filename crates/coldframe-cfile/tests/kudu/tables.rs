@@ -186,3 +186,23 @@ fn a_table_is_shared_between_threads() {
         }
     });
 }
+
+#[test]
+fn statistics_are_those_of_rowsets() {
+    let table = tree("file_blocks").open(&table("numbers")).unwrap();
+    let statistics = table.statistics().unwrap();
+    let Some(Value::List(rowsets)) = statistics.get("rowsets") else { panic!("{statistics:?}") };
+    let sum = |name: &str| -> i64 {
+        let of = |r: &Value| if let Some(Value::Int(n)) = r.get(name) { *n } else { panic!("{r:?}") };
+        rowsets.iter().map(of).sum()
+    };
+    assert_eq!((sum("rows"), sum("live_rows")), (400, 378));
+    for rowset in rowsets {
+        let (Some(Value::Bytes(min)), Some(Value::Bytes(max))) =
+            (rowset.get("min_key"), rowset.get("max_key"))
+        else {
+            panic!("{rowset:?}")
+        };
+        assert!(min < max && min.len() == 4);
+    }
+}

@@ -33,7 +33,7 @@ impl Write for Shared {
     }
 }
 
-pub fn try_write(values: &ArrayRef, nullable: bool, options: &Options) -> Result<Vec<u8>> {
+pub(crate) fn try_write(values: &ArrayRef, nullable: bool, options: &Options) -> Result<Vec<u8>> {
     let field = Field::new("value", values.data_type().clone(), nullable);
     let schema = Arc::new(Schema::new(vec![field]));
     let out = Shared::default();
@@ -48,11 +48,11 @@ pub fn try_write(values: &ArrayRef, nullable: bool, options: &Options) -> Result
     Ok(bytes)
 }
 
-pub fn write(values: &ArrayRef, nullable: bool, options: &Options) -> Vec<u8> {
+pub(crate) fn write(values: &ArrayRef, nullable: bool, options: &Options) -> Vec<u8> {
     try_write(values, nullable, options).unwrap()
 }
 
-pub fn open_with(bytes: &[u8], extra: &[(&str, Value)]) -> Result<CFileTable> {
+pub(crate) fn open_with(bytes: &[u8], extra: &[(&str, Value)]) -> Result<CFileTable> {
     let extra = extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
     let options = OpenOptions { extra, ..OpenOptions::default() };
     let source = bytes::Bytes::from(bytes.to_vec());
@@ -63,14 +63,14 @@ pub fn open_with(bytes: &[u8], extra: &[(&str, Value)]) -> Result<CFileTable> {
     CFileTable::open(Arc::new(source), coldframe_cfile::options::Options::new(&options)?)
 }
 
-pub fn open(bytes: &[u8]) -> Result<CFileTable> {
+pub(crate) fn open(bytes: &[u8]) -> Result<CFileTable> {
     let file = open_with(bytes, &[])?;
     assert_eq!(file.format(), "cfile");
     Ok(file)
 }
 
 /// All types that are written.
-pub fn types() -> Vec<KuduType> {
+pub(crate) fn types() -> Vec<KuduType> {
     use KuduType::*;
     vec![
         UInt8,
@@ -98,7 +98,7 @@ pub fn types() -> Vec<KuduType> {
 }
 
 /// The encodings of a type.
-pub fn encodings(data_type: KuduType) -> Vec<Encoding> {
+pub(crate) fn encodings(data_type: KuduType) -> Vec<Encoding> {
     use Encoding::*;
     match data_type.physical() {
         Physical::Bool => vec![Plain, Rle],
@@ -113,7 +113,7 @@ pub fn encodings(data_type: KuduType) -> Vec<Encoding> {
 }
 
 /// `rows` values with runs in them, each `nulls`-th a null (1: all; 0: none).
-pub fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) -> ArrayRef {
+pub(crate) fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) -> ArrayRef {
     let mut dice = Dice::new(seed);
     let valid: Vec<bool> =
         (0..rows).map(|i| nulls == 0 || (nulls > 1 && i % nulls != 1 && i % 97 > 5)).collect();
@@ -139,14 +139,14 @@ pub fn column(data_type: KuduType, rows: usize, nulls: usize, seed: u64) -> Arra
                 Physical::Fixed(8) => 999_999_999_999_999_999,
                 _ => 10i128.pow(37),
             };
-            let sign = |n: &u64| if n % 3 == 0 { -1 } else { 1 };
-            let wide = |n: &u64| (i128::from(*n) * i128::from(*n) % most) * sign(n);
+            let sign = |n: &u64| if n.is_multiple_of(3) { -1 } else { 1 };
+            let wide = |n: &u64| (i128::from(*n >> 1) * i128::from(*n >> 2) % most) * sign(n);
             Arc::new(zip().map(|(n, v)| v.then(|| wide(n))).collect::<Decimal128Array>().with_data_type(to))
         }
         to => {
             let Physical::Fixed(width) = data_type.physical() else { unreachable!() };
             let bytes: Vec<u8> = zip()
-                .flat_map(|(n, v)| if *v { n.to_le_bytes()[..width].to_vec() } else { vec![0; width] })
+                .flat_map(|(n, v)| if *v { *n } else { 0 }.to_le_bytes().into_iter().take(width))
                 .collect();
             let nulls = (!valid.iter().all(|v| *v)).then(|| NullBuffer::from(valid.clone()));
             let data = ArrayData::builder(to).len(rows).nulls(nulls).add_buffer(Buffer::from(bytes));

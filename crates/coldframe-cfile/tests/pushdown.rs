@@ -1,0 +1,132 @@
+//! What a filter, a split or a seek reads; the same rows with pruning and without.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+
+mod samples;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use coldframe_cfile::CFileTable;
+use coldframe_cfile::options::Options as OpenOptions;
+use coldframe_cfile::types::Encoding;
+use coldframe_cfile::write::Options;
+use coldframe_core::predicate::Op;
+use coldframe_core::{OnError, OpenOptions as Given, Predicate, Scan, Value};
+use coldframe_testing::{Logged, rows};
+use samples::write;
+
+fn logged(bytes: &[u8]) -> (Arc<Logged>, CFileTable) {
+    let source = Arc::new(Logged::new(bytes.to_vec()));
+    let extra = [("ordinal".to_owned(), Value::Bool(true))].into();
+    let options = OpenOptions::new(&Given { extra, ..Given::default() }).unwrap();
+    let table = CFileTable::open(source.clone(), options).unwrap();
+    source.take();
+    (source, table)
+}
+
+fn filtered(table: &CFileTable, predicate: Predicate, on_error: OnError) -> Vec<i64> {
+    let scan = Scan { predicate: Some(predicate), on_error, ..Scan::default() };
+    let outcome = rows::scan(table, &scan, None).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    outcome.batch.column(0).as_primitive::<Int64Type>().values().to_vec()
+}
+
+fn bytes_read(source: &Logged) -> u64 {
+    source.take().iter().flatten().map(|r| r.end - r.start).sum()
+}
+
+#[test]
+fn key_ranges_and_ordinals_read_few_blocks() {
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..50_000).map(|i| i * 2)));
+    let options = Options {
+        encoding: Some(Encoding::Plain),
+        value_index: true,
+        block_size: 4000,
+        ..Options::default()
+    };
+    let bytes = write(&values, false, &options);
+    let (source, table) = logged(&bytes);
+    let one = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
+    for (op, value, expected) in [
+        (Op::Eq, 40_000, vec![20_000]),
+        (Op::Eq, 40_001, vec![]),
+        (Op::Lt, 4, vec![0, 1]),
+        (Op::Ge, 99_996, vec![49_998, 49_999]),
+        (Op::Gt, 99_998, vec![]),
+    ] {
+        let filter = || Predicate::compare("value", op, one(value));
+        assert_eq!(filtered(&table, filter(), OnError::Raise), expected, "{op:?} {value}");
+        let read = bytes_read(&source);
+        assert!(read < bytes.len() as u64 / 8, "{op:?} {value}: {read} of {}", bytes.len());
+        // Skipping does not prune: the same rows.
+        assert_eq!(filtered(&table, filter(), OnError::Skip), expected, "{op:?} {value}");
+        source.take();
+        let by_ordinal = Predicate::compare("ordinal", op, one(value / 2));
+        let plain: Vec<i64> = filtered(&table, by_ordinal, OnError::Raise);
+        assert!(plain.iter().all(|o| (0..50_000).contains(o)));
+        let read = bytes_read(&source);
+        assert!(read < bytes.len() as u64 / 8, "ordinal {op:?} {value}: {read} of {}", bytes.len());
+    }
+    let split = table.seek(49_000).unwrap();
+    rows::scan(&table, &Scan::default(), Some(&split)).unwrap();
+    assert!(bytes_read(&source) < bytes.len() as u64 / 8);
+    // Ordinals alone: no data block.
+    let scan = Scan { columns: Some(vec!["ordinal".to_owned()]), ..Scan::default() };
+    assert_eq!(rows::scan(&table, &scan, None).unwrap().batch.num_rows(), 50_000);
+    assert!(bytes_read(&source) < bytes.len() as u64 / 8);
+}
+
+#[test]
+fn keys_of_text_are_cut_where_they_separate() {
+    let words: Vec<String> = (0..3000).map(|i| format!("word {:06}", i * 7)).collect();
+    let values: ArrayRef = Arc::new(StringArray::from(words.clone()));
+    let options = Options {
+        encoding: Some(Encoding::Prefix),
+        value_index: true,
+        block_size: 600,
+        ..Options::default()
+    };
+    let bytes = write(&values, false, &options);
+    let (source, table) = logged(&bytes);
+    for at in [0usize, 1, 55, 56, 57, 1500, 2999] {
+        let word: ArrayRef = Arc::new(StringArray::from(vec![words[at].clone()]));
+        let found = filtered(&table, Predicate::compare("value", Op::Eq, word.clone()), OnError::Raise);
+        assert_eq!(found, [i64::try_from(at).unwrap()]);
+        let several = Predicate::In { column: "value".into(), values: word, negated: false };
+        assert_eq!(filtered(&table, several, OnError::Raise), [i64::try_from(at).unwrap()]);
+    }
+    source.take();
+    let absent: ArrayRef = Arc::new(StringArray::from(vec!["zebra"]));
+    assert_eq!(
+        filtered(&table, Predicate::compare("value", Op::Ge, absent), OnError::Raise),
+        Vec::<i64>::new()
+    );
+    assert!(bytes_read(&source) < bytes.len() as u64 / 2);
+}
+
+#[test]
+fn filters_of_a_dictionary_give_the_same_rows() {
+    for (nulls, block_size) in [(0, 512), (3, 512), (3, 100_000), (1, 512)] {
+        let values = samples::column(coldframe_cfile::types::KuduType::String, 4000, nulls, 3);
+        let options = Options { encoding: Some(Encoding::Dict), block_size, ..Options::default() };
+        let bytes = write(&values, nulls > 0, &options);
+        let (_, table) = logged(&bytes);
+        let one = |s: &str| -> ArrayRef { Arc::new(StringArray::from(vec![s])) };
+        let several: ArrayRef = Arc::new(StringArray::from(vec!["7", "00", "nowhere"]));
+        for predicate in [
+            Predicate::compare("value", Op::Lt, one("0005")),
+            Predicate::compare("value", Op::Ne, one("")),
+            Predicate::In { column: "value".into(), values: several.clone(), negated: false },
+            Predicate::In { column: "value".into(), values: several, negated: true },
+            Predicate::Null { column: "value".into(), negated: false },
+            Predicate::Null { column: "value".into(), negated: true },
+        ] {
+            let on_words = filtered(&table, predicate.clone(), OnError::Raise);
+            // What skips damage reads all values.
+            assert_eq!(on_words, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+"""What only a CFile can do: seeks by ordinal, look-ups by value, bloom filters, entries of delta files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+
+BLOCKS = Path(__file__).parents[1] / "data" / "kudu" / "files" / "file_blocks"
+
+
+def blocks(kind: str) -> list[cf.File]:
+    """The CFiles of a kind that Kudu wrote."""
+    found = []
+    for path in sorted(p for p in BLOCKS.rglob("*") if p.is_file()):
+        if path.read_bytes()[:8] == b"kuducfl2":
+            file = cf.open(path)
+            if file.metadata["kind"] == kind:
+                found.append(file)
+    return found
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """Forty thousand words in order, in small blocks, with a value index."""
+    words = pa.array([f"word {i:06}" for i in range(40_000)])
+    table = pa.table([words], schema=pa.schema([pa.field("any", pa.string(), nullable=False)]))
+    path = tmp_path / "keys.cfile"
+    cf.write(table, path, format="cfile", encoding="prefix", block_size=1024, value_index=True)
+    return path
+
+
+def test_seek(keys: Path) -> None:
+    file = cf.open(keys)
+    assert file.format == "cfile"
+    assert file.seek(39_998).read_all().column("value").to_pylist() == ["word 039998", "word 039999"]
+    assert file.seek(0, batch_size=10).read_next_batch().num_rows == 10
+    assert file.seek(40_000).read_all().num_rows == 0
+    with pytest.raises(ValueError, match="at most 40000"):
+        file.seek(40_001)
+    with pytest.raises(ValueError, match="at least 0"):
+        file.seek(-1)
+
+
+def test_lookup(keys: Path) -> None:
+    file = cf.open(keys)
+    assert file.lookup("word 012345").to_pylist() == [{"ordinal": 12345, "value": "word 012345"}]
+    assert file.lookup("zebra").num_rows == 0
+    assert file.read(filter=[("value", "in", ["word 000001", "word 000002"])]).num_rows == 2
+    with_ordinals = cf.open(keys, ordinal=True).read(filter=[("ordinal", ">=", 39_999)])
+    assert with_ordinals.to_pylist() == [{"ordinal": 39_999, "value": "word 039999"}]
+
+
+def test_nulls_are_looked_up_without_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.cfile"
+    cf.write(pa.table({"n": pa.array([3, None, 3, 4])}), path, format="cfile")
+    file = cf.open(path)
+    assert file.lookup(3).column("ordinal").to_pylist() == [0, 2]
+    assert file.lookup(pa.scalar(None, pa.int64())).column("ordinal").to_pylist() == [1]
+
+
+def test_value_types_and_dictionaries(tmp_path: Path) -> None:
+    path = tmp_path / "price.cfile"
+    cf.write(pa.table({"p": pa.array([1, 2], pa.decimal128(18, 5))}), path, format="cfile")
+    assert cf.open(path).schema.field("value").type == pa.decimal128(18, 0)
+    assert cf.open(path, value_type="decimal128(18, 5)").schema.field("value").type == pa.decimal128(18, 5)
+    with pytest.raises(cf.SchemaError):
+        cf.open(path, value_type="string")
+    cf.write(pa.table({"w": ["a", "b", "a"]}), path, format="cfile")
+    coded = cf.open(path, dictionary=True).read()
+    assert pa.types.is_dictionary(coded.schema.field("value").type)
+    assert coded.column("value").to_pylist() == ["a", "b", "a"]
+
+
+def test_other_kinds_of_files() -> None:
+    deltas = blocks("delta")
+    rows = [row for file in deltas for row in file.read().to_pylist()]
+    assert {row["kind"] for row in rows} >= {"update", "delete"}
+    assert all(row["cells"] for row in rows if row["kind"] == "update")
+    for file in deltas:
+        assert "deltafilestats" in file.statistics()["columns"]["value"]
+        with pytest.raises(cf.UnsupportedError, match="a seek by ordinal in a CFile that is a delta file"):
+            file.seek(0)
+    blooms = blocks("bloom")
+    for index in blocks("index"):
+        keys = index.read().column("value").to_pylist()
+        assert any(all(bloom.might_contain_key(key) for key in keys) for bloom in blooms)
+
+
+def test_other_formats_say_no(tmp_path: Path) -> None:
+    path = tmp_path / "one.rc"
+    cf.write(pa.table({"a": [1]}), path, format="rcfile")
+    for call in (lambda f: f.seek(0), lambda f: f.lookup(1), lambda f: f.might_contain_key(b"k")):
+        with pytest.raises(cf.UnsupportedError, match="this is a rcfile file"):
+            call(cf.open(path))
