@@ -119,13 +119,14 @@ def columns(rows: int) -> dict[str, pa.Array]:
 
 
 def race(passes: int, **runners: Callable[[], Any]) -> dict[str, float]:
-    """Median CPU seconds of each, which take turns."""
+    """Median CPU seconds of each, which take turns; the first two passes fill the allocators and do not count."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
-    for _ in range(passes):
+    for number in range(passes + 2):
         for name, run in runners.items():
             start = time.process_time()
             run()
-            taken[name].append(time.process_time() - start)
+            if number > 1:
+                taken[name].append(time.process_time() - start)
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
