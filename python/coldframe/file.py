@@ -68,9 +68,9 @@ class OpenArguments:
         """Tells of encrypted columns that are read as a mask has left them."""
         masked = (raw.metadata().get("encryption") or {}).get("masked_columns", ())
         if masked and self.options.get("masked") != "error":
-            columns = ", ".join(f"`{column['column']}` (key `{column['key']}`)" for column in masked)
+            columns = ", ".join(f"`{one['column']}` (key `{one['key']}`)" for one in masked)
             warnings.warn(
-                f"{raw.path}: encrypted columns without a key are read as their mask has left them: {columns}",
+                f"{raw.path}: encrypted columns without a key are read as their mask left them: {columns}",
                 EncryptedColumnWarning,
                 stacklevel=4,
             )

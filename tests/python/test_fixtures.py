@@ -27,7 +27,9 @@ CORPUS = [
 def check(one: Case, scratch: Path) -> None:
     expect = one.entry.get("expect")
     try:
-        got = pa.concat_tables(cf.open(source, **one.options).read() for source in one.sources(scratch))
+        tables = [cf.open(source, **one.options).read() for source in one.sources(scratch)]
+        # Joining forgets how many rows a table without columns has.
+        got = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     except cf.UnsupportedError:
         if one.entry.get("optional") or expect == "UnsupportedError":
             return

@@ -1,4 +1,4 @@
-"""ORC files that are written here: pyarrow's C++ reader and this one read the same; what pyarrow writes is read here."""
+"""ORC files written here, read by pyarrow's C++ reader and here; files that pyarrow wrote, read here."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use compress::Compressor;
+pub use deflate::check_end;
 
 use crate::{Error, Result};
 

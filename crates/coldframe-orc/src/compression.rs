@@ -8,7 +8,7 @@
 //! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; with the
 //! lowest bit of the header set they are stored as they are.
 
-use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::codec::{Algorithm, Decompressor, check_end};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
 
 use crate::proto::PostScript;
@@ -25,6 +25,9 @@ pub struct Compression {
     pub algorithm: Algorithm,
     /// Most bytes of a chunk after decompression.
     pub block_size: usize,
+    /// Whether chunks must end where they should and be full unless they are last: behind damage, where one that is too
+    /// short would shift all values.
+    pub strict: bool,
 }
 
 /// The header of a chunk.
@@ -62,7 +65,7 @@ impl Compression {
             Algorithm::None => 0,
             _ => limits.block("the compression block size", stated)?,
         };
-        Ok(Self { algorithm, block_size })
+        Ok(Self { algorithm, block_size, strict: false })
     }
 
     /// The specification's name of the codec.
@@ -88,6 +91,9 @@ impl Compression {
             return Ok(());
         }
         codec.decompress_bounded(self.algorithm, stored, self.block_size, out).map_err(|e| e.at(start))?;
+        if self.strict && self.algorithm == Algorithm::Deflate {
+            check_end(stored).map_err(|e| e.at(start))?;
+        }
         Ok(())
     }
 

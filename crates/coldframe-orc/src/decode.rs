@@ -15,6 +15,7 @@ use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, R
 
 use crate::column::input::{Dictionaries, Input, StoredPart, StoredStreams};
 use crate::column::{self, ColumnReader};
+use crate::compression::Compression;
 use crate::plan::{Run, ScanContext, StripeJob};
 use crate::rle::bytes::BitRle;
 use crate::stream::Codec;
@@ -158,7 +159,7 @@ impl StripeBatches {
             layout: &self.job.layout,
             streams: &self.streams,
             positions: run.positions.as_deref(),
-            compression: shape.tail.compression,
+            compression: Compression { strict: self.careful, ..shape.tail.compression },
             codec: self.codec.clone(),
             dictionaries: &self.dictionaries,
             zone: self.zone.clone(),

@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn compressed_row_groups_end_with_a_chunk() {
-        let codec = |block_size| Compression { algorithm: Algorithm::Deflate, block_size };
+        let codec = |block_size| Compression { algorithm: Algorithm::Deflate, block_size, strict: false };
         let all =
             [(0, 0, 0), (0, 900, 0), (700, 0, 0), (700, 80, 3), (1500, 7, 0), (1500, 9, 5), (2100, 0, 0)];
         assert_eq!(ends(&all, [1, 2, 4], codec(1 << 16)), [700, 700, 2100]);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn row_groups_without_a_codec_end_with_a_run() {
-        let codec = Compression { algorithm: Algorithm::None, block_size: 0 };
+        let codec = Compression { algorithm: Algorithm::None, block_size: 0, strict: false };
         assert_eq!(ends(&[(5000, 0, 2), (9000, 0, 0)], [0, 1], codec), [5000 + LONGEST_RUN, 9000]);
     }
 }

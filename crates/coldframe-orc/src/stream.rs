@@ -112,8 +112,15 @@ impl ByteStream {
     ) -> Result<()> {
         let rest = stored.get(*next..).unwrap_or_default();
         let mut chunks = Cursor::new(rest, offset + *next as u64);
+        let before = out.len();
         codec.chunk(compression, &mut chunks, out)?;
         *next += rest.len() - chunks.remaining();
+        let found = out.len() - before;
+        // Writers fill every chunk but the last.
+        if compression.strict && *next < stored.len() && found < compression.block_size {
+            let message = format!("expected a chunk of {} bytes, found {found}", compression.block_size);
+            return Err(Error::corrupt(message).at(offset + *next as u64));
+        }
         Ok(())
     }
 
@@ -192,6 +199,17 @@ impl ByteStream {
             return Err(Error::corrupt(message).at(self.offset()));
         }
         self.next = stored;
+        Ok(())
+    }
+
+    /// Passes over `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
+    pub fn seek_byte(&mut self, n: usize) -> Result<()> {
+        let found = if n == 0 { 0 } else { self.fill(1)?.len() };
+        if n > found {
+            let message = format!("expected a chunk of at least {n} bytes, found {found}");
+            return Err(Error::corrupt(message).at(self.offset()));
+        }
+        self.consume(n);
         Ok(())
     }
 

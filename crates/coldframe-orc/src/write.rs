@@ -19,7 +19,7 @@
 //! | [`options`] | the options by name |
 //! | [`schema`] | the ORC types of an Arrow schema |
 //! | [`column`] | the tree of columns: nulls, nesting, row indexes |
-//! | [`leaf`], [`text`], [`timestamp`] | the streams of each type |
+//! | [`leaf`], [`text`], [`decimal`], [`timestamp`] | the streams of each type |
 //! | [`stream`] | chunks and positions |
 //! | [`int_rle`], [`byte_rle`] | run lengths |
 //! | [`statistics`], [`bloom`] | what readers prune by |
@@ -27,6 +27,7 @@
 mod bloom;
 mod byte_rle;
 mod column;
+mod decimal;
 mod int_rle;
 mod leaf;
 mod options;

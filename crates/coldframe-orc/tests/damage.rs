@@ -205,7 +205,7 @@ fn a_list_cannot_claim_more_elements_than_memory_may_hold() {
 const ROWS: i64 = 20_000;
 
 /// Numbers, and texts that are their row's.
-fn written() -> Vec<u8> {
+fn written(codec: &str) -> Vec<u8> {
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i * 7919 % 1_000_003)));
     let text: ArrayRef = Arc::new(StringArray::from_iter_values(
         (0..ROWS).map(|i| format!("{} and some words of row {i}", i * 7919 % 1_000_003)),
@@ -214,7 +214,7 @@ fn written() -> Vec<u8> {
     let options = [
         ("row_index_stride", Value::Int(1000)),
         ("compression_block_size", Value::Int(4096)),
-        ("codec", "snappy".into()),
+        ("codec", codec.into()),
     ];
     support::written(&batch, &options).to_vec()
 }
@@ -236,15 +236,21 @@ fn data_of(bytes: &[u8], column: usize) -> std::ops::Range<usize> {
 
 #[test]
 fn a_broken_chunk_costs_its_row_groups() {
-    let whole = written();
+    // Deflate may take the damage for its last block: the chunk becomes too short, and no error shows there.
+    for codec in ["snappy", "zlib"] {
+        broken_chunk(codec);
+    }
+}
+
+fn broken_chunk(codec: &str) {
+    let whole = written(codec);
     let place = data_of(&whole, 2);
     let mut bytes = whole.clone();
-    // Copies from in front of the chunk's start.
     let middle = place.start + place.len() / 2;
     bytes.get_mut(middle..middle + 40).unwrap().fill(0xff);
     let table = open(bytes).unwrap();
     let raised = rows::read(table.as_ref(), OnError::Raise).unwrap().error;
-    assert!(raised.is_some());
+    assert!(raised.is_some(), "{codec}");
 
     let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(skipped.error.is_none());
@@ -268,7 +274,7 @@ fn a_broken_chunk_costs_its_row_groups() {
 
 #[test]
 fn a_broken_stripe_footer_costs_the_stripe() {
-    let whole = written();
+    let whole = written("zlib");
     let node = open(whole.clone()).unwrap().inspect().unwrap();
     let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
     let footer = stripe.children.iter().find(|n| n.name == "stripe footer").unwrap().bytes.start;
@@ -280,7 +286,7 @@ fn a_broken_stripe_footer_costs_the_stripe() {
 
 #[test]
 fn a_limit_reads_the_first_row_groups_only() {
-    let bytes = written();
+    let bytes = written("zlib");
     let source = Arc::new(coldframe_testing::Logged::new(bytes));
     let file = OrcFile::open(source.clone(), Options::new(&OpenOptions::default()).unwrap()).unwrap();
     let fetched = |limit: Option<u64>| {

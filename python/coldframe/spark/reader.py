@@ -92,6 +92,8 @@ def open_dataset(options: ReadOptions, unreadable: list[dict[str, Any]] | None =
     if format in _MICROSECONDS:
         # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
         details.setdefault("timestamp_unit", "us")
+    if format == "orc":
+        details.setdefault("threads", 1)  # Spark gives each core a task of its own
     arguments = OpenArguments(
         options.format, options.storage_options, options.verify_checksums, options.keys, details
     )

@@ -31,6 +31,7 @@ SIMPLE = {
     "timestamp": pa.timestamp("ns"),
     "timestamp with local time zone": pa.timestamp("ns", "UTC"),
 }
+NANOSECONDS = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 FEATURES = {
     "types": "every primitive type, nulls, edges",
     "nested": "list, map, struct, union",
@@ -99,7 +100,7 @@ def value_of(type: pa.DataType, value: Any) -> Any:
         with decimal.localcontext(prec=76):
             return decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-type.scale))
     if pa.types.is_timestamp(type):
-        return value[0] * 1_000_000_000 + value[1]
+        return (value[0] * 1_000_000_000 + value[1]) // NANOSECONDS[type.unit]
     if pa.types.is_floating(type):
         return float(value)
     return base64.b64decode(value) if pa.types.is_binary(type) else value

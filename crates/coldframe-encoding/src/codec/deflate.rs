@@ -112,6 +112,11 @@ fn ends_with_first(src: &[u8], checksum: &[u8]) -> bool {
     memmem::find(src, checksum) == src.len().checked_sub(checksum.len())
 }
 
+/// An error unless a raw stream ends where `src` does: inflating alone stops at the last block, wherever that is.
+pub fn check_end(src: &[u8]) -> Result<()> {
+    ends(Algorithm::Deflate, flate2::Decompress::new(false), src)
+}
+
 /// An error if bytes follow the stream.
 #[cold]
 fn ends(algorithm: Algorithm, mut stream: flate2::Decompress, src: &[u8]) -> Result<()> {

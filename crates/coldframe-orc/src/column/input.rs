@@ -110,7 +110,7 @@ impl Input<'_> {
                 .map_err(|_| Error::corrupt(format!("expected a position in memory, found {n}")))
         };
         stream.seek_chunk(skip(position.chunk - part.start)?)?;
-        stream.skip(skip(position.byte)?)?;
+        stream.seek_byte(skip(position.byte)?)?;
         Ok(stream)
     }
 

@@ -8,7 +8,7 @@
 //! | float, double | DATA: IEEE 754, little-endian |
 //! | string | see [`super::text`] |
 //! | binary | DATA: the bytes; LENGTH: unsigned integers |
-//! | decimal | DATA: zigzag varints of up to 128 bits; SECONDARY: the scale of each, signed integers |
+//! | decimal | DATA, SECONDARY: signed integers, see [`super::decimal`] |
 //! | timestamp | DATA: seconds since 2015, signed; SECONDARY: nanoseconds, see [`super::timestamp`] |
 //! | list, map | LENGTH: unsigned integers |
 //! | union | DATA: tags, bytes |
@@ -21,11 +21,11 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, GenericByteArray, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
-use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 use coldframe_encoding::{Error, Result};
 
 use super::bloom::Bloom;
 use super::byte_rle::{BitRle, ByteRle};
+use super::decimal;
 use super::int_rle::IntRle;
 use super::schema::Kind;
 use super::statistics::{OfType, Statistics, decimal_sum, range_of, sum_of, trimmed_decimal, widen};
@@ -398,12 +398,6 @@ fn write_decimals(
 ) -> Result<()> {
     let mut values = Vec::with_capacity(array.len());
     gather(array.as_primitive::<Decimal128Type>(), &mut values, |v| v);
-    for value in &values {
-        match i64::try_from(*value) {
-            Ok(value) => put_zigzag(&mut data.open, value),
-            Err(_) => put_wide_zigzag(&mut data.open, *value),
-        }
-    }
     let OfType::Decimal(range, sum, scale) = &mut sinks.statistics.of_type else { return Ok(()) };
     widen(range, range_of(&values).as_ref());
     *sum = values.iter().fold(*sum, |sum, v| sum.and_then(|sum| decimal_sum(sum, *v)));
@@ -411,18 +405,9 @@ fn write_decimals(
         values.iter().for_each(|v| bloom.add_bytes(trimmed_decimal(*v, *scale).as_bytes()));
     }
     sinks.integers.clear();
-    sinks.integers.resize(values.len(), i64::from(*scale));
+    decimal::put(&values, *scale, &mut data.open, sinks.integers);
     scales.write(sinks.integers, sinks.codec)?;
     data.spill(sinks.codec)
-}
-
-fn put_wide_zigzag(out: &mut Vec<u8>, value: i128) {
-    let mut left = ((value << 1) ^ (value >> 127)).cast_unsigned();
-    while let Err(_) | Ok(0x80..) = u64::try_from(left) {
-        out.push(left.to_le_bytes()[0] | 0x80);
-        left >>= 7;
-    }
-    put_uleb128(out, u64::try_from(left).unwrap_or_default());
 }
 
 fn write_timestamps(

@@ -1,0 +1,107 @@
+//! ORC: reading all columns and one of nine, and writing, by codec; runs of integers by their encoding. Throughput in
+//! rows and in values.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use bytes::Bytes;
+use coldframe::{OpenOptions, Result, Scan, Source, Value, WriteOptions, format_named, open_source};
+use coldframe_benches::{Random, Sink, table};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+const ROWS: u32 = 200_000;
+const CODECS: [&str; 5] = ["none", "snappy", "lz4", "zstd", "zlib"];
+
+fn orc(batch: &RecordBatch, codec: &str) -> Result<Vec<u8>> {
+    let extra = [("codec".to_owned(), Value::Str(codec.to_owned()))].into_iter().collect();
+    let sink = Sink::default();
+    let format = format_named("orc")?;
+    let mut writer = format.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra })?;
+    writer.write(batch)?;
+    writer.finish()?;
+    Ok(sink.into_bytes())
+}
+
+fn read(file: &Bytes, columns: Option<&[&str]>) -> Result<usize> {
+    let mut options = OpenOptions::default();
+    options.extra.insert("threads".to_owned(), Value::Int(1));
+    let source = Source::file("memory", Arc::new(file.clone()));
+    let file = open_source(source, None, &options, Vec::new())?;
+    let columns = columns.map(|names| names.iter().map(|n| (*n).to_owned()).collect());
+    let scan = Scan { columns, ..Scan::default() };
+    let mut rows = 0;
+    for split in file.whole()? {
+        let mut reader = file.scan(&scan, &split)?;
+        while let Some(batch) = reader.next_batch()? {
+            rows += black_box(batch).num_rows();
+        }
+    }
+    Ok(rows)
+}
+
+/// Integers that the writer gives one encoding each.
+fn integers() -> Vec<(String, Int64Array)> {
+    let mut r = Random::new(7);
+    let mut columns = Vec::new();
+    for bits in [1u32, 4, 8, 16, 24, 32, 48] {
+        let values = (0..ROWS).map(|_| (r.next_u64() >> (64 - bits)).cast_signed());
+        columns.push((format!("direct, {bits} bits"), values.collect::<Int64Array>()));
+    }
+    let mut wide =
+        |n: u32| if n.is_multiple_of(50) { i64::from(r.below(u32::MAX)) << 8 } else { r.below(200).into() };
+    columns.push(("patched base".to_owned(), (0..ROWS).map(&mut wide).collect()));
+    let mut sum = 0;
+    let mut rising = |_: u32| {
+        sum += i64::from(r.below(9));
+        sum
+    };
+    columns.push(("delta".to_owned(), (0..ROWS).map(&mut rising).collect()));
+    columns.push(("fixed delta".to_owned(), (0..ROWS).map(|n| i64::from(n) * 3).collect()));
+    columns.push(("short repeat".to_owned(), (0..ROWS).map(|n| i64::from(n / 7 * 7919 % 1000)).collect()));
+    columns
+}
+
+#[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]
+fn benches(c: &mut Criterion) {
+    let batch = table(ROWS).expect("the table");
+    let files: Vec<(&str, Bytes)> =
+        CODECS.iter().map(|codec| (*codec, orc(&batch, codec).expect("a file").into())).collect();
+    let projections: [(&str, Option<&[&str]>); 3] =
+        [("read_all", None), ("read_id", Some(&["id"])), ("read_customer", Some(&["customer"]))];
+    for (name, columns) in projections {
+        let mut group = c.benchmark_group(format!("orc/{name}"));
+        group.throughput(Throughput::Elements(ROWS.into()));
+        for (codec, file) in &files {
+            let rows = read(file, columns).expect("the file reads");
+            assert_eq!(u32::try_from(rows), Ok(ROWS));
+            group.bench_with_input(BenchmarkId::from_parameter(codec), file, |b, file| {
+                b.iter(|| read(file, columns));
+            });
+        }
+        group.finish();
+    }
+    let mut group = c.benchmark_group("orc/write");
+    group.throughput(Throughput::Elements(ROWS.into())).sample_size(10);
+    for codec in CODECS {
+        group.bench_function(BenchmarkId::from_parameter(codec), |b| b.iter(|| orc(&batch, codec)));
+    }
+    group.finish();
+    let columns = integers();
+    for (name, is_read) in [("orc/read_integers", true), ("orc/write_integers", false)] {
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Elements(ROWS.into()));
+        for (id, column) in &columns {
+            let batch = RecordBatch::try_from_iter([("n", Arc::new(column.clone()) as ArrayRef)]);
+            let batch = batch.expect("a batch");
+            let file = Bytes::from(orc(&batch, "none").expect("a file"));
+            group.bench_function(BenchmarkId::from_parameter(id), |b| {
+                b.iter(|| if is_read { read(&file, None) } else { orc(&batch, "none").map(|f| f.len()) });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);
