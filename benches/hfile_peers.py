@@ -87,7 +87,9 @@ def shown(rate: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data" / "hfile")
     parser.add_argument("--passes", type=int, default=6)
     given = parser.parse_args()

@@ -175,11 +175,7 @@ fn record(source: Source, recorded: Vec<(u64, Bytes)>) -> (Source, Option<Arc<Re
 }
 
 /// What other formats begin with: a file of one is whole, but not for this build.
-const OTHERS: &[(&[u8], &str)] = &[
-    (b"PAR1", "Parquet"),
-    (b"Obj\x01", "Avro"),
-    (b"SEQ", "Hadoop sequence"),
-];
+const OTHERS: &[(&[u8], &str)] = &[(b"PAR1", "Parquet"), (b"Obj\x01", "Avro"), (b"SEQ", "Hadoop sequence")];
 
 /// Why a source that no format knows cannot be opened: damaged beyond its magic, or something else altogether.
 fn not_ours(source: &Source) -> Error {
