@@ -70,8 +70,11 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
     batch.column_by_name(name).unwrap()
 }
 
+/// Sizes of files, minimum, maximum and count of the column amount in each, keys of records.
+type State = (BTreeMap<String, i64>, BTreeMap<String, [i64; 3]>, Vec<String>);
+
 /// What the metadata says, in the form of the truth.
-fn state(table: &Path) -> (BTreeMap<String, i64>, BTreeMap<String, [i64; 3]>, Vec<String>) {
+fn state(table: &Path) -> State {
     let mdt = table.join(".hoodie/metadata");
     let files = read(&mdt.join("files"));
     let (keys, maps) =

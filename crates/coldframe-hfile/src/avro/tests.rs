@@ -126,8 +126,7 @@ fn only_the_wanted_fields_are_decoded() {
 fn a_datum_comes_back_and_a_cut_one_is_an_error() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let mut column = Column::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
-    let mut good = 0;
-    for seed in 0..8 {
+    for (good, seed) in (0..8).enumerate() {
         let bytes = encoded(&row(seed));
         let datum = Datum::decode(&schema, &bytes, &limits).unwrap();
         assert_eq!((&datum, encoded(&datum)), (&row(seed), bytes.clone()));
@@ -139,7 +138,6 @@ fn a_datum_comes_back_and_a_cut_one_is_an_error() {
         let longer = [bytes.as_slice(), &[0]].concat();
         assert!(column.push(&schema, &longer, &limits).is_err());
         column.push(&schema, &bytes, &limits).unwrap();
-        good += 1;
     }
     // What failed left nothing behind.
     let array = column.finish().unwrap();
