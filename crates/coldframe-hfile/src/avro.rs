@@ -37,3 +37,6 @@ pub mod datum;
 pub mod schema;
 
 pub use schema::Schema;
+
+#[cfg(test)]
+mod tests;

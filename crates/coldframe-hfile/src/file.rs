@@ -10,14 +10,13 @@ use coldframe_core::{
 
 use crate::cell::row_of;
 use crate::columns::schema_of;
-use crate::file_info::{self, FileInfo};
+use crate::file_info;
 use crate::lookup::Lookups;
 use crate::options::{Options, View};
 use crate::pivot::{self, PivotPlan};
 use crate::plan::BlockPlan;
 use crate::reader::RawFile;
 use crate::records::Records;
-use crate::trailer::Trailer;
 
 /// An open HFile.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ impl HFile {
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
         let raw = RawFile::open(source.bytes()?.clone(), &options)?;
-        let view = options.view.unwrap_or_else(|| view_of(raw.trailer(), raw.info()));
+        let view = options.view.unwrap_or_else(|| view_of(&raw));
         let cells = schema_of(view, options.type_names);
         let records = match (options.avro, view) {
             (false, _) => None,
@@ -89,8 +88,10 @@ impl HFile {
 
 /// Hudi's files are told by their comparator, by what Hudi puts into the file info, or by their last key: without family
 /// and qualifier and, where HBase's writer made it a cell's key, at the end of time.
-fn view_of(trailer: &Trailer, info: &FileInfo) -> View {
-    let hudi = trailer.comparator.contains("hudi")
+fn view_of(raw: &RawFile) -> View {
+    let info = &raw.info;
+    let hudi = raw.pairs
+        || raw.trailer.comparator.contains("hudi")
         || info.get(file_info::HUDI_MIN_KEY).is_some()
         || info.get(file_info::LAST_KEY).is_some_and(is_hudi_key);
     if hudi { View::KeyValue } else { View::Cells }

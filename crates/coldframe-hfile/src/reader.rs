@@ -41,6 +41,8 @@ pub struct RawFile {
     ends: Vec<u64>,
     /// What is wrong with trailer or index, so that the blocks were found by walking.
     pub(crate) damage: Option<Damage>,
+    /// Whether, for want of a file info, the first cell says that the file is one of Hudi's pairs.
+    pub(crate) pairs: bool,
     pub(crate) cache: BlockCache,
 }
 
@@ -54,6 +56,7 @@ pub(crate) struct Parts {
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
     pub(crate) ends: Vec<u64>,
     pub(crate) damage: Option<Damage>,
+    pub(crate) pairs: bool,
 }
 
 impl RawFile {
@@ -80,6 +83,7 @@ impl RawFile {
             load_on_open: parts.load_on_open,
             ends: parts.ends,
             damage: parts.damage,
+            pairs: parts.pairs,
             cache: BlockCache::new(options.cache_bytes),
         })
     }
@@ -252,6 +256,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
         load_on_open: Vec::new(),
         ends: Vec::new(),
         damage: None,
+        pairs: false,
         trailer,
         context,
     };
@@ -387,5 +392,15 @@ fn open_v1(
     ends.sort_unstable();
     let mut context = context;
     context.layout.sequence_ids = info.has_sequence_ids();
-    Ok(Parts { trailer, info, context, root, meta, load_on_open: Vec::new(), ends, damage: None })
+    Ok(Parts {
+        trailer,
+        info,
+        context,
+        root,
+        meta,
+        load_on_open: Vec::new(),
+        ends,
+        damage: None,
+        pairs: false,
+    })
 }

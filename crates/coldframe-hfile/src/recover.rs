@@ -58,6 +58,7 @@ pub(crate) fn walk(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         }
         None => guess_layout(&mut context, &sample, first),
     }
+    let pairs = info.is_none() && begins_with_pair(&context, &sample, first);
     let at = e.offset().unwrap_or(len).min(len);
     Ok(Parts {
         trailer: Trailer { index_levels: 1, ..trailer.unwrap_or_default() },
@@ -68,6 +69,7 @@ pub(crate) fn walk(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         load_on_open: Vec::new(),
         ends: Vec::new(),
         damage: Some(Damage::from_error(&e, at..len, None)),
+        pairs,
     })
 }
 
@@ -151,4 +153,12 @@ fn guess_layout(context: &mut BlockContext, sample: &Bytes, block: BlockRef) {
     }
     context.layout = CellLayout { tags: false, sequence_ids: true };
     context.compressed_tags = false;
+}
+
+/// Whether the first cell has neither family nor qualifier.
+fn begins_with_pair(context: &BlockContext, sample: &Bytes, block: BlockRef) -> bool {
+    let unchecked = BlockContext { verify: false, ..context.clone() };
+    let Ok(read) = BlockReader::new(Arc::new(unchecked)).cells(sample, block.offset, 0) else { return false };
+    let first = context.layout.read(&read.bytes, 0).map(|(cell, _)| cell.cell(&read.bytes));
+    first.is_ok_and(|cell| cell.family.is_empty() && cell.qualifier.is_empty())
 }

@@ -198,3 +198,110 @@ proptest! {
         assert_same(&read(file.as_ref()), &batch);
     }
 }
+
+fn texts(values: &[&str]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+fn refusal(columns: Vec<(&str, ArrayRef)>, options: &[(&str, Value)]) -> String {
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
+    write(&batch, 2, options).unwrap_err().to_string()
+}
+
+#[test]
+fn the_first_disorder_is_named() {
+    let columns = || {
+        let times: ArrayRef = Arc::new(Int64Array::from(vec![5, 4, 4, 6]));
+        vec![("row", texts(&["a", "a", "a", "a"])), ("family", texts(&["f"; 4])), ("timestamp", times)]
+    };
+    // Equal keys are no disorder; a newer cell behind an older one is.
+    assert_eq!(
+        refusal(columns(), &[]),
+        "row 3 is out of order: a/f:/6/Put belongs before row 2, a/f:/4/Put; cells are ordered by row, family, \
+         qualifier, newest timestamp first, highest type first"
+    );
+    let pairs = vec![("key", texts(&["b", "a"])), ("value", texts(&["", ""]))];
+    assert!(refusal(pairs, &[]).starts_with("row 1 is out of order: a/:"));
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let time = ("timestamp", Value::Int(7));
+    let family = ("family", Value::from("f"));
+    let row = || ("row", texts(&["a", "b"]));
+    let families = vec![row(), ("family", texts(&["f", "g"]))];
+    let fast_diff = ("encoding", Value::from("fast_diff"));
+    assert_eq!(
+        refusal(families, &[time.clone(), fast_diff]),
+        "row 1 is of family \"g\" behind \"f\": this encoding holds one family a file"
+    );
+    for (columns, options, message) in [
+        (vec![("value", texts(&["a"]))], vec![], "expected a column \"row\" (of row, family,"),
+        (vec![row()], vec![time.clone()], "expected a column \"family\", or the option `family`"),
+        (vec![row()], vec![family.clone()], "expected a column \"timestamp\", or the option `timestamp`"),
+        (vec![row(), ("colour", texts(&["", ""]))], vec![], "an HFile has the columns row, family,"),
+        (
+            vec![row(), ("type", texts(&["Put", "Get"]))],
+            vec![time.clone(), family.clone()],
+            "column \"type\": expected Put, Delete, DeleteFamilyVersion, DeleteColumn, DeleteFamily, found \"Get\"",
+        ),
+        (
+            vec![("row", Arc::new(StringArray::from(vec![Some("a"), None])) as ArrayRef)],
+            vec![time.clone(), family.clone()],
+            "column \"row\": null in row 1",
+        ),
+        (vec![("key", texts(&["a"]))], vec![("codec", Value::from("lz4"))], "codec lz4 in a file for Hudi"),
+        (vec![row()], vec![("codec", Value::from("rar"))], "option `codec`: expected none, gz, snappy,"),
+        (
+            vec![row()],
+            vec![("block_size", Value::Int(0))],
+            "option `block_size`: expected 1 or more, found 0",
+        ),
+        (
+            vec![row()],
+            vec![("colour", Value::Int(0))],
+            "hfile has no option `colour`; it knows: view, family,",
+        ),
+    ] {
+        let found = refusal(columns, &options);
+        assert!(found.contains(message), "{found}");
+    }
+}
+
+#[test]
+fn what_is_not_said_has_defaults() {
+    let columns = [("row", texts(&["a", "b"])), ("type", texts(&["Put", "DeleteFamily"]))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let options = [
+        ("family", Value::from("f")),
+        ("timestamp", Value::Int(7)),
+        ("metadata", Value::map([("purpose", Value::from("a test"))])),
+        ("meta_blocks", Value::map([("note", Value::from("in a block of its own"))])),
+        ("create_time", Value::Int(1)),
+    ];
+    let bytes = write(&batch, 1, &options).unwrap();
+    assert_eq!(bytes, write(&batch, 2, &options).unwrap());
+    let file = open(bytes);
+    let wanted = [
+        ("row", texts(&["a", "b"])),
+        ("family", texts(&["f", "f"])),
+        ("qualifier", texts(&["", ""])),
+        ("timestamp", Arc::new(Int64Array::from(vec![7, 7])) as ArrayRef),
+        ("type", Arc::new(UInt8Array::from(vec![4, 14]))),
+        ("value", texts(&["", ""])),
+        ("sequence_id", Arc::new(Int64Array::from(vec![0, 0]))),
+    ];
+    assert_same(&read(file.as_ref()), &RecordBatch::try_from_iter(wanted).unwrap());
+    let metadata = file.metadata().unwrap();
+    let info = metadata.get("file_info").unwrap();
+    assert_eq!(info.get("purpose"), Some(&Value::from("a test")));
+    assert_eq!(info.get("BULKLOAD_SOURCE_TASK"), Some(&Value::from("coldframe")));
+    let names: Vec<&str> = ["version", "comparator"]
+        .map(|name| match metadata.get(name) {
+            Some(Value::Str(s)) => s.as_str(),
+            _ => "",
+        })
+        .to_vec();
+    assert_eq!(names, ["3.3", "org.apache.hadoop.hbase.KeyValue$KVComparator"]);
+}

@@ -19,8 +19,10 @@ pub enum Datum<'a> {
     Float(f32),
     /// 64 bits.
     Double(f64),
-    /// The contents of bytes or a fixed.
+    /// Bytes.
     Bytes(&'a [u8]),
+    /// Bytes of the length that the type says.
+    Fixed(&'a [u8]),
     /// Text.
     String(&'a str),
     /// Index of a symbol.
@@ -62,7 +64,7 @@ impl<'a> Datum<'a> {
             Type::Double => Self::Double(f64::from_le_bytes(cursor.array()?)),
             Type::Bytes(_) => Self::Bytes(read_bytes(cursor)?),
             Type::String => Self::String(read_str(cursor)?),
-            Type::Fixed { size, .. } => Self::Bytes(cursor.take(*size)?),
+            Type::Fixed { size, .. } => Self::Fixed(cursor.take(*size)?),
             Type::Enum(symbols) => Self::Enum(read_index(cursor, symbols.len(), "symbol")?),
             Type::Array(of) => {
                 let mut items = Vec::new();
@@ -105,6 +107,7 @@ impl<'a> Datum<'a> {
             Self::Float(v) => out.extend(v.to_le_bytes()),
             Self::Double(v) => out.extend(v.to_le_bytes()),
             Self::Bytes(v) => put_bytes(out, v),
+            Self::Fixed(v) => out.extend_from_slice(v),
             Self::String(v) => put_bytes(out, v.as_bytes()),
             Self::Enum(i) => put_uleb128(out, (*i as u64) << 1),
             Self::Array(items) => {
@@ -206,6 +209,7 @@ fn absent<'a>(schema: &Schema, id: TypeId) -> Option<Datum<'a>> {
 fn same_kind(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Record { name: x, .. }, Type::Record { name: y, .. }) => x == y,
+        (Type::Fixed { size: x, .. }, Type::Fixed { size: y, .. }) => x == y,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }

@@ -75,12 +75,9 @@ pub fn parse_name(name: &str) -> Option<Name<'_>> {
     let (file_id, instant) = stem.rsplit_once('_')?;
     let (version, token) = tail.split_once('_').unwrap_or((tail, ""));
     let version = version.parse().ok()?;
-    (is_instant(instant) && !token.ends_with(".cdc")).then_some(Name::Log {
-        file_id,
-        instant,
-        version,
-        token,
-    })
+    // Images of changes have `.cdc` behind the token, checksums of a local file system `.crc`.
+    let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    (is_instant(instant) && plain).then_some(Name::Log { file_id, instant, version, token })
 }
 
 fn is_instant(text: &str) -> bool {

@@ -9,11 +9,13 @@ import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Random;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.io.compress.Compression;
@@ -69,13 +71,12 @@ public final class HFiles {
             passes("hudi-io", name, "get", passes, LOOKUPS / 10, () -> getHudi(bytes, LOOKUPS / 10));
             passes("hudi-io", name, "get_many", passes, LOOKUPS, () -> getManyHudi(bytes));
         }
-        for (String name : new String[] {"hudi_none", "hudi_gz", "hbase_none", "hbase_fast_diff"}) {
+        // HBase refuses Hudi's files for want of their comparator.
+        for (String name : new String[] {"hbase_none", "hbase_fast_diff"}) {
             Path file = dir.resolve(name + ".hfile");
             passes("hbase", name, "scan", passes, ENTRIES, () -> scanHBase(file));
-            if (name.startsWith("hbase")) {
-                passes("hbase", name, "get", passes, LOOKUPS / 10, () -> getHBase(file, LOOKUPS / 10, false));
-                passes("hbase", name, "get_many", passes, LOOKUPS, () -> getHBase(file, LOOKUPS, true));
-            }
+            passes("hbase", name, "get", passes, LOOKUPS / 10, () -> getHBase(file, LOOKUPS / 10, false));
+            passes("hbase", name, "get_many", passes, LOOKUPS, () -> getHBase(file, LOOKUPS, true));
         }
     }
 
@@ -158,8 +159,11 @@ public final class HFiles {
         long size = 0;
         try (HFileReader reader = open(bytes)) {
             for (boolean more = reader.seekTo(); more; more = reader.next()) {
+                // What Hudi's own reader takes out of a pair: the key as text, a copy of the value.
                 var pair = reader.getKeyValue().get();
-                size += pair.getKeyContentLength() + pair.getValueLength();
+                int at = pair.getValueOffset();
+                byte[] value = Arrays.copyOfRange(pair.getBytes(), at, at + pair.getValueLength());
+                size += pair.getKey().getContentInString().length() + value.length;
                 entries++;
             }
         }
@@ -200,8 +204,11 @@ public final class HFiles {
         try (HFile.Reader reader = HFile.createReader(disk(), path(file), CacheConfig.DISABLED, true, CONF)) {
             HFileScanner scanner = reader.getScanner(CONF, false, false, false);
             for (boolean more = scanner.seekTo(); more; more = scanner.next()) {
+                // The parts of a cell as a client gets them.
                 Cell cell = scanner.getCell();
-                size += cell.getRowLength() + cell.getValueLength();
+                size += CellUtil.cloneRow(cell).length + CellUtil.cloneFamily(cell).length
+                        + CellUtil.cloneQualifier(cell).length + CellUtil.cloneValue(cell).length
+                        + (cell.getTimestamp() & 1) + cell.getTypeByte();
                 entries++;
             }
         }
