@@ -144,3 +144,41 @@ impl BlockFormat {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::codec::Compressor;
+
+    fn format(version: Version) -> BlockFormat {
+        let limits = Limits { max_block_bytes: 1000, ..Limits::default() };
+        BlockFormat { version, compression: Compression::Lz4, checksums: true, verify: true, limits }
+    }
+
+    fn opened(version: Version, head: &[u32], body: &[u8]) -> Result<Bytes> {
+        let mut stored: Vec<u8> = head.iter().flat_map(|n| n.to_le_bytes()).collect();
+        stored.extend_from_slice(body);
+        stored.extend(checksum::crc32c(&stored).to_le_bytes());
+        format(version).open_owned(&stored.into(), 100)
+    }
+
+    #[test]
+    fn both_versions_of_a_compressed_block() {
+        let raw = [7u8; 300];
+        let mut packed = Vec::new();
+        let mut compressor = Compressor::new();
+        compressor.compress(Compression::Lz4.algorithm(), None, &raw, &mut packed).unwrap();
+        let len = u32::try_from(packed.len()).unwrap();
+        assert_eq!(opened(Version::V2, &[300], &packed).unwrap(), raw[..]);
+        assert_eq!(opened(Version::V1, &[len, 300], &packed).unwrap(), raw[..]);
+        // Version 2 stores what does not get smaller as it is.
+        assert_eq!(opened(Version::V2, &[300], &raw).unwrap(), raw[..]);
+        for wrong in [[len + 1, 300], [len - 1, 300], [len, 301], [len, 299], [len, 5000]] {
+            assert!(opened(Version::V1, &wrong, &packed).is_err(), "{wrong:?}");
+        }
+        let e = opened(Version::V2, &[5000], &packed).unwrap_err();
+        assert!(e.to_string().contains("max_block_bytes"), "{e}");
+        let e = format(Version::V2).open_owned(&Bytes::from_static(b"\0\0\0\0\0\0"), 100).unwrap_err();
+        assert!(e.to_string().starts_with("byte 102: CRC-32C mismatch"), "{e}");
+    }
+}

@@ -3,6 +3,19 @@
 //! ```text
 //! CFile | header | data block, index block ... | index blocks | [dictionary block] | footer |
 //! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`proto`], [`mod@footer`], [`types`] | messages; what stands at both ends; types, encodings and codecs by their numbers |
+//! | [`block`], [`index`] | checksum and compression of a block; the B-trees that lead to them |
+//! | [`encoding`], [`reader`] | every encoding; blocks to Arrow |
+//! | [`column`] | what to fetch for a range of ordinals, and how to decode it: what tablets are read by |
+//! | [`mod@file`], [`plan`], [`decode`], [`mod@format`], [`options`] | a CFile as a table |
+//! | [`bloom`], [`delta`], [`key`] | bloom files, delta files as they are, values as keys |
+//! | [`write`](mod@write) | the writer |
+//! | [`kudu`] | tables from data directories |
+//!
+//! `docs/formats/cfile.md` and `docs/formats/kudu.md` describe the formats as Kudu writes them.
 
 pub mod block;
 pub mod bloom;

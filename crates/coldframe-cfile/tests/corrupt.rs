@@ -1,18 +1,25 @@
 //! Damage: cuts at every byte, flips of every byte, mutants. An error or the right rows, never a panic, never a made-up value.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails is to say where")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that fails is to say where"
+)]
 
 mod samples;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use coldframe_cfile::proto::{BTreeInfo, BlockPointer, CFileFooter};
 use coldframe_cfile::types::{Compression, Encoding, KuduType};
 use coldframe_cfile::write::Options;
 use coldframe_core::{OnError, TableFile, Value};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::mutate::{flipped, shaken};
 use coldframe_testing::{Dice, rows};
+use prost::Message;
 use samples::{column, encodings, open_with, types, write};
 
 const ORDINAL: &[(&str, Value)] = &[("ordinal", Value::Bool(true))];
@@ -136,4 +143,80 @@ fn lost_blocks_are_named_by_their_ordinals() {
     assert_eq!(damage.structure, "data block of ordinals 100..200 (ordinals 100..200)");
     assert!(damage.reason.contains("CRC-32C"), "{}", damage.reason);
     assert_true("skip", &outcome.batch, &values);
+}
+
+/// A file without checksums whose footer `change` has changed.
+fn crafted(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
+    let values = column(KuduType::Int64, 400, 0, 1);
+    let options = Options { block_size: 512, checksums: false, value_index: false, ..Options::default() };
+    let mut bytes = write(&values, false, &options);
+    let end = bytes.len() - 12;
+    let len = u32::from_le_bytes(bytes[end + 8..].try_into().unwrap()) as usize;
+    let mut footer = CFileFooter::decode(&bytes[end - len..end]).unwrap();
+    change(&mut footer);
+    bytes.truncate(end - len);
+    let message = footer.encode_to_vec();
+    bytes.extend_from_slice(&message);
+    bytes.extend_from_slice(b"kuducfl2");
+    bytes.extend(u32::try_from(message.len()).unwrap().to_le_bytes());
+    bytes
+}
+
+/// Changes a footer.
+type Change = fn(&mut CFileFooter);
+
+#[test]
+fn crafted_footers_are_refused() {
+    assert!(open_with(&crafted(|_| {}), &[]).is_ok());
+    let cases: [(Change, &str); 9] = [
+        (|f| f.incompatible_features = Some(4), "the incompatible features 0x4"),
+        (|f| f.incompatible_features = Some(2), "a CFile of arrays"),
+        (|f| f.data_type = Some(99), "the data type with the number 99"),
+        (|f| f.encoding = Some(0), "the encoding with the number 0"),
+        (|f| f.compression = Some(9), "the compression with the number 9"),
+        (|f| f.num_values = Some(-1), "expected 0 values or more, found -1"),
+        (|f| f.num_values = Some(1 << 40), "expected ordinals of 32 bits"),
+        (|f| f.num_values = None, "expected the field num_values, found none"),
+        (|f| f.posidx_info = None, "expected an index to 400 values, found none"),
+    ];
+    for (change, expected) in cases {
+        let e = open_with(&crafted(change), &[]).unwrap_err();
+        assert!(e.to_string().contains(expected), "{e}");
+    }
+}
+
+#[test]
+fn crafted_counts_and_pointers_allocate_nothing() {
+    let pointer = |offset, size| {
+        let root_block = Some(BlockPointer { offset: Some(offset), size: Some(size) });
+        move |f: &mut CFileFooter| f.posidx_info = Some(BTreeInfo { root_block })
+    };
+    for (offset, size) in [(1 << 60, 10), (0, i32::MAX), (-1, 10), (20, -1)] {
+        assert!(open_with(&crafted(pointer(offset, size)), &[]).is_err(), "{offset} {size}");
+    }
+    for (offset, size) in [(0, 16), (12, 100), (12, 0)] {
+        survives("a root elsewhere", &crafted(pointer(offset, size)), None);
+    }
+    for values in [0, 1, 399, 401, i64::from(u32::MAX)] {
+        survives("another count", &crafted(|f| f.num_values = Some(values)), None);
+    }
+    for number in 0..21 {
+        survives("another type", &crafted(|f| f.data_type = Some(number)), None);
+        survives("another encoding", &crafted(|f| f.encoding = Some(number % 7)), None);
+    }
+    survives("nulls", &crafted(|f| f.is_type_nullable = Some(true)), None);
+}
+
+#[test]
+fn a_file_of_kudu_1_2_reads() {
+    let values = column(KuduType::Int64, 400, 0, 1);
+    let options = Options { block_size: 512, checksums: false, ..Options::default() };
+    let mut bytes = write(&values, false, &options);
+    let end = bytes.len() - 12;
+    bytes[..8].copy_from_slice(b"kuducfil");
+    let e = open_with(&bytes, &[]).unwrap_err();
+    assert!(e.to_string().contains("that of another version"), "{e}");
+    bytes[end..end + 8].copy_from_slice(b"kuducfil");
+    let file = open_with(&bytes, ORDINAL).unwrap();
+    assert_true("v1", &rows::read(&file, OnError::Raise).unwrap().batch, &values);
 }

@@ -24,6 +24,8 @@ pub(super) struct ColumnInput {
     pub(super) source: Source,
     /// Which of the unit's fetched ranges are its blocks.
     pub(super) fetched: Range<usize>,
+    /// Where no value of the column's dictionary passes the filter: for each of them, and for null, that it does not.
+    pub(super) excluded: Option<Arc<Vec<bool>>>,
 }
 
 /// The blocks of a delta file that a unit needs.
@@ -187,6 +189,19 @@ impl DecodeRows {
         }
     }
 
+    /// Whether all rows have code words of a dictionary none of whose values passes the filter. What cannot be read is not
+    /// excluded: decoding it says why.
+    fn excluded_by_dictionary(&self, bytes: &[Bytes], count: usize, changes: &Changes<'_>) -> bool {
+        self.columns.iter().enumerate().any(|(place, input)| {
+            let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {
+                return false;
+            };
+            let stored = bytes.get(input.fetched.clone()).unwrap_or_default().to_vec();
+            let read = || scan.part(self.rows.clone()).open(stored)?.read_where(count, keep);
+            !changes.touches(place) && read().is_ok_and(|(_, which)| which.count_set_bits() == 0)
+        })
+    }
+
     /// The columns that the filter reads, if a row passes it; `None` if none does, so that no other column has to be decoded.
     fn filtered_out(
         &self,
@@ -195,6 +210,9 @@ impl DecodeRows {
         changes: &Changes<'_>,
         losses: &mut Losses,
     ) -> Result<Option<Vec<Option<ArrayRef>>>> {
+        if self.excluded_by_dictionary(bytes, count, changes) {
+            return Ok(None);
+        }
         let mut done: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
         let Some(predicate) = &self.request.scan.predicate else { return Ok(Some(done)) };
         let mut names = Vec::new();

@@ -91,6 +91,11 @@ impl<'a> Changes<'a> {
         self.present.take().map(|mut b| BooleanArray::new(b.finish(), None))
     }
 
+    /// Whether a value of the wanted column at `place` is changed.
+    pub(super) fn touches(&self, place: usize) -> bool {
+        self.cells.get(place).is_some_and(|cells| !cells.is_empty())
+    }
+
     /// The array of the wanted column at `place`, changed.
     pub(super) fn patch(&self, place: usize, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
         let Some(cells) = self.cells.get(place).filter(|c| !c.is_empty()) else { return Ok(array) };

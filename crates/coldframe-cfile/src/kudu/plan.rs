@@ -3,7 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use coldframe_core::{Damage, Error, ErrorContext, Fetch, OnError, Plan, PlanRequest, Result, Unit};
+use arrow_array::{Array, RecordBatch, new_null_array};
+use arrow_select::concat::concat;
+use coldframe_core::{
+    Damage, Error, ErrorContext, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit, arrow_error,
+};
 
 use super::decode::{ColumnInput, DecodeRows, DeltaInput};
 use super::key::KeyBounds;
@@ -32,6 +36,8 @@ pub(super) struct RowSetPlan {
 
 struct OpenRowSet {
     sources: Vec<Source>,
+    /// For each column, its dictionary's values where none of them passes the filter.
+    excluded: Vec<Option<Arc<Vec<bool>>>>,
     deltas: Arc<Vec<DeltaFile>>,
 }
 
@@ -89,8 +95,39 @@ impl RowSetPlan {
             let Some(source) = source else { return Ok(false) };
             sources.push(source);
         }
-        self.opened = Some(OpenRowSet { sources, deltas });
+        let excluded =
+            self.columns.iter().zip(&sources).map(|(column, source)| self.excluded(column, source));
+        let excluded = excluded.collect::<Result<_>>()?;
+        self.opened = Some(OpenRowSet { sources, excluded, deltas });
         Ok(true)
+    }
+
+    /// The values of a column's dictionary, null first, if none of them passes what the filter says of this column alone.
+    fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
+        let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
+            return Ok(None);
+        };
+        let Some(dictionary) = &scan.context().dictionary else { return Ok(None) };
+        let parts = if let Predicate::And(all) = predicate {
+            all.as_slice()
+        } else {
+            std::slice::from_ref(predicate)
+        };
+        let own = |p: &&Predicate| {
+            let mut names = Vec::new();
+            p.columns(&mut names);
+            !names.is_empty() && names.iter().all(|name| *name == column.name)
+        };
+        let own: Vec<Predicate> = parts.iter().filter(own).cloned().collect();
+        let values = dictionary.values();
+        if own.is_empty() || *values.data_type() != column.arrow {
+            return Ok(None);
+        }
+        let null = new_null_array(values.data_type(), 1);
+        let all = concat(&[null.as_ref(), values.as_ref()]).map_err(arrow_error)?;
+        let batch = RecordBatch::try_from_iter_with_nullable([(column.name.as_str(), all, true)]);
+        let passes = Predicate::And(own).evaluate(&batch.map_err(arrow_error)?)?;
+        Ok((passes.true_count() == 0).then(|| Arc::new(vec![false; passes.len()])))
     }
 
     fn give_up(&self, e: Error, rows: Option<u64>) -> Result<bool> {
@@ -120,7 +157,7 @@ impl RowSetPlan {
     fn unit(&self, opened: &OpenRowSet, rows: Range<u64>) -> Result<Unit> {
         let mut fetch: Vec<Fetch> = Vec::new();
         let mut columns = Vec::with_capacity(self.columns.len());
-        for (column, source) in self.columns.iter().zip(&opened.sources) {
+        for ((column, source), excluded) in self.columns.iter().zip(&opened.sources).zip(&opened.excluded) {
             let from = fetch.len();
             if let Source::File { scan, .. } = source {
                 fetch.extend(scan.part(rows.clone()).fetch());
@@ -129,6 +166,7 @@ impl RowSetPlan {
                 column: column.clone(),
                 source: source.clone(),
                 fetched: from..fetch.len(),
+                excluded: excluded.clone(),
             });
         }
         let mut deltas = Vec::new();

@@ -95,3 +95,21 @@ fn a_filter_on_changed_values_sees_the_changes() {
     let none = Predicate::compare("added", Op::Eq, int32(1_000_000));
     assert!(rows(events.as_ref(), none).is_empty());
 }
+
+#[test]
+fn a_value_that_a_dictionary_does_not_have() {
+    let numbers = tree("file_blocks").open(&table("numbers")).unwrap();
+    let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
+    // In the base data, in deltas only, nowhere; and with null among the values that pass.
+    let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];
+    let counts = cases.map(|one| {
+        let both = Predicate::And(vec![one.clone(), Predicate::compare("k", Op::Ge, int32(0))]);
+        let found = rows(numbers.as_ref(), both);
+        assert_eq!(found, rows(numbers.as_ref(), opaque(&one)));
+        found.len()
+    });
+    assert!(counts[0] > 5, "{counts:?}");
+    assert_eq!(counts[1..], [1, 0, 0]);
+    let nulls = Predicate::Null { column: "v".to_owned(), negated: false };
+    assert!(!rows(numbers.as_ref(), nulls).is_empty());
+}
