@@ -119,7 +119,7 @@ def columns(rows: int) -> dict[str, pa.Array]:
 
 
 def race(passes: int, **runners: Callable[[], Any]) -> dict[str, float]:
-    """Median CPU seconds of each, which take turns; the first two passes fill the allocators and do not count."""
+    """Median CPU seconds of each, in turns; the first two passes fill the allocators and do not count."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
     for number in range(passes + 2):
         for name, run in runners.items():

@@ -148,6 +148,25 @@ def test_unions_and_dictionaries(tmp_path: Path) -> None:
         assert got["words"].to_pylist() == ["x", None, "y", "x"]
 
 
+def test_the_second_before_1970(tmp_path: Path) -> None:
+    nanos = [
+        -1,
+        -999_999,
+        -1_000_000,
+        -500_000_000,
+        -(10**9),
+        -(10**9) - 1,
+        -1_500_000_000,
+        0,
+        1,
+        999_999_999,
+    ]
+    path = tmp_path / "file.orc"
+    cf.write(pa.table({"at": pa.array(nanos, pa.timestamp("ns"))}), path, format="orc")
+    for got in (po.read_table(path), cf.open(path).read()):
+        assert got["at"].cast(pa.int64()).to_pylist() == nanos
+
+
 def test_statistics_and_filters_find_what_is_there(tmp_path: Path) -> None:
     rows = 30_000
     table = pa.table(

@@ -36,6 +36,10 @@ impl Format for OrcFormat {
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         let read = Options::new(options)?;
+        if options.schema.is_some() && !read.recover {
+            let what = "a schema for ORC, whose files hold their own, without the option `recover`";
+            return Err(Error::unsupported(what));
+        }
         let (bytes, siblings) = match source {
             Source::File { bytes, siblings, .. } => (bytes, siblings),
             Source::Folder { folder, .. } if read.acid => {

@@ -97,6 +97,15 @@ fn a_lost_stripe_costs_itself() {
     }
 }
 
+/// A schema is for files that lost theirs.
+#[test]
+fn a_schema_is_refused_elsewhere() {
+    let mut options = recovering(Some(DDL));
+    options.extra.clear();
+    let e = open("whole", stripes("none"), &options).map(|_| ()).unwrap_err();
+    assert!(matches!(e.kind(), coldframe_core::ErrorKind::Unsupported(_)), "{e}");
+}
+
 /// A filter works on what was found as on any file.
 #[test]
 fn recovered_files_are_pruned() {

@@ -97,8 +97,8 @@ def value_of(type: pa.DataType, value: Any) -> Any:
     if pa.types.is_list(type):
         return [value_of(type.value_type, item) for item in value]
     if pa.types.is_decimal(type):
-        with decimal.localcontext(prec=76):
-            return decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-type.scale))
+        unit = decimal.Decimal(1).scaleb(-type.scale)
+        return decimal.Decimal(value).quantize(unit, context=decimal.Context(prec=76))
     if pa.types.is_timestamp(type):
         return (value[0] * 1_000_000_000 + value[1]) // NANOSECONDS[type.unit]
     if pa.types.is_floating(type):
