@@ -3,10 +3,10 @@
 
     python benches/hfile_peers.py [DIR] [--passes N]
 
-DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB, which
-`benches/peers/hfile.sh` has hudi-io and HBase write where they are missing (needs Maven and a JDK 17). What is compared
-is CPU time: of coldframe's whole process, of the peers the thread that reads. Medians; the first pass warms up the
-caches of coldframe, the first half warm up the JVM.
+DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB,
+which `benches/peers/hfile.sh` has hudi-io and HBase write where they are missing (needs Maven and a JDK 17).
+What is compared is CPU time: of coldframe's whole process, of the peers the thread that reads. Medians; the
+first pass warms up the caches of coldframe, the first half warm up the JVM.
 """
 
 from __future__ import annotations

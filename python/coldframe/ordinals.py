@@ -20,7 +20,7 @@ class Ordinals:
     _raw: RawFile
 
     def seek(self, ordinal: int, *, batch_size: int = 65536) -> Any:
-        """The rows from `ordinal` on as a pyarrow.RecordBatchReader: the positional index leads to their block."""
+        """The rows from `ordinal` on as a pyarrow.RecordBatchReader; the positional index leads to them."""
         if ordinal < 0:
             raise ValueError(f"ordinal must be at least 0, not {ordinal}")
         scan = self._raw.scan(batch_size=batch_size, split=_coldframe.seek_ordinal(self._raw, ordinal))
