@@ -120,7 +120,11 @@ def test_hbase_reads_what_we_write(tmp_path: Path, options: dict[str, Any]) -> N
 @needs_java
 @pytest.mark.parametrize(
     "options",
-    [{}, {"codec": "gz", "block_size": 1000, "meta_blocks": {"bloomFilter": b"a filter"}}, {"checksum": "null"}],
+    [
+        {},
+        {"codec": "gz", "block_size": 1000, "meta_blocks": {"bloomFilter": b"a filter"}},
+        {"checksum": "null"},
+    ],
     ids=["default", "gz", "null"],
 )
 @pytest.mark.parametrize("reader", ["hudi", "hbase"])
@@ -148,6 +152,8 @@ def test_what_hudi_could_not_read_is_refused(tmp_path: Path) -> None:
 
 def test_the_first_disorder_is_named(tmp_path: Path) -> None:
     table = pa.table({"row": ["a", "c", "b"], "family": ["f"] * 3, "timestamp": [1, 2, 3]})
-    with pytest.raises(ValueError, match="row 2 is out of order: b/f:/3/Put belongs before row 1, c/f:/2/Put"):
+    with pytest.raises(
+        ValueError, match="row 2 is out of order: b/f:/3/Put belongs before row 1, c/f:/2/Put"
+    ):
         cf.write(table, tmp_path / "file.hfile", format="hfile")
     assert not list(tmp_path.iterdir())
