@@ -3,8 +3,9 @@
 
     python benches/hfile_peers.py [DIR] [--passes N]
 
-DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB,
-which `benches/peers/hfile.sh` has hudi-io and HBase write where they are missing (needs Maven and a JDK 17).
+DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
+`benches/peers/hfile.sh` has hudi-io and HBase write those that are missing (needs Maven and a JDK 17).
+
 What is compared is CPU time: of coldframe's whole process, of the peers the thread that reads. Medians; the
 first pass warms up the caches of coldframe, the first half warm up the JVM.
 """
@@ -18,6 +19,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import coldframe as cf
@@ -46,6 +48,22 @@ def cost(passes: int, entries: int, work: Callable[[], int]) -> float:
     return entries / statistics.median(seconds)
 
 
+def scan(path: Path) -> int:
+    return sum(batch.num_rows for batch in cf.open(path).to_batches())
+
+
+def get(file: cf.File, keys: list[str]) -> int:
+    return sum(file.get(key).num_rows for key in keys)
+
+
+def get_many(file: cf.File, keys: list[str]) -> int:
+    return int(file.get_many(keys).num_rows)
+
+
+def get_many_fresh(path: Path, keys: list[str]) -> int:
+    return get_many(cf.open(path), keys)
+
+
 def ours(folder: Path, passes: int) -> Costs:
     found: Costs = {}
     dice = random.Random(2)
@@ -54,17 +72,12 @@ def ours(folder: Path, passes: int) -> Costs:
     for name in FILES:
         path = folder / f"{name}.hfile"
 
-        def scan(path: Path = path) -> int:
-            return sum(batch.num_rows for batch in cf.open(path).to_batches())
-
-        found[name, "scan"] = cost(passes, ENTRIES, scan)
-        # Look-ups keep what they decode, as the peers' process keeps its pages.
+        # Room for all blocks that look-ups decode.
         file = cf.open(path, block_cache_bytes=1 << 30)
-        found[name, "get"] = cost(passes, LOOKUPS, lambda f=file: sum(f.get(k).num_rows for k in some))  # type: ignore[misc]
-        found[name, "get_many"] = cost(passes, LOOKUPS, lambda f=file: f.get_many(many).num_rows)  # type: ignore[misc]
-        found[name, "get_many, fresh"] = cost(
-            passes, LOOKUPS, lambda path=path: cf.open(path).get_many(many).num_rows
-        )
+        found[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
+        found[name, "get"] = cost(passes, LOOKUPS, partial(get, file, some))
+        found[name, "get_many"] = cost(passes, LOOKUPS, partial(get_many, file, many))
+        found[name, "get_many, fresh"] = cost(passes, LOOKUPS, partial(get_many_fresh, path, many))
     return found
 
 

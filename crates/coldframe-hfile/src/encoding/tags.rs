@@ -151,6 +151,6 @@ mod tests {
         dictionary.decode(&mut Cursor::new(&[0, 1, 0, 2], 0), 9, &mut out).unwrap();
         assert_eq!(out, b"\0\x02\0\0\0\x03xyz\0\x03xyz\0\x02\0\x02");
         let e = dictionary.decode(&mut Cursor::new(&[0x7f, 0xff], 0), 4, &mut out).unwrap_err();
-        assert_eq!(e.to_string(), "tag dictionary: expected one of 32767 entries, found 32767");
+        assert_eq!(e.to_string(), "byte 0: tag dictionary: expected one of 32767 entries, found 32767");
     }
 }
