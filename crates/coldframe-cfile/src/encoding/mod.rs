@@ -136,5 +136,5 @@ words! {
     u16 i16 untranspose from_le_bytes;
     u32 i32 untranspose_u32;
     u64 i64 untranspose_u64;
-    i128 i128 untranspose from_le_bytes;
+    i128 i128 untranspose_i128;
 }

@@ -42,6 +42,21 @@ pub fn untranspose_u64(planes: &[u8], out: &mut [u64]) -> bool {
     })
 }
 
+/// Values of sixteen bytes: the planes of their low halves come first, those of the high ones then.
+pub fn untranspose_i128(planes: &[u8], out: &mut [i128]) -> bool {
+    let Some((low_planes, high_planes)) = planes.split_at_checked(out.len().saturating_mul(8)) else {
+        return false;
+    };
+    let (mut low, mut high) = (vec![0u64; out.len()], vec![0u64; out.len()]);
+    if !untranspose_u64(low_planes, &mut low) || !untranspose_u64(high_planes, &mut high) {
+        return false;
+    }
+    for ((place, low), high) in out.iter_mut().zip(low).zip(high) {
+        *place = i128::from(high.cast_signed()) << 64 | i128::from(low);
+    }
+    true
+}
+
 /// Exchanges, between words `i` and `i + STEP`, the bits that `MASK` selects.
 #[inline(always)]
 fn exchange<const STEP: usize>(words: &mut [u64; 8], mask: u64) {
