@@ -11,7 +11,8 @@
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
-//! A root that is not a struct is one column `value`. Attributes of types become metadata of fields.
+//! A root that is not a struct is one column `value`; one without columns is the numbers of its rows, [`ROWS`], since a
+//! table without columns loses its rows wherever it goes. Attributes of types become metadata of fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,10 +27,16 @@ use crate::types::{Column, Kind, TypeTree};
 /// Scale of decimals that state no precision.
 const OLD_SCALE: i8 = 10;
 
+/// The column of a file that has none.
+pub const ROWS: &str = "__rows";
+
 /// The schema of all columns.
 pub fn schema(tree: &TypeTree, footer: &Footer, options: &Options) -> Result<SchemaRef> {
     let fields: Vec<FieldRef> = match tree.root() {
         None => Vec::new(),
+        Some(root) if root.kind == Kind::Struct && root.children.is_empty() => {
+            vec![Arc::new(Field::new(ROWS, DataType::Int64, false))]
+        }
         Some(root) if root.kind == Kind::Struct => struct_fields(tree, root, options)?,
         Some(root) => vec![field(tree, "value", root, options)?],
     };

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error};
@@ -200,7 +200,13 @@ impl StripeBatches {
                 Some(NullBuffer::new(arrow_buffer::BooleanBuffer::new(bits.into(), 0, rows)))
             }
         };
-        let columns = self.columns(current, rows, nulls.as_ref())?;
+        let mut columns = self.columns(current, rows, nulls.as_ref())?;
+        if self.scan.columns.is_empty() && !self.scan.schema.fields().is_empty() {
+            // The only column that is not stored: the numbers of the rows of a file without columns.
+            let first = self.job.stripe.first_row.saturating_add(current.row);
+            let numbers = (first..).take(rows).map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+            columns.push(Arc::new(Int64Array::from_iter_values(numbers)));
+        }
         current.row += rows as u64;
         if skipping {
             return Ok(None);

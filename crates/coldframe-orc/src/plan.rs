@@ -70,7 +70,8 @@ impl ScanContext {
             if root.kind == Kind::Struct {
                 needed.push(root.id);
                 let mut rest = root.children.iter().zip(&root.field_names);
-                for field in request.decode.fields() {
+                let stored = request.decode.fields().iter().filter(|_| !root.children.is_empty());
+                for field in stored {
                     let found = rest.find(|(_, name)| *name == field.name());
                     let (id, _) =
                         found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
