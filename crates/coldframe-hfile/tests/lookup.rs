@@ -1,6 +1,6 @@
 //! Look-ups: what they find, how little they read; the wide table and its splits; pruning by keys.
 
-#![expect(clippy::indexing_slicing, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
