@@ -1,6 +1,6 @@
 //! Arrow data across the border: the PyCapsule interface.
 //!
-//! The only unsafe code of the package. A capsule of the right name holds a struct of the C data interface; that is
+//! The only unsafe code of the package beside [`crate::allocator`]. A capsule of the right name holds a struct of the C data interface; that is
 //! the contract of the PyCapsule protocol, and the name is checked before the pointer is used.
 #![expect(unsafe_code, reason = "the C data interface hands over raw pointers")]
 

@@ -1,5 +1,6 @@
 //! The compiled part of the Python package: handles, errors, Arrow capsules. No logic of its own.
 
+mod allocator;
 mod capsule;
 mod cfile;
 mod error;
@@ -13,11 +14,6 @@ mod write;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// A scan takes and gives back some megabytes for each row group. The system's allocator hands such memory back to the
-/// kernel, which clears it page by page for the next group: more work than decoding is (`benches/README.md`).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Format name from the bytes, None if not one of ours.
 #[pyfunction]
@@ -53,6 +49,7 @@ fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 #[pymodule(gil_used = false)]
 fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    allocator::keep_memory();
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::add_to(py, module)?;
