@@ -25,7 +25,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -142,13 +142,18 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
     groups: dict[tuple[str, str], Table] = {}
     for file in inventory.files:
-        spec = _spec_of(file, specs)
-        place = spec.path if spec is not None else _place_of(inventory, file)
-        name = spec.name if spec is not None else place.replace("/", ".")
-        table = groups.get((name, str(file.format)))
-        if table is None:
-            table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec, [])
-        table.files.append(file)
+        for spec in _specs_of(file, specs):
+            place = _place_of(inventory, file) if spec is None else spec.path
+            name = place.replace("/", ".") if spec is None else spec.name
+            part = file
+            if spec is not None and _shared(spec, specs):
+                # What is done with a source goes by its relative path, so each of its tables has one of its own.
+                place = f"{place}/{spec.name}"
+                part = replace(file, relative=f"{file.relative}/{spec.name}")
+            table = groups.get((name, str(file.format)))
+            if table is None:
+                table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec, [])
+            table.files.append(part)
     tables = list(groups.values())
     _part_formats(tables)
     for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
@@ -159,6 +164,20 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
                     break
     tables += _without_readable_files(inventory, specs, tables)
     return sorted(tables, key=lambda table: table.name)
+
+
+def _specs_of(file: SourceFile, specs: Sequence[TableSpec]) -> Sequence[TableSpec | None]:
+    """The entries that a file's rows go by: one, or none; several of one path for a directory of Kudu's, which
+    holds many tables.
+    """
+    spec = _spec_of(file, specs)
+    if spec is not None and file.format == "kudu":
+        return [other for other in specs if other.path == spec.path]
+    return [spec]
+
+
+def _shared(spec: TableSpec, specs: Sequence[TableSpec]) -> bool:
+    return any(other.path == spec.path and other is not spec for other in specs)
 
 
 def _spec_of(file: SourceFile, specs: Sequence[TableSpec]) -> TableSpec | None:
@@ -174,7 +193,8 @@ def _spec_of(file: SourceFile, specs: Sequence[TableSpec]) -> TableSpec | None:
 
 def _place_of(inventory: Inventory, file: SourceFile) -> str:
     place: list[str] = []
-    for folder in file.folders:
+    # A directory that is a table has the table's name itself.
+    for folder in file.relative.split("/") if os.path.isdir(file.path) else file.folders:
         if is_partition(folder):
             break
         place.append(folder)
