@@ -147,7 +147,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
             name = place.replace("/", ".") if spec is None else spec.name
             part = file
             if spec is not None and _shared(spec, specs):
-                # What is done with a source goes by its relative path, so each of its tables has one of its own.
+                # What is done with a source goes by its relative path: each of its tables has one.
                 place = f"{place}/{spec.name}"
                 part = replace(file, relative=f"{file.relative}/{spec.name}")
             table = groups.get((name, str(file.format)))
@@ -167,7 +167,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
 
 
 def _specs_of(file: SourceFile, specs: Sequence[TableSpec]) -> Sequence[TableSpec | None]:
-    """The entries that a file's rows go by: one, or none; several of one path for a directory of Kudu's, which
+    """The entries that a file's rows go by: one, or none; several of one path for a directory of Kudu's that
     holds many tables.
     """
     spec = _spec_of(file, specs)
