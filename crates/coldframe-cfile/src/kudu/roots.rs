@@ -83,8 +83,13 @@ pub(super) fn probe(folder: &dyn Folder) -> Result<bool> {
 }
 
 fn only_roots(folder: &dyn Folder, path: &str, depth: usize) -> Result<bool> {
-    let shown: Vec<_> =
-        folder.list(path)?.into_iter().filter(|e| !name_of(&e.path).starts_with(['.', '_'])).collect();
+    let entries = match folder.list(path) {
+        Ok(entries) => entries,
+        // Deleted since the folder above was listed.
+        Err(e) if !path.is_empty() && matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    let shown: Vec<_> = entries.into_iter().filter(|e| !name_of(&e.path).starts_with(['.', '_'])).collect();
     if shown.iter().any(|e| !e.is_folder && name_of(&e.path) == INSTANCE) {
         return is_instance(folder, path);
     }

@@ -64,7 +64,12 @@ impl Folder for LocalFolder {
             let item = item?;
             let Ok(name) = item.file_name().into_string() else { continue };
             // Follows links, as opening does.
-            let meta = std::fs::metadata(item.path()).map_err(|e| not_found_or_io(e, &item.path()))?;
+            let meta = match std::fs::metadata(item.path()) {
+                Ok(meta) => meta,
+                // Deleted since it was listed, or a link to nothing: there is no such file to read.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(e.into()),
+            };
             let path = if path.is_empty() { name } else { format!("{path}/{name}") };
             let len = if meta.is_dir() { 0 } else { meta.len() };
             entries.push(Entry { path, len, is_folder: meta.is_dir() });
@@ -100,6 +105,9 @@ mod tests {
         assert_eq!(folder.open("a/b").unwrap().read(1..3).unwrap().as_ref(), b"yz");
         let (parent, name) = LocalFolder::new(dir.path().join("a")).parent().unwrap().unwrap();
         assert_eq!((name.as_str(), parent.list("a").unwrap().len()), ("a", 1));
+        // A link to nothing is no file, and does not hide the others.
+        std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+        assert_eq!(folder.list("").unwrap().len(), 1);
         assert!(folder.open("../a").is_err());
         assert!(folder.open("/etc/hostname").is_err());
         assert!(matches!(folder.open("no").unwrap_err().kind(), coldframe_encoding::ErrorKind::NotFound(_)));
