@@ -1,10 +1,8 @@
 //! What the user may say of a CFile when it is opened.
 
-use std::collections::BTreeMap;
-
 use arrow_schema::{DataType, TimeUnit};
-use coldframe_core::options::text;
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+use coldframe_core::options::{flag, text};
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result};
 
 /// The options of `open`.
 pub const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -47,17 +45,6 @@ impl Options {
             verify: !options.skip_checksums,
             limits: options.limits,
         })
-    }
-}
-
-/// A truth value; false where it is not given.
-pub fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(b)) => Ok(*b),
-        Some(other) => {
-            Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}")))
-        }
     }
 }
 

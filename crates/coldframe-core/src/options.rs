@@ -25,3 +25,27 @@ pub fn integer<T: TryFrom<i64>>(extra: &BTreeMap<String, Value>, name: &str) -> 
         Some(other) => Err(Error::invalid(format!("option `{name}`: expected an integer, found {other:?}"))),
     }
 }
+
+/// A truth value; false where it is not given.
+pub fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
+    match extra.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(b)) => Ok(*b),
+        Some(other) => {
+            Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}")))
+        }
+    }
+}
+
+/// Whether the second of two words was chosen; `None` if neither was.
+pub fn choice(extra: &BTreeMap<String, Value>, name: &str, of: [&str; 2]) -> Result<Option<bool>> {
+    let [first, second] = of;
+    match text(extra, name)? {
+        None => Ok(None),
+        Some(chosen) if chosen == first => Ok(Some(false)),
+        Some(chosen) if chosen == second => Ok(Some(true)),
+        Some(other) => Err(Error::invalid(format!(
+            "option `{name}`: expected \"{first}\" or \"{second}\", found {other:?}"
+        ))),
+    }
+}

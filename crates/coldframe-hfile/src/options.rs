@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{integer, text};
+use coldframe_core::options::{choice, integer, text};
 use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
 
 /// The options of `open`.
@@ -117,18 +117,5 @@ fn pivot(extra: &BTreeMap<String, Value>) -> Result<Vec<(String, String)>> {
             pairs.iter().map(column).collect()
         }
         Some(other) => Err(wrong(other)),
-    }
-}
-
-/// Whether the second of two was chosen; `None` if neither was.
-fn choice(extra: &BTreeMap<String, Value>, name: &str, of: [&str; 2]) -> Result<Option<bool>> {
-    let [first, second] = of;
-    match text(extra, name)? {
-        None => Ok(None),
-        Some(chosen) if chosen == first => Ok(Some(false)),
-        Some(chosen) if chosen == second => Ok(Some(true)),
-        Some(other) => Err(Error::invalid(format!(
-            "option `{name}`: expected \"{first}\" or \"{second}\", found {other:?}"
-        ))),
     }
 }

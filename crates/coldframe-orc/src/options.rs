@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::TimeUnit;
-use coldframe_core::options::{integer, text};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
+use coldframe_core::options::{flag, integer, text};
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result};
 
 use crate::encryption::Masked;
 
@@ -96,15 +96,4 @@ impl Options {
 
 fn unexpected(name: &str, expected: &str, found: &str) -> Error {
     Error::invalid(format!("option `{name}`: expected {expected}, found \"{found}\""))
-}
-
-/// A truth value; false where it is not given.
-fn flag(extra: &BTreeMap<String, Value>, name: &str) -> Result<bool> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(b)) => Ok(*b),
-        Some(other) => {
-            Err(Error::invalid(format!("option `{name}`: expected true or false, found {other:?}")))
-        }
-    }
 }

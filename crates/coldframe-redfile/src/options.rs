@@ -1,10 +1,8 @@
 //! What the user may say of a file when it is opened.
 
-use std::collections::BTreeMap;
-
 use arrow_schema::SchemaRef;
-use coldframe_core::options::{integer, text};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, SchemaSpec, Value};
+use coldframe_core::options::{choice, flag, integer, text};
+use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, SchemaSpec};
 
 use crate::dialect::Dialect;
 use crate::schema::TypeOptions;
@@ -62,15 +60,7 @@ impl Options {
             text: choice(extra, "byte_array", ["binary", "string"])?,
             int96_timestamp: choice(extra, "int96", ["binary", "timestamp"])?.unwrap_or(false),
         };
-        let recover = match extra.get("recover") {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(b)) => *b,
-            Some(other) => {
-                return Err(Error::invalid(format!(
-                    "option `recover`: expected true or false, found {other:?}"
-                )));
-            }
-        };
+        let recover = flag(extra, "recover")?;
         let schema = match &options.schema {
             None => None,
             Some(_) if !recover => {
@@ -93,18 +83,5 @@ impl Options {
             verify: !options.skip_checksums,
             limits: options.limits,
         })
-    }
-}
-
-/// Whether the second of two was chosen; `None` if neither was.
-fn choice(extra: &BTreeMap<String, Value>, name: &str, of: [&str; 2]) -> Result<Option<bool>> {
-    let [first, second] = of;
-    match text(extra, name)? {
-        None => Ok(None),
-        Some(chosen) if chosen == first => Ok(Some(false)),
-        Some(chosen) if chosen == second => Ok(Some(true)),
-        Some(other) => Err(Error::invalid(format!(
-            "option `{name}`: expected \"{first}\" or \"{second}\", found {other:?}"
-        ))),
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{integer, text};
+use coldframe_core::options::{flag, integer, text};
 use coldframe_core::{Error, OptionDoc, Result, Value};
 
-use crate::options::flag;
 use crate::types::{Compression, Encoding, KuduType};
 
 /// What the writer takes.
