@@ -87,7 +87,7 @@ pub struct Key<'a> {
 
 impl<'a> Key<'a> {
     /// Reads a whole key.
-    #[inline]
+    #[inline(always)]
     pub fn parse(key: &'a [u8]) -> Option<Self> {
         let (row_len, rest) = key.split_first_chunk::<2>()?;
         let (row, rest) = rest.split_at_checked(u16::from_be_bytes(*row_len).into())?;
@@ -121,7 +121,7 @@ pub fn row_of(key: &[u8]) -> Option<&[u8]> {
 
 impl CellLayout {
     /// Reads the cell at `at` of a block; returns it and where it ends. Errors name the place inside the block.
-    #[inline]
+    #[inline(always)]
     pub fn cell(self, block: &[u8], at: usize) -> Result<(Cell<'_>, usize)> {
         self.parse(block, at).ok_or_else(|| self.explain(block, at))
     }
@@ -145,7 +145,7 @@ impl CellLayout {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn parse(self, block: &[u8], at: usize) -> Option<(Cell<'_>, usize)> {
         let (lengths, rest) = block.get(at..)?.split_first_chunk::<8>()?;
         let [k0, k1, k2, k3, v0, v1, v2, v3] = *lengths;

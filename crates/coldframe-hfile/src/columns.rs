@@ -66,7 +66,7 @@ pub(crate) struct Parts {
 }
 
 impl CellSink for Parts {
-    #[inline]
+    #[inline(always)]
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
         if let Some(rows) = &mut self.row {
             rows.push(cell.row);

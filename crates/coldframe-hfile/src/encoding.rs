@@ -154,7 +154,7 @@ impl<S: CellSink> Out<'_, S> {
     }
 
     /// Reads what stands behind a value, and hands the cell over.
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
         let mut tags: &[u8] = &[];
         if !matches!(self.tags, TagForm::None) {

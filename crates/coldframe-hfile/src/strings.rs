@@ -33,7 +33,7 @@ impl Strings {
     }
 
     /// Appends one string.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, value: &[u8]) {
         put(&mut self.bytes, value);
         self.ends.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
@@ -94,7 +94,7 @@ pub(crate) fn not_text(what: &str) -> Error {
 
 /// Appends bytes. Rows, families and qualifiers are short: two copies of a fixed length that overlap are faster than a
 /// call with a length.
-#[inline]
+#[inline(always)]
 pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
         16..=32 => put_twice::<16>(out, bytes),
@@ -106,7 +106,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Appends from `N` to twice as many bytes: the first `N`, then the last.
-#[inline]
+#[inline(always)]
 fn put_twice<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {
         let overlap = out.len() + bytes.len() - N;
@@ -138,7 +138,7 @@ impl TagLists {
     }
 
     /// Appends the tags of a cell as they are stored.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, tags: &[u8]) -> Result<()> {
         if !tags.is_empty() {
             self.push_all(tags)?;
