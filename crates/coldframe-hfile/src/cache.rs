@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use coldframe_core::Result;
 
-use crate::cell::{CellLayout, CellRef};
+use crate::cell::{Cell, CellLayout};
 use crate::index::IndexBlock;
 
 /// A data block, ready to be searched.
@@ -29,8 +29,8 @@ impl SearchBlock {
         let mut starts = Vec::with_capacity(bytes.len() / 64);
         let mut at = 0;
         while at < bytes.len() {
-            let (_, end) = layout.read(&bytes, at)?;
-            starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // `read` refuses blocks beyond 4 GiB
+            let (_, end) = layout.cell(&bytes, at)?;
+            starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // no block is as long
             at = end;
         }
         Ok(Self { bytes, starts, layout })
@@ -47,9 +47,10 @@ impl SearchBlock {
     }
 
     /// Cell `i`.
-    pub fn cell(&self, i: usize) -> Result<Option<CellRef>> {
+    #[inline]
+    pub fn cell(&self, i: usize) -> Result<Option<Cell<'_>>> {
         let Some(at) = self.starts.get(i) else { return Ok(None) };
-        self.layout.read(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
+        self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
     /// The first cell from `from` on whose row is not `before`.

@@ -185,7 +185,7 @@ impl RawFile {
             found.push(match held {
                 Some(block) => block.clone(),
                 None => match read.next() {
-                    Some((block, bytes)) => self.search_block(reader, block, &bytes)?,
+                    Some((block, bytes)) => self.parse_search_block(reader, block, &bytes)?,
                     None => {
                         return Err(Error::invalid(
                             "a source answered with fewer ranges than it was asked for",
@@ -197,7 +197,16 @@ impl RawFile {
         Ok(found)
     }
 
-    fn search_block(
+    /// A data block ready to be searched.
+    pub(crate) fn search_block(&self, reader: &mut BlockReader, block: BlockRef) -> Result<Arc<SearchBlock>> {
+        if let Some(Cached::Cells(found)) = self.cache.get(block.offset) {
+            return Ok(found);
+        }
+        let bytes = self.read(block)?;
+        self.parse_search_block(reader, block, &bytes)
+    }
+
+    fn parse_search_block(
         &self,
         reader: &mut BlockReader,
         block: BlockRef,
