@@ -96,9 +96,7 @@ fn main() -> Result<()> {
     let some: Vec<Vec<u8>> = (0..LOOKUPS).map(|_| key(random.next_u64() % arguments.entries)).collect();
     let many: Vec<Vec<u8>> = (0..LOOKUPS).map(|i| key(i * (arguments.entries / LOOKUPS))).collect();
     let rows = |batches: Vec<arrow_array::RecordBatch>| batches.iter().map(|b| b.num_rows()).sum::<usize>();
-    measure(&arguments, "get_many, fresh", || {
-        Ok(rows(open(&arguments, memory.as_ref())?.get_many(&many)?))
-    })?;
+    measure(&arguments, "get_many, fresh", || Ok(rows(open(&arguments, memory.as_ref())?.get_many(&many)?)))?;
     let file = open(&arguments, memory.as_ref())?;
     file.get_many(&many)?;
     measure(&arguments, "find", || {
@@ -111,8 +109,6 @@ fn main() -> Result<()> {
         }
         Ok(found)
     })?;
-    measure(&arguments, "get", || {
-        some.iter().map(|key| Ok(rows(file.get(key)?))).sum::<Result<usize>>()
-    })?;
+    measure(&arguments, "get", || some.iter().map(|key| Ok(rows(file.get(key)?))).sum::<Result<usize>>())?;
     measure(&arguments, "get_many", || Ok(rows(file.get_many(&many)?)))
 }

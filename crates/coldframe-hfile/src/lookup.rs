@@ -59,15 +59,14 @@ impl HFile {
     /// The cells of one row (the pairs of one key), in file order.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
         let mut sink = Sink::new(self.cell_schema().clone())?;
-        self.each_block(row, |block| Ok(sink.append_row(self.raw(), block, 0, row)? < block.len()))?;
+        self.each_block(row, |block| Ok(sink.append_row(block, 0, row)? < block.len()))?;
         sink.finish()
     }
 
     /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
     pub fn find(&self, row: &[u8], mut with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
-        let order = self.raw().order;
         self.each_block(row, |block| {
-            let mut at = block.lower_bound(0, |r| order.compare(r, row).is_lt());
+            let mut at = block.lower_bound(0, row);
             while let Some(cell) = block.cell(at)?.filter(|cell| cell.row == row) {
                 with(&cell)?;
                 at += 1;
@@ -97,7 +96,14 @@ impl HFile {
         sorted.dedup();
         let mut sink = Sink::new(self.cell_schema().clone())?;
         self.lookups().with_reader(raw, |reader| {
-            let mut many = Many { file: raw, wanted: Vec::new(), blocks: Vec::new(), bytes: 0 };
+            let mut many = Many {
+                file: raw,
+                wanted: Vec::new(),
+                blocks: Vec::new(),
+                bytes: 0,
+                cursor: raw.cursor(),
+                near: false,
+            };
             for row in sorted {
                 if self.filtered_out(reader, row)? {
                     continue;
@@ -153,8 +159,9 @@ fn each_block_of(
     cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
     let mut next = cursor.next_entry()?;
     while let Some(entry) = next.take() {
-        let goes_on =
-            |cursor: &IndexCursor| cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le());
+        let goes_on = |cursor: &IndexCursor| {
+            cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
+        };
         if goes_on(&cursor) {
             // A block whose key has the row follows: both are read at once.
             let mut blocks = vec![entry.block];
@@ -189,8 +196,8 @@ impl Sink {
     }
 
     /// Appends the cells of `row` in a block from cell `from` on; returns the first cell that is behind the row.
-    fn append_row(&mut self, file: &RawFile, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
-        let mut at = block.lower_bound(from, |r| file.order.compare(r, row).is_lt());
+    fn append_row(&mut self, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
+        let mut at = block.lower_bound(from, row);
         if self.columns.is_full_for(block.bytes.len()) {
             self.batches.push(self.columns.finish()?);
         }
@@ -218,18 +225,31 @@ struct Many<'a> {
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
     bytes: u64,
+    cursor: IndexCursor,
+    /// Whether the cursor stands right behind the last of `blocks`.
+    near: bool,
 }
 
 impl<'a> Many<'a> {
     /// Notes the blocks of a row, which comes behind the rows before.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
-        let mut cursor = file.cursor();
+        // Mostly it is in the block that the row before is in, and ends there.
+        if self.near
+            && let (Some(last), Some(next)) = (self.blocks.len().checked_sub(1), self.cursor.peek_row())
+            && file.order.compare(row, next).is_lt()
+        {
+            self.wanted.push((row, last..last + 1));
+            return Ok(());
+        }
+        let cursor = &mut self.cursor;
         cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+        self.near = true;
         let mut range = None;
         while range.is_none() || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
             let Some(entry) = cursor.next_entry()? else { break };
             if range.is_some() && file.order.compare(entry.row(), row).is_gt() {
+                self.near = false;
                 break;
             }
             let known = self.blocks.partition_point(|b| b.offset < entry.block.offset);
@@ -257,7 +277,7 @@ impl<'a> Many<'a> {
                 if i != current {
                     (current, at) = (i, 0);
                 }
-                at = sink.append_row(self.file, block, at, row).within(|| "data block")?;
+                at = sink.append_row(block, at, row).within(|| "data block")?;
             }
         }
         self.blocks.clear();

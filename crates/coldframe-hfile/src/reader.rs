@@ -169,11 +169,7 @@ impl RawFile {
         reader: &mut BlockReader,
         blocks: &[BlockRef],
     ) -> Result<Vec<Arc<SearchBlock>>> {
-        let cached = |block: &BlockRef| match self.cache.get(block.offset) {
-            Some(Cached::Cells(found)) => Some(found),
-            _ => None,
-        };
-        let held: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(cached).collect();
+        let held: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(|b| self.held_block(*b)).collect();
         let missing = || blocks.iter().zip(&held).filter(|(_, h)| h.is_none()).map(|(b, _)| *b);
         let ranges: Vec<Range<u64>> = missing().map(|b| self.range_of(b)).collect();
         for range in &ranges {
@@ -197,9 +193,20 @@ impl RawFile {
         Ok(found)
     }
 
+    /// A data block from the cache.
+    fn held_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
+        match self.cache.get(block.offset) {
+            Some(Cached::Cells(found)) => {
+                found.prepare();
+                Some(found)
+            }
+            _ => None,
+        }
+    }
+
     /// A data block ready to be searched.
     pub(crate) fn search_block(&self, reader: &mut BlockReader, block: BlockRef) -> Result<Arc<SearchBlock>> {
-        if let Some(Cached::Cells(found)) = self.cache.get(block.offset) {
+        if let Some(found) = self.held_block(block) {
             return Ok(found);
         }
         let bytes = self.read(block)?;
@@ -213,7 +220,9 @@ impl RawFile {
         bytes: &Bytes,
     ) -> Result<Arc<SearchBlock>> {
         let Cells { bytes, .. } = reader.cells(bytes, block.offset, block.size)?;
-        let found = SearchBlock::new(bytes, self.context.layout).at(block.offset).within(|| "data block")?;
+        let found = SearchBlock::new(bytes, self.context.layout, self.order)
+            .at(block.offset)
+            .within(|| "data block")?;
         let found = Arc::new(found);
         self.cache.insert(block.offset, Cached::Cells(found.clone()));
         Ok(found)
