@@ -52,7 +52,7 @@ pub(super) fn decode<S: CellSink>(
         let common = integer(src)?;
         out.begin(key_len, value_len)?;
         if head.keeps_row(common) {
-            head.change_behind(src, common, key_len - TAIL)?;
+            head.change_behind(src, common, key_len - TAIL, (timestamp, kind))?;
         } else {
             head.change_row(src, common, key_len - TAIL, Some(family))?;
         }

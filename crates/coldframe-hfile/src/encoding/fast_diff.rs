@@ -47,7 +47,7 @@ pub(super) fn decode<S: CellSink>(
         if head.is_empty() {
             head.set_whole(src, common, len)?;
         } else if head.keeps_row(common) {
-            head.change_behind(src, common, len)?;
+            head.change_behind(src, common, len, (i64::from_be_bytes(timestamp), kind))?;
         } else {
             head.change_row(src, common, len, None)?;
         }

@@ -44,11 +44,23 @@ impl<'k> Head<'k> {
         common >= self.row && !self.bytes.is_empty()
     }
 
-    /// Keeps the first `common` bytes, which are the row at least; what follows up to `len` bytes is stored.
+    /// Keeps the first `common` bytes, which are the row at least; what follows up to `len` bytes is stored. `tail` is
+    /// the time and type of the previous key.
     #[inline]
-    pub(super) fn change_behind(&mut self, src: &mut Cursor<'_>, common: usize, len: usize) -> Result<()> {
+    pub(super) fn change_behind(
+        &mut self,
+        src: &mut Cursor<'_>,
+        common: usize,
+        len: usize,
+        tail: (i64, u8),
+    ) -> Result<()> {
         if common > self.bytes.len() {
-            return Err(no_part(self.bytes.len(), common));
+            // A qualifier may go on with bytes that the previous key has in its timestamp.
+            self.bytes.extend_from_slice(&tail.0.to_be_bytes());
+            self.bytes.push(tail.1);
+            if common > self.bytes.len() {
+                return Err(no_part(self.bytes.len(), common));
+            }
         }
         let rest = src.take(less(len, common)?)?;
         self.bytes.truncate(common);
@@ -150,4 +162,36 @@ fn less(len: usize, common: usize) -> Result<usize> {
 #[cold]
 fn no_part(known: usize, common: usize) -> Error {
     Error::corrupt(format!("expected a part of the previous key of {known} bytes, found 0..{common}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qualifier_may_begin_in_the_timestamp_before_it() {
+        // Row "r", family "f", no qualifier; the next one's is the first bytes of the timestamp and one more.
+        let mut bytes = Vec::new();
+        let mut head = Head::new(&mut bytes);
+        head.set_whole(&mut Cursor::new(b"\0\x01r\x01f", 0), 0, 5).unwrap();
+        let tail = (0x6162_0000_0000_0000, 4);
+        head.change_behind(&mut Cursor::new(b"c", 0), 7, 8, tail).unwrap();
+        assert_eq!(head.parts(), (&b"r"[..], &b"f"[..], &b"abc"[..]));
+        let e = head.change_behind(&mut Cursor::new(b"", 0), 18, 18, tail).unwrap_err();
+        assert_eq!(e.to_string(), "expected a part of the previous key of 17 bytes, found 0..18");
+    }
+
+    #[test]
+    fn a_row_changes_in_length_or_at_its_end() {
+        let mut bytes = Vec::new();
+        let mut head = Head::new(&mut bytes);
+        head.set_whole(&mut Cursor::new(b"\0\x03row\x01fqual", 0), 0, 11).unwrap();
+        head.change_row(&mut Cursor::new(b"x1", 0), 4, 8, None).unwrap();
+        assert_eq!(head.parts(), (&b"rox"[..], &b"f"[..], &b"1"[..]));
+        head.change_row(&mut Cursor::new(b"\x04rows2", 0), 1, 9, None).unwrap();
+        assert_eq!(head.parts(), (&b"rows"[..], &b"f"[..], &b"2"[..]));
+        head.change_row(&mut Cursor::new(b"ts3", 0), 4, 10, Some(b"\x02gh")).unwrap();
+        assert_eq!(head.parts(), (&b"rots"[..], &b"gh"[..], &b"3"[..]));
+        assert!(head.change_row(&mut Cursor::new(b"x", 0), 5, 3, None).is_err());
+    }
 }
