@@ -79,6 +79,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over `n` bytes.
+    #[inline]
     pub fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
     }

@@ -31,7 +31,7 @@ pub(super) fn decode<S: CellSink>(
 ) -> Result<()> {
     let mut head = Head::new(key);
     let (mut key_len, mut value_len) = (0, 0);
-    let (mut timestamp, mut kind) = ([0; 8], 0);
+    let (mut timestamp, mut kind) = (0, 0);
     let mut value: &[u8] = &[];
     while !src.is_empty() {
         let flags = src.u8()?;
@@ -47,15 +47,11 @@ pub(super) fn decode<S: CellSink>(
         if head.is_empty() {
             head.set_whole(src, common, len)?;
         } else if head.keeps_row(common) {
-            head.change_behind(src, common, len, (i64::from_be_bytes(timestamp), kind))?;
+            head.change_behind(src, common, len, (timestamp, kind))?;
         } else {
             head.change_row(src, common, len, None)?;
         }
-        let shared = usize::from(flags & 7);
-        let stored = src.take(timestamp.len() - shared)?;
-        for (byte, stored) in timestamp.iter_mut().skip(shared).zip(stored) {
-            *byte = *stored;
-        }
+        timestamp = change_timestamp(src, timestamp, flags & 7)?;
         if flags & SAME_TYPE == 0 {
             kind = src.u8()?;
         }
@@ -68,8 +64,45 @@ pub(super) fn decode<S: CellSink>(
             )));
         }
         let (row, family, qualifier) = head.parts();
-        let timestamp = i64::from_be_bytes(timestamp);
         out.end(src, Key { row, family, qualifier, timestamp, kind }, value)?;
     }
     Ok(())
+}
+
+/// The timestamp whose first `shared` bytes, 7 at most, are the previous one's; the others are stored.
+#[inline]
+fn change_timestamp(src: &mut Cursor<'_>, previous: i64, shared: u8) -> Result<i64> {
+    let stored = match src.rest().first_chunk() {
+        // Mostly there are as many bytes: one load, of which what is not the timestamp's is shifted out.
+        Some(window) => {
+            src.skip(8 - usize::from(shared))?;
+            u64::from_be_bytes(*window) >> (8 * shared)
+        }
+        None => src.take(8 - usize::from(shared))?.iter().fold(0, |t, b| t << 8 | u64::from(*b)),
+    };
+    let mask = u64::MAX >> (8 * shared);
+    Ok((previous.cast_unsigned() & !mask | stored).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_keeps_its_first_bytes() {
+        let previous = 0x0102_0304_0506_0708;
+        for shared in 0..8u8 {
+            let stored = [0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8];
+            let n = 8 - usize::from(shared);
+            let mut expected = previous.to_be_bytes();
+            expected[usize::from(shared)..].copy_from_slice(&stored[..n]);
+            // With and without bytes behind it.
+            for bytes in [&stored[..n], &[&stored[..n], &[9; 8]].concat()] {
+                let mut src = Cursor::new(bytes, 0);
+                let found = change_timestamp(&mut src, previous, shared).unwrap();
+                assert_eq!((found, src.remaining()), (i64::from_be_bytes(expected), bytes.len() - n));
+            }
+            assert!(change_timestamp(&mut Cursor::new(&stored[1..n], 0), previous, shared).is_err());
+        }
+    }
 }

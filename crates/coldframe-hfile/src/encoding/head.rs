@@ -13,6 +13,8 @@ use crate::strings::put;
 /// The head of the previous key; becomes that of the next.
 pub(super) struct Head<'k> {
     bytes: &'k mut Vec<u8>,
+    /// Where a head with a row of another length is made.
+    spare: Vec<u8>,
     /// Where the row ends.
     row: usize,
     /// Where the family ends.
@@ -22,7 +24,7 @@ pub(super) struct Head<'k> {
 impl<'k> Head<'k> {
     /// Before the first cell; `bytes` is empty.
     pub(super) fn new(bytes: &'k mut Vec<u8>) -> Self {
-        Self { bytes, row: 0, family: 0 }
+        Self { bytes, spare: Vec::new(), row: 0, family: 0 }
     }
 
     /// Whether there was a cell.
@@ -73,7 +75,7 @@ impl<'k> Head<'k> {
 
     /// Takes the first `common` bytes, less than the row, from the previous key, then the stored rest of the row, a
     /// `family` with its length or the previous one, and the stored qualifier up to `len` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn change_row(
         &mut self,
         src: &mut Cursor<'_>,
@@ -97,9 +99,12 @@ impl<'k> Head<'k> {
         Ok(())
     }
 
+    #[inline(never)]
     fn replace_row(&mut self, src: &mut Cursor<'_>, common: usize, family: Option<&[u8]>) -> Result<()> {
         let kept = self.bytes.get(..common).ok_or_else(|| no_part(self.bytes.len(), common))?;
-        let mut row = kept.to_vec();
+        let row = &mut self.spare;
+        row.clear();
+        row.extend_from_slice(kept);
         if common >= 2 {
             row.extend_from_slice(src.take(self.row.saturating_sub(common))?);
         } else {
@@ -111,7 +116,7 @@ impl<'k> Head<'k> {
         let previous = self.bytes.get(self.row..self.family).unwrap_or_default();
         row.extend_from_slice(family.unwrap_or(previous));
         (self.row, self.family) = (end, row.len());
-        *self.bytes = row;
+        std::mem::swap(self.bytes, row);
         Ok(())
     }
 
