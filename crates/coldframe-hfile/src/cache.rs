@@ -88,7 +88,7 @@ impl SearchBlock {
     }
 
     fn size(&self) -> u64 {
-        (self.bytes.len() as u64).saturating_add(self.starts.len() as u64 * 12)
+        (self.bytes.len() as u64).saturating_add(self.starts.len() as u64 * 13)
     }
 }
 
