@@ -49,6 +49,20 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
+/// For each four rows' bits: which of the four values next is each row's, and how many rows have one.
+const RANKS: [([u8; 4], u8); 16] = {
+    let mut table = [([0; 4], 0); 16];
+    let mut rest: &mut [([u8; 4], u8)] = &mut table;
+    let mut bits = 0u8;
+    while let Some((entry, behind)) = rest.split_first_mut() {
+        let (a, b, c, d) = (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3);
+        *entry = ([0, a, a + b, a + b + c], a + b + c + d);
+        bits += 1;
+        rest = behind;
+    }
+    table
+};
+
 /// One word: the values in front of `dense` go to its rows.
 fn spread_word<T: Copy + Default>(
     values: &mut [T],
@@ -56,13 +70,28 @@ fn spread_word<T: Copy + Default>(
     rows: std::ops::Range<usize>,
     mut dense: usize,
 ) {
-    for row in rows.rev() {
+    let fours = (rows.end - rows.start) / 4;
+    for row in (rows.start + 4 * fours..rows.end).rev() {
         let valid = word >> (row & 63) & 1 == 1;
         dense -= usize::from(valid);
         // `dense <= row` always. A null's row reads some value too and drops it: no branch on random bits.
         let value = values.get(dense).copied().unwrap_or_default();
         if let Some(place) = values.get_mut(row) {
             *place = if valid { value } else { T::default() };
+        }
+    }
+    // Four rows at a time do not wait for each other's loads.
+    for row in (0..fours).rev().map(|n| rows.start + 4 * n) {
+        let bits = (word >> (row & 63) & 15) as usize;
+        let Some((ranks, ones)) = RANKS.get(bits) else { return };
+        dense -= usize::from(*ones);
+        let Some(next) = values.get(dense..).and_then(|v| v.first_chunk::<4>()) else { return };
+        let four: [T; 4] = std::array::from_fn(|i| {
+            let value = ranks.get(i).and_then(|r| next.get(usize::from(*r & 3))).copied();
+            if bits >> i & 1 == 1 { value.unwrap_or_default() } else { T::default() }
+        });
+        if let Some(place) = values.get_mut(row..).and_then(|v| v.first_chunk_mut::<4>()) {
+            *place = four;
         }
     }
 }

@@ -161,13 +161,8 @@ fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
     let (words, rest) = levels.as_chunks::<64>();
     for word in words {
-        let mut bits = 0u64;
-        for (i, eight) in word.as_chunks::<8>().0.iter().enumerate() {
-            // A byte of 0 or 1 for each level; the product gathers them in the top byte, the first lowest.
-            let ones = u64::from_le_bytes(eight.map(|l| u8::from(l >= least)));
-            bits |= (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
-        }
-        out.push(bits);
+        let eights = word.as_chunks::<8>().0.iter().enumerate();
+        out.push(eights.fold(0u64, |bits, (i, eight)| bits | eight_at_least(*eight, least) << (8 * i)));
     }
     if !rest.is_empty() {
         let bits = rest.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
@@ -176,23 +171,34 @@ fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     BooleanBuffer::new(out.into(), 0, levels.len())
 }
 
+/// The same of eight levels, the first lowest, all at once in one register.
+#[inline(always)]
+fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
+    // Nothing is borrowed from one byte by another, since each has its top bit set before its low bits are taken off.
+    let low = (level | TOP) - (least & !TOP);
+    let reached = (level & !least | !(level ^ least) & low) & TOP;
+    // A byte of 0 or 1 for each level; the product gathers them in the top byte.
+    (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 /// Where each slot's items begin.
 fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result<OffsetBuffer<i32>> {
     let offsets = agreed(node, leaves, |data| {
         let mut offsets = vec![0i32; slots.saturating_add(1)];
-        let (mut slot, mut items) = (0usize, 0i32);
-        for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
-            // One more than there are is the end; what would be behind it is counted and refused.
-            if let Some(place) = offsets.get_mut(slot) {
-                *place = items;
-            }
-            slot += usize::from((*r <= around.repetition) & (*d >= around.definition));
-            items = items.wrapping_add(i32::from((*r <= node.repetition_level) & (*d >= node.definition)));
-        }
-        check_slots(slot, slots)?;
-        if let Some(last) = offsets.last_mut() {
-            *last = items;
-        }
+        let (lists, items) = (around.definition, node.definition);
+        let found = match (lists, data.max_repetition == node.repetition_level) {
+            // Every row has a slot, and every entry may be an item: half of the comparisons say nothing.
+            (0, true) => fill_offsets(data, &mut offsets, |_, r| r == 0, |d, _| d >= items),
+            _ => fill_offsets(
+                data,
+                &mut offsets,
+                |d, r| (r <= around.repetition) & (d >= lists),
+                |d, r| (r <= node.repetition_level) & (d >= items),
+            ),
+        };
+        check_slots(found, slots)?;
         Ok(offsets)
     })?;
     // Entries of a batch are bounded by the limits, but those are the user's.
@@ -200,6 +206,29 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
         return Err(Error::corrupt("expected fewer than 2^31 items in a batch, found more"));
     }
     Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+}
+
+/// Fills `offsets` with the number of items before each slot, and behind the last; how many slots there are.
+#[inline(always)]
+fn fill_offsets(
+    data: &LeafData,
+    offsets: &mut [i32],
+    begins_slot: impl Fn(u8, u8) -> bool,
+    is_item: impl Fn(u8, u8) -> bool,
+) -> usize {
+    let (mut slot, mut items) = (0usize, 0i32);
+    for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
+        // One more than there are is the end; what would be behind it is counted and refused.
+        if let Some(place) = offsets.get_mut(slot) {
+            *place = items;
+        }
+        slot += usize::from(begins_slot(*d, *r));
+        items = items.wrapping_add(i32::from(is_item(*d, *r)));
+    }
+    if let Some(last) = offsets.last_mut() {
+        *last = items;
+    }
+    slot
 }
 
 /// The array of a leaf.

@@ -248,6 +248,8 @@ impl OpenPage {
 pub struct LeafData {
     /// Entries: values, nulls and empty lists.
     pub entries: usize,
+    /// The highest repetition level of the leaf.
+    pub max_repetition: u8,
     /// Levels of each entry; empty where the highest is 0.
     pub levels: Levels,
     /// The values that are there.
@@ -321,8 +323,12 @@ impl LeafReader {
     pub fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
         let context = self.context.clone();
         let leaf = &context.leaf;
-        let mut data =
-            LeafData { entries: 0, levels: Levels::default(), values: Values::new(leaf.physical_type) };
+        let mut data = LeafData {
+            entries: 0,
+            max_repetition: leaf.max_repetition,
+            levels: Levels::default(),
+            values: Values::new(leaf.physical_type),
+        };
         if let (Values::Fixed(values), Some(width)) =
             (&mut data.values, crate::plain::fixed_width(leaf.physical_type))
         {

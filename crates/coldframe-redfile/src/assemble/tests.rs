@@ -39,7 +39,8 @@ fn texts(levels: &[(u8, u8)], values: &[&str]) -> LeafData {
 
 fn of(levels: &[(u8, u8)], values: Values) -> LeafData {
     let (repetition, definition) = levels.iter().copied().unzip();
-    LeafData { entries: levels.len(), levels: Levels { definition, repetition }, values }
+    let max_repetition = levels.iter().map(|(r, _)| *r).max().unwrap_or(0);
+    LeafData { entries: levels.len(), max_repetition, levels: Levels { definition, repetition }, values }
 }
 
 use Repetition::{Optional, Repeated, Required};
@@ -59,7 +60,12 @@ fn the_papers_document_is_assembled() {
         element("Country", Some(Type::ByteArray), Optional, 0),
         element("Url", Some(Type::ByteArray), Optional, 0),
     ]);
-    let doc_id = LeafData { entries: 2, levels: Levels::default(), values: longs(&[], &[10, 20]).values };
+    let doc_id = LeafData {
+        entries: 2,
+        max_repetition: 0,
+        levels: Levels::default(),
+        values: longs(&[], &[10, 20]).values,
+    };
     let mut leaves = Leaves::from([
         (0, doc_id),
         (1, longs(&[(0, 1), (0, 2), (1, 2)], &[10, 30])),
