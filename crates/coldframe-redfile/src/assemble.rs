@@ -29,6 +29,7 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
 use crate::chunk::LeafData;
+use crate::levels;
 use crate::metadata::Repetition;
 use crate::plain::Values;
 use crate::schema::{Node, NodeKind};
@@ -159,28 +160,8 @@ fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
 /// A bit for each level: whether it is `least` or more.
 fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
-    let (words, rest) = levels.as_chunks::<64>();
-    for word in words {
-        let eights = word.as_chunks::<8>().0.iter().enumerate();
-        out.push(eights.fold(0u64, |bits, (i, eight)| bits | eight_at_least(*eight, least) << (8 * i)));
-    }
-    if !rest.is_empty() {
-        let bits = rest.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
-        out.push(bits);
-    }
+    levels.chunks(64).for_each(|some| out.push(levels::at_least(some, least)));
     BooleanBuffer::new(out.into(), 0, levels.len())
-}
-
-/// The same of eight levels, the first lowest, all at once in one register.
-#[inline(always)]
-fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
-    const TOP: u64 = 0x8080_8080_8080_8080;
-    let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
-    // Nothing is borrowed from one byte by another, since each has its top bit set before its low bits are taken off.
-    let low = (level | TOP) - (least & !TOP);
-    let reached = (level & !least | !(level ^ least) & low) & TOP;
-    // A byte of 0 or 1 for each level; the product gathers them in the top byte.
-    (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// Where each slot's items begin.
@@ -251,7 +232,8 @@ fn leaf(
     } else {
         None
     };
-    let present = present.as_ref();
+    // Values that were spread when they were read are as many as slots.
+    let present = present.as_ref().filter(|_| !data.spread);
     match (data.values, data_type) {
         (Values::Booleans(mut values), _) => {
             let values = spread_bits(values.finish(), present, slots)?;

@@ -129,6 +129,13 @@ pub fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
 }
 
 impl ChunkContext {
+    /// Whether values are spread over their rows as they are read: one entry a row, and numbers that need no turning.
+    fn spreads(&self) -> bool {
+        let leaf = &self.leaf;
+        let number = matches!(crate::plain::fixed_width(leaf.physical_type), Some(4 | 8));
+        number && leaf.max_repetition == 0 && leaf.max_definition > 0 && !self.dialect.big_endian()
+    }
+
     /// A page's bytes before compression.
     pub fn decompress(&self, page: &Page, decompressor: &mut Decompressor) -> Result<Bytes> {
         if let Some(crc) = page.header.crc.filter(|_| self.verify) {
@@ -254,6 +261,8 @@ pub struct LeafData {
     pub levels: Levels,
     /// The values that are there.
     pub values: Values,
+    /// Whether `values` has a place for each entry without a value, too.
+    pub spread: bool,
 }
 
 /// Reads the rows of one chunk.
@@ -328,6 +337,7 @@ impl LeafReader {
             max_repetition: leaf.max_repetition,
             levels: Levels::default(),
             values: Values::new(leaf.physical_type),
+            spread: context.spreads(),
         };
         if let (Values::Fixed(values), Some(width)) =
             (&mut data.values, crate::plain::fixed_width(leaf.physical_type))
@@ -336,12 +346,14 @@ impl LeafReader {
         }
         let left = self.advance(rows, decompressor, |page, entries, present| {
             data.entries += entries.len();
-            let levels = &mut data.levels;
-            levels
-                .definition
-                .extend_from_slice(page.levels.definition.get(entries.clone()).unwrap_or_default());
-            levels.repetition.extend_from_slice(page.levels.repetition.get(entries).unwrap_or_default());
-            page.values.read(present, &mut data.values)
+            let definition = page.levels.definition.get(entries.clone()).unwrap_or_default();
+            data.levels.definition.extend_from_slice(definition);
+            let repetition = page.levels.repetition.get(entries).unwrap_or_default();
+            data.levels.repetition.extend_from_slice(repetition);
+            match data.spread {
+                true => page.values.read_rows(definition, leaf.max_definition, &mut data.values),
+                false => page.values.read(present, &mut data.values),
+            }
         })?;
         if left == 0 {
             return Ok(data);

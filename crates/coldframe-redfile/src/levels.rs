@@ -171,6 +171,29 @@ fn window(stream: &[u8], bit: usize) -> u64 {
     word >> (bit % 8)
 }
 
+/// A bit for each of up to 64 levels, the first lowest: whether it is `least` or more.
+#[inline]
+pub fn at_least(levels: &[u8], least: u8) -> u64 {
+    let (eights, rest) = levels.as_chunks::<8>();
+    let mut padded = [0; 8];
+    padded.iter_mut().zip(rest).for_each(|(to, level)| *to = *level);
+    let last = eight_at_least(padded, least) & ((1 << rest.len()) - 1);
+    let bits = last.checked_shl(8 * u32::try_from(eights.len()).unwrap_or(8)).unwrap_or(0);
+    eights.iter().take(8).enumerate().fold(bits, |bits, (i, e)| bits | eight_at_least(*e, least) << (8 * i))
+}
+
+/// The same of eight levels, all at once in one register.
+#[inline(always)]
+fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
+    // Nothing is borrowed from one byte by another, since each has its top bit set before its low bits are taken off.
+    let low = (level | TOP) - (least & !TOP);
+    let reached = (level & !least | !(level ^ least) & low) & TOP;
+    // A byte of 0 or 1 for each level; the product gathers them in the top byte.
+    (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 #[cold]
 #[inline(never)]
 fn too_few(expected: usize, found: usize) -> Error {
@@ -263,6 +286,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn comparisons_of_many_levels_are_those_of_each(
+            levels in proptest::collection::vec(any::<u8>(), 0..=64),
+            least in any::<u8>(),
+        ) {
+            let expected = levels.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
+            prop_assert_eq!(at_least(&levels, least), expected);
+        }
+
         #[test]
         fn streams_are_read_as_a_naive_writer_means_them(
             runs in proptest::collection::vec((0u8..=255, 0u32..300), 0..80),

@@ -7,15 +7,18 @@
 //! BOOLEAN                  | a bit each, the highest of a byte first; a byte each in the first two dialects |
 //! ```
 //!
-//! Nulls are not among them: values are dense, and are spread over their rows when a column is assembled.
+//! Nulls are not among them: values are dense. Numbers of a leaf that is not repeated are spread over their rows while
+//! they are read, all others when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
 use bytes::Bytes;
 use coldframe_core::{Error, ErrorKind, Result};
+use coldframe_encoding::values::spread_rows;
 use coldframe_encoding::{Cursor, bits};
 
 use crate::dialect::{Dialect, LengthCoding};
 use crate::group_varint;
+use crate::levels::at_least;
 use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
 
 /// Values of a column, one after the other.
@@ -161,6 +164,21 @@ impl PageValues {
         }
     }
 
+    /// Appends a row of `width` bytes for each of `levels`: the next value where the level is `max`, else zeros. For
+    /// values of a fixed width in this machine's byte order.
+    pub fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
+        let (Self::Fixed { bytes, width, .. }, Values::Fixed(out)) = (self, out) else {
+            return Err(Error::corrupt("expected values of one type, found pages of two"));
+        };
+        let read = match *width {
+            4 => spread_bytes::<4>(bytes, levels, max, out),
+            8 => spread_bytes::<8>(bytes, levels, max, out),
+            _ => None,
+        };
+        drop(bytes.split_to(read.ok_or_else(ended)?));
+        Ok(())
+    }
+
     /// Passes over the next `n` values.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         match self {
@@ -205,6 +223,25 @@ impl PageValues {
         }
         Err(Error::corrupt(format!("expected the page's end behind its values, found {left} more bytes")))
     }
+}
+
+/// [`PageValues::read_rows`] of values of `W` bytes; the bytes read, or `None` if they end before.
+fn spread_bytes<const W: usize>(
+    bytes: &[u8],
+    levels: &[u8],
+    max: u8,
+    out: &mut MutableBuffer,
+) -> Option<usize> {
+    let mut at = 0;
+    let dense = bytes.as_chunks::<W>().0;
+    // Rows are made where they stay in the fastest cache, so that their place in the column is written once.
+    let mut block = [[0; W]; 64];
+    for levels in levels.chunks(block.len()) {
+        let rows = block.get_mut(..levels.len())?;
+        at += spread_rows(dense.get(at..)?, at_least(levels, max), rows, [0; W])?;
+        out.extend_from_slice(rows.as_flattened());
+    }
+    Some(at * W)
 }
 
 #[cold]

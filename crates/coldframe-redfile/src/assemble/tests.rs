@@ -40,7 +40,13 @@ fn texts(levels: &[(u8, u8)], values: &[&str]) -> LeafData {
 fn of(levels: &[(u8, u8)], values: Values) -> LeafData {
     let (repetition, definition) = levels.iter().copied().unzip();
     let max_repetition = levels.iter().map(|(r, _)| *r).max().unwrap_or(0);
-    LeafData { entries: levels.len(), max_repetition, levels: Levels { definition, repetition }, values }
+    LeafData {
+        entries: levels.len(),
+        max_repetition,
+        levels: Levels { definition, repetition },
+        values,
+        spread: false,
+    }
 }
 
 use Repetition::{Optional, Repeated, Required};
@@ -65,6 +71,7 @@ fn the_papers_document_is_assembled() {
         max_repetition: 0,
         levels: Levels::default(),
         values: longs(&[], &[10, 20]).values,
+        spread: false,
     };
     let mut leaves = Leaves::from([
         (0, doc_id),
