@@ -28,7 +28,7 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
-use crate::chunk::LeafData;
+use crate::leaf::LeafData;
 use crate::levels;
 use crate::metadata::Repetition;
 use crate::plain::Values;
@@ -240,23 +240,12 @@ fn leaf(
             Ok(Arc::new(BooleanArray::new(values, nulls)))
         }
         (Values::Arrays { offsets, data }, _) => arrays(offsets, data, data_type, present, slots, nulls),
-        (Values::Fixed(values), DataType::Int32) => {
-            primitive::<types::Int32Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Int64) => {
-            primitive::<types::Int64Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Float32) => {
-            primitive::<types::Float32Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Float64) => {
-            primitive::<types::Float64Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), other) => {
-            let (values, _) = values.as_slice().as_chunks::<12>();
-            let values = spread_copy(values, present, slots)?;
-            int96(&values, other, nulls)
-        }
+        (values, DataType::Int32) => primitive::<types::Int32Type>(values, present, slots, nulls),
+        (values, DataType::Int64) => primitive::<types::Int64Type>(values, present, slots, nulls),
+        (values, DataType::Float32) => primitive::<types::Float32Type>(values, present, slots, nulls),
+        (values, DataType::Float64) => primitive::<types::Float64Type>(values, present, slots, nulls),
+        (Values::Fixed(values), other) => int96(values.as_slice(), other, present, slots, nulls),
+        (Values::Shared(values), other) => int96(&values, other, present, slots, nulls),
     }
 }
 
@@ -266,19 +255,30 @@ fn bytes_of(bits: &BooleanBuffer) -> &[u8] {
 }
 
 fn primitive<T: arrow_array::ArrowPrimitiveType>(
-    mut values: MutableBuffer,
+    values: Values,
     present: Option<&BooleanBuffer>,
     slots: usize,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let width = size_of::<T::Native>();
-    let dense = values.len() / width;
-    check_values(dense, present, slots)?;
-    if let Some(present) = present {
-        values.resize(slots * width, 0);
-        spread(values.typed_data_mut::<T::Native>(), bytes_of(present))?;
-    }
-    let values = ScalarBuffer::new(values.into(), 0, slots);
+    let values: Buffer = match values {
+        Values::Fixed(mut values) => {
+            check_values(values.len() / width, present, slots)?;
+            if let Some(present) = present {
+                values.resize(slots * width, 0);
+                spread(values.typed_data_mut::<T::Native>(), bytes_of(present))?;
+            }
+            values.into()
+        }
+        // A page without levels: there is a value for each slot.
+        Values::Shared(values) => {
+            check_values(values.len() / width, None, slots)?;
+            let aligned = values.as_ptr().align_offset(align_of::<T::Native>()) == 0;
+            if aligned { Buffer::from(values) } else { Buffer::from_slice_ref(&*values) }
+        }
+        _ => return Err(Error::corrupt("expected numbers, found pages of another type")),
+    };
+    let values = ScalarBuffer::new(values, 0, slots);
     Ok(Arc::new(PrimitiveArray::<T>::try_new(values, nulls).map_err(arrow_error)?))
 }
 
@@ -354,7 +354,14 @@ fn arrays(
 }
 
 /// INT96 as its bytes, or as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day.
-fn int96(values: &[[u8; 12]], data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn int96(
+    values: &[u8],
+    data_type: &DataType,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let values = spread_copy(values.as_chunks::<12>().0, present, slots)?;
     if *data_type == DataType::FixedSizeBinary(12) {
         let bytes = Buffer::from_vec(values.as_flattened().to_vec());
         return Ok(Arc::new(FixedSizeBinaryArray::try_new(12, bytes, nulls).map_err(arrow_error)?));

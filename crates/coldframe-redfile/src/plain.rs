@@ -11,7 +11,7 @@
 //! they are read, all others when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use coldframe_core::{Error, ErrorKind, Result};
 use coldframe_encoding::values::spread_rows;
 use coldframe_encoding::{Cursor, bits};
@@ -26,6 +26,8 @@ use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
 pub enum Values {
     /// Of one width, as they are in memory.
     Fixed(MutableBuffer),
+    /// The same, in the memory of a page; they may stand at any address.
+    Shared(Bytes),
     /// Byte arrays.
     Arrays {
         /// Where each ends; one more than there are.
@@ -131,15 +133,13 @@ impl PageValues {
         match (self, out) {
             (Self::Fixed { bytes, width, big_endian }, Values::Fixed(out)) => {
                 let len = n.saturating_mul(*width);
-                if len > bytes.len() {
-                    return Err(ended());
-                }
-                let part = bytes.split_to(len);
+                let part = bytes.get(..len).ok_or_else(ended)?;
                 match (*big_endian, *width) {
-                    (true, 8) => swap_into::<8>(&part, out),
-                    (true, _) => swap_into::<4>(&part, out),
-                    _ => out.extend_from_slice(&part),
+                    (true, 8) => swap_into::<8>(part, out),
+                    (true, _) => swap_into::<4>(part, out),
+                    _ => out.extend_from_slice(part),
                 }
+                bytes.advance(len);
                 Ok(())
             }
             (Self::Arrays { bytes, lengths }, Values::Arrays { offsets, data }) => {
@@ -148,7 +148,7 @@ impl PageValues {
                     LengthCoding::BigEndian => read_arrays(bytes, n, u32::from_be_bytes, offsets, data),
                     LengthCoding::Varint => read_varint_arrays(bytes, n, offsets, data),
                 }?;
-                drop(bytes.split_to(read));
+                bytes.advance(read);
                 Ok(())
             }
             (Self::Booleans { bits, at }, Values::Booleans(out)) => {
@@ -175,8 +175,31 @@ impl PageValues {
             8 => spread_bytes::<8>(bytes, levels, max, out),
             _ => None,
         };
-        drop(bytes.split_to(read.ok_or_else(ended)?));
+        bytes.advance(read.ok_or_else(ended)?);
         Ok(())
+    }
+
+    /// The next `n` values as all of `out`, without a copy where they are as they are to be in memory.
+    pub fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
+        match self {
+            Self::Fixed { bytes, width, big_endian: false } => {
+                let len = n.saturating_mul(*width);
+                if len > bytes.len() {
+                    return Err(ended());
+                }
+                *out = Values::Shared(bytes.split_to(len));
+                Ok(())
+            }
+            _ => self.read(n, out),
+        }
+    }
+
+    /// The memory of the page, if nobody else has a part of it: only its capacity is of use.
+    pub fn into_memory(self) -> Vec<u8> {
+        match self {
+            Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } if bytes.is_empty() => bytes.into(),
+            _ => Vec::new(),
+        }
     }
 
     /// Passes over the next `n` values.
@@ -187,7 +210,7 @@ impl PageValues {
                 if len > bytes.len() {
                     return Err(ended());
                 }
-                drop(bytes.split_to(len));
+                bytes.advance(len);
             }
             Self::Arrays { bytes, lengths } => {
                 let mut c = Cursor::new(bytes, 0);
@@ -200,7 +223,7 @@ impl PageValues {
                     c.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
                 }
                 let read = bytes.len() - c.remaining();
-                drop(bytes.split_to(read));
+                bytes.advance(read);
             }
             Self::Booleans { bits, at } => {
                 if (*at + n).div_ceil(8) > bits.len() {

@@ -151,10 +151,10 @@ fn int96_is_a_julian_day_behind_its_nanoseconds() {
     value[..8].copy_from_slice(&5i64.to_le_bytes());
     value[8..].copy_from_slice(&2_440_589i32.to_le_bytes());
     let nanos = DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, None);
-    let array = int96(&[value], &nanos, None).unwrap();
+    let array = int96(&value, &nanos, None, 1, None).unwrap();
     let found = array.as_primitive::<types::TimestampNanosecondType>().value(0);
     assert_eq!(found, 86_400_000_000_005);
-    assert!(int96(&[[0x7f; 12]], &nanos, None).is_err());
-    assert!(int96(&[[0; 12]], &nanos, None).is_err());
-    assert_eq!(int96(&[value], &DataType::FixedSizeBinary(12), None).unwrap().len(), 1);
+    assert!(int96(&[0x7f; 12], &nanos, None, 1, None).is_err());
+    assert!(int96(&[0; 12], &nanos, None, 1, None).is_err());
+    assert_eq!(int96(&value, &DataType::FixedSizeBinary(12), None, 1, None).unwrap().len(), 1);
 }
