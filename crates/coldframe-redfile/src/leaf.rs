@@ -186,6 +186,8 @@ impl LeafReader {
     pub fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
         let context = self.context.clone();
         let leaf = &context.leaf;
+        // A page's memory may become that of a column without levels; but not the memory of the whole row group.
+        let shares = leaf.max_definition == 0 && context.codec.is_some();
         let mut data = LeafData {
             entries: 0,
             max_repetition: leaf.max_repetition,
@@ -208,8 +210,7 @@ impl LeafReader {
             data.levels.repetition.extend_from_slice(repetition);
             match data.spread {
                 true => page.values.read_rows(definition, leaf.max_definition, &mut data.values),
-                // The page's memory becomes the column's where it holds all rows; but not that of the whole row group.
-                false if entries_in_page == rows && context.codec.is_some() => {
+                false if shares && entries_in_page == rows => {
                     page.values.read_shared(present, &mut data.values)
                 }
                 false => page.values.read(present, &mut data.values),
