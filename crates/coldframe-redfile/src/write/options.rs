@@ -162,7 +162,7 @@ mod tests {
                 Value::from("zstd"),
                 "option `codec`: expected none, snappy, gzip or lzo, found \"zstd\"",
             ),
-            ("crc", Value::Int(1), "option `crc`: expected a boolean, found Int(1)"),
+            ("crc", Value::Int(1), "option `crc`: expected true or false, found Int(1)"),
             ("page_bytes", Value::Int(-1), "option `page_bytes`: -1 is out of range"),
             ("metadata", Value::from("a"), "option `metadata`: expected a mapping, found Str(\"a\")"),
             ("schema_name", Value::Bool(true), "option `schema_name`: expected a string, found Bool(true)"),
