@@ -21,6 +21,7 @@ pub mod group_varint;
 pub mod lz4;
 pub mod prefix;
 pub mod rle;
+pub mod strings;
 pub mod transpose;
 
 use arrow_buffer::Buffer;
