@@ -7,7 +7,7 @@ what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, tho
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -16,6 +16,8 @@ import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
 
 TABLES_FILE = "tables.toml"
+ROOT = "."
+"""The relative path of the source's root itself, where that is the data of one server or of several."""
 _LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 _THREADS = 8
 
@@ -54,12 +56,19 @@ class Inventory:
     """Files of another format, or too damaged to tell."""
 
 
-def take_inventory(root: str) -> Inventory:
-    """Walks the tree and looks at each file."""
+def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
+    """Walks the tree and looks at each file.
+
+    A root that holds nothing but Kudu's data is one source, unless `named` has paths of directories below it.
+    """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
     inventory = Inventory(root)
+    below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
+    if not below and _detect(root) == "kudu":
+        inventory.files.append(_look(root, root, True))
+        return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
         for file in threads.map(lambda found: _look(root, *found), _walk(root)):
             kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
