@@ -160,7 +160,7 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     one = cf.open(FILES / "replicas").count()
     assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", one)}
     shutil.copytree(FILES / "file_blocks", tmp_path / "old" / "ts")
-    (tmp_path / "readme").write_text("a copy")
+    (tmp_path / "old" / "readme").write_text("a copy")
     below = {f"old.ts.{name}": (f"old/ts/{name}", f"old/ts/{name}", rows) for name, rows in counts.items()}
     assert migrated(tmp_path, []) == below
 

@@ -131,12 +131,11 @@ mod tests {
 
     /// What either decoder makes of it: they agree.
     fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
-        let with = |decode: &dyn Fn(&[u8], &mut [u8], usize) -> bool| {
+        let [fast, safe] = [decode, decode_safe].map(|decode| {
             let mut out = vec![0xee; size + SLACK];
             decode(src, &mut out, size).then(|| out[..size].to_vec())
-        };
-        let safe = with(&decode_safe);
-        assert_eq!(with(&decode), safe);
+        });
+        assert_eq!(fast, safe);
         safe
     }
 

@@ -38,27 +38,27 @@ pub(super) fn available() -> bool {
 
 /// Takes byte `g` of each of eight planes to bytes `8g ..`, the last plane's first.
 static MATRICES: [u8; 64] = {
-    let mut from = [0; 64];
-    let mut to = 0u8;
-    while to < 64 {
-        from[to as usize] = (7 - to % 8) * 8 + to / 8;
-        to += 1;
+    let mut all = [0; 64];
+    let (mut rest, mut to): (&mut [u8], u8) = (&mut all, 0);
+    while let [from, behind @ ..] = rest {
+        *from = (7 - to % 8) * 8 + to / 8;
+        (rest, to) = (behind, to + 1);
     }
-    from
+    all
 };
 
 /// Bytes of 64 values as they have to stand before they are unpacked to values of `width` bytes: each of the `width` vectors that
 /// come out takes as many from each 16 bytes.
 const fn places(width: u8) -> [u8; 64] {
     let (vector, piece) = (64 / width, 16 / width);
-    let mut from = [0; 64];
-    let mut to = 0u8;
-    while to < 64 {
+    let mut all = [0; 64];
+    let (mut rest, mut to): (&mut [u8], u8) = (&mut all, 0);
+    while let [from, behind @ ..] = rest {
         let (sixteen, place) = (to / 16, to % 16);
-        from[to as usize] = place / piece * vector + sixteen * piece + place % piece;
-        to += 1;
+        *from = place / piece * vector + sixteen * piece + place % piece;
+        (rest, to) = (behind, to + 1);
     }
-    from
+    all
 }
 
 static PLACES: [[u8; 64]; 5] = [places(1), places(2), places(4), places(8), places(16)];
