@@ -146,7 +146,11 @@ def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, in
     """For each table its folder, the path that its work goes by, and the rows of what is opened."""
     found = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
     return {
-        table.name: (table.path, file.relative, cf.open(file.path, **table.options).count())
+        table.name: (
+            table.path,
+            file.relative,
+            cf.open(file.path, format=table.format, **table.options).count(),
+        )
         for table in found
         for file in table.files
     }
@@ -159,6 +163,10 @@ def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
     # Replicas of several servers are one source; the servers by themselves would double their rows.
     one = cf.open(FILES / "replicas").count()
     assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", one)}
+    shutil.copytree(FILES / "replicas", tmp_path / "servers")
+    (tmp_path / "servers" / "tables.toml").write_text("")
+    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", one)}
+    shutil.rmtree(tmp_path / "servers")
     shutil.copytree(FILES / "file_blocks", tmp_path / "old" / "ts")
     (tmp_path / "old" / "readme").write_text("a copy")
     below = {f"old.ts.{name}": (f"old/ts/{name}", f"old/ts/{name}", rows) for name, rows in counts.items()}

@@ -66,7 +66,7 @@ def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
         raise NotFoundError(f"{root}: no such directory")
     inventory = Inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
-    if not below and _detect(root) == "kudu":
+    if not below and _is_kudu(root):
         inventory.files.append(_look(root, root, True))
         return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
@@ -74,6 +74,17 @@ def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
             kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
             kind.append(file)
     return inventory
+
+
+def _is_kudu(root: str) -> bool:
+    """Whether a folder holds Kudu's data and nothing else but a tables.toml: the servers by themselves would
+    give the rows of their replicas more than once.
+    """
+    if _detect(root) == "kudu":
+        return True
+    with os.scandir(root) as entries:
+        shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
+    return bool(shown) and all(one.is_dir() and _detect(one.path) == "kudu" for one in shown)
 
 
 def is_partition(folder: str) -> bool:
