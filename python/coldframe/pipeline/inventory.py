@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import coldframe
@@ -67,7 +67,7 @@ def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
     inventory = Inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
     if not below and _is_kudu(root):
-        inventory.files.append(_look(root, root, True))
+        inventory.files.append(replace(_look(root, root, True), format="kudu"))
         return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
         for file in threads.map(lambda found: _look(root, *found), _walk(root)):
