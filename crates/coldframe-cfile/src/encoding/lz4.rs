@@ -183,6 +183,14 @@ mod tests {
 
     proptest! {
         #[test]
+        fn both_make_the_same_of_garbage(
+            src in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..4, Just(0xf0), Just(0xff)], 0..90),
+            size in 0usize..400,
+        ) {
+            decoded(&src, size);
+        }
+
+        #[test]
         fn it_agrees_with_the_general_decoder(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 1..40), 1usize..60), 0..30),
             hurt in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..3),
