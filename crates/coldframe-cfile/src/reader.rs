@@ -519,15 +519,13 @@ fn append(
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            let mut ends = ends.iter().skip(1);
-            let mut at = shift;
-            for row in 0..segment.rows {
-                let valid = bits.as_slice().get(row / 8).is_some_and(|b| b >> (row % 8) & 1 == 1);
-                if valid {
-                    at = ends.next().map_or(at, place);
-                }
-                offsets.push(at);
-            }
+            // Of a null row the end is that of the value before. Without a branch: which rows are null is hard to guess.
+            let mut passed = 0;
+            offsets.extend((0..segment.rows).map(|row| {
+                let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);
+                passed += usize::from(valid);
+                place(ends.get(passed).unwrap_or(&last))
+            }));
         }
     }
     Ok(())
