@@ -171,6 +171,11 @@ def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
 def might_contain_key(file: RawFile, key: bytes) -> bool:
     """False only if an encoded primary key is not in a bloom file of Kudu's."""
 
+def kudu_tables(
+    path: object, *, verify_checksums: bool = True, keys: Mapping[str, bytes | str] | None = None
+) -> list[tuple[str, str]]:
+    """The ids and names of the tables of a Kudu data directory, by name."""
+
 def write(
     data: ArrowStreamExportable,
     dest: str,

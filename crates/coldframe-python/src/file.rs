@@ -63,7 +63,7 @@ fn schema_spec(schema: &Bound<'_, PyAny>) -> PyResult<SchemaSpec> {
 }
 
 /// A key: bytes, or hex digits.
-fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub(crate) fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = value.cast::<PyString>() {
         let bytes = value.py().get_type::<PyBytes>().call_method1("fromhex", (text,))?;
         return bytes.extract();

@@ -64,6 +64,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::kudu_tables, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
