@@ -53,6 +53,7 @@ pub mod stream;
 pub mod stripe;
 pub mod tail;
 pub mod types;
+pub mod varint;
 pub mod write;
 pub mod zone;
 
