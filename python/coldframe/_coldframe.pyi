@@ -41,7 +41,7 @@ def open_file(
     format: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     verify_checksums: bool = True,
-    keys: Mapping[str, bytes | str] | None = None,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
     schema: ArrowSchemaExportable | str | None = None,
     options: Mapping[str, Any] | None = None,
     recorded: Sequence[tuple[int, bytes]] | None = None,
