@@ -64,6 +64,15 @@ pub const LIMIT_OPTIONS: &[OptionDoc] = &[
 ];
 
 impl OpenOptions {
+    /// The key of a name: given, or asked for.
+    pub fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match (self.keys.get(name), &self.key_source) {
+            (Some(key), _) => Ok(Some(key.clone())),
+            (None, Some(source)) => source.key(name),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Moves the options of [`LIMIT_OPTIONS`] from `extra` to `limits`.
     pub fn take_limits(&mut self) -> Result<()> {
         for option in LIMIT_OPTIONS {

@@ -50,10 +50,10 @@ impl KuduTable {
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
-        let key = options.keys.get("server");
+        let key = options.key("server")?;
         let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
             .into_iter()
-            .map(|dirs| Arc::new(Server::new(folder, path, dirs, key, checked, limits)))
+            .map(|dirs| Arc::new(Server::new(folder, path, dirs, key.as_ref(), checked, limits)))
             .collect();
         let (mut all, mut unreadable) = (Vec::new(), Vec::new());
         for server in &servers {
