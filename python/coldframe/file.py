@@ -96,7 +96,7 @@ def open(
         format: `"cfile"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
-        keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such a key or None.
+        keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
         **options: the format's own, such as `schema=` and `serde=` for RCFile; `coldframe --help` lists them.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
