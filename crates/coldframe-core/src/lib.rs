@@ -31,8 +31,8 @@ pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use damage::{Damage, DamageLog, OnError};
 pub use format::{
-    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, OpenOptions, OptionDoc, Plan, PlanRequest, Report,
-    SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, KeySource, OpenOptions, OptionDoc, Plan, PlanRequest,
+    Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

@@ -90,13 +90,13 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 /// The types of a schema as a footer has them.
 pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
-    Ok(ColumnType::of(schema)?.all().iter().map(|t| t.to_proto()).collect())
+    Ok(ColumnType::of(schema, &[])?.all().iter().map(|t| t.to_proto()).collect())
 }
 
 impl<W: Write> Writer<W> {
     /// Writes the magic.
     pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
-        let root = ColumnType::of(schema)?;
+        let root = ColumnType::of(schema, &options.types)?;
         let types = root.all();
         check_blooms(&types, &options)?;
         let block = options

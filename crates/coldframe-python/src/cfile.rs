@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use crate::capsule::import_array;
 use crate::error::to_python;
-use crate::file::{self, RawFile};
+use crate::file::RawFile;
 use crate::scan::RawBatch;
-use crate::source;
+use crate::{keys, source};
 
 fn table(file: &RawFile) -> PyResult<&CFileTable> {
     let table = file.0.table.as_any().downcast_ref::<CFileTable>();
@@ -52,14 +52,11 @@ pub(crate) fn kudu_tables(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
     verify_checksums: bool,
-    keys: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
-    let keys = keys.unwrap_or_default().into_iter();
-    let options = OpenOptions {
-        skip_checksums: !verify_checksums,
-        keys: keys.map(|(k, v)| Ok((k, file::key(&v)?))).collect::<PyResult<_>>()?,
-        ..OpenOptions::default()
-    };
+    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
+    let options =
+        OpenOptions { skip_checksums: !verify_checksums, keys, key_source, ..OpenOptions::default() };
     let source = source::from_python(path, &BTreeMap::new())?;
     py.detach(|| match &source {
         Source::Folder { path, folder } => {

@@ -6,6 +6,7 @@ mod cfile;
 mod error;
 mod file;
 mod hfile;
+mod keys;
 mod predicate;
 mod scan;
 mod source;

@@ -74,10 +74,10 @@ type Replicas = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
 /// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
 fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Replicas> {
     let (checked, limits) = (!options.skip_checksums, options.limits);
-    let key = options.keys.get("server");
+    let key = options.key("server")?;
     let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
         .into_iter()
-        .map(|dirs| Arc::new(Server::new(folder, path, dirs, key, checked, limits)))
+        .map(|dirs| Arc::new(Server::new(folder, path, dirs, key.as_ref(), checked, limits)))
         .collect();
     let (mut all, mut unreadable) = (Vec::new(), Vec::new());
     for server in &servers {

@@ -7,6 +7,7 @@ use coldframe_core::{OptionDoc, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
+use super::schema::Length;
 use super::stream::MAX_BLOCK;
 
 /// How to write a file.
@@ -32,6 +33,8 @@ pub struct WriteOptions {
     pub bloom_filter_columns: Vec<String>,
     /// How many values that are not there a bloom filter may take for one that is.
     pub bloom_filter_fpp: f64,
+    /// Columns of text that are varchar or char, by their paths.
+    pub(super) types: Vec<(String, Length)>,
     /// User metadata, in order.
     pub metadata: Vec<(String, Vec<u8>)>,
 }
@@ -49,6 +52,7 @@ impl Default for WriteOptions {
             aligned: true,
             bloom_filter_columns: Vec::new(),
             bloom_filter_fpp: 0.01,
+            types: Vec::new(),
             metadata: Vec::new(),
         }
     }
@@ -87,6 +91,11 @@ pub const WRITE_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "bloom_filter_fpp",
         help: "part of absent values that a bloom filter lets pass; default 0.01",
+    },
+    OptionDoc {
+        name: "types",
+        help: "\"varchar(n)\" or \"char(n)\" by the names of string columns, nested ones as a.b: values are cut to n characters, \
+               of char filled up with blanks",
     },
     OptionDoc { name: "metadata", help: "the file's user metadata: text or bytes by name" },
 ];
@@ -142,6 +151,9 @@ pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOpti
         }
         to.bloom_filter_fpp = fpp;
     }
+    let types = pairs(extra, "types", text_or_bytes)?.into_iter();
+    to.types =
+        types.map(|(path, of)| Ok((path, String::from_utf8_lossy(&of).parse()?))).collect::<Result<_>>()?;
     to.metadata = pairs(extra, "metadata", text_or_bytes)?;
     Ok(to)
 }
@@ -199,6 +211,7 @@ mod tests {
             ("encoding_strategy", Value::from("compression")),
             ("bloom_filter_columns", Value::from("a, b.c")),
             ("bloom_filter_fpp", Value::Float(0.5)),
+            ("types", Value::map([("t", Value::from("char(5)"))])),
             ("metadata", Value::map([("b", Value::from("1")), ("a", Value::Bytes(vec![255]))])),
         ];
         let known: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
@@ -214,6 +227,7 @@ mod tests {
             aligned: false,
             bloom_filter_columns: vec!["a".to_owned(), "b.c".to_owned()],
             bloom_filter_fpp: 0.5,
+            types: vec![("t".to_owned(), Length::Exactly(5))],
             metadata: vec![("b".to_owned(), b"1".to_vec()), ("a".to_owned(), vec![255])],
         };
         assert_eq!(parse(&given).unwrap(), expected);
