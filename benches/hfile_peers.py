@@ -6,8 +6,11 @@
 DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
 `benches/peers/hfile.sh` has hudi-io and HBase write those that are missing (needs Maven and a JDK 17).
 
-What is compared is CPU time: of coldframe's whole process, of the peers the thread that reads. Medians; the
-first pass warms up the caches of coldframe, the first half warm up the JVM.
+What is compared is CPU time: of coldframe's whole process; of the peers the thread that reads, without the
+work of their collectors and compilers, and beside it their whole process, which is what a user pays. Medians;
+the first pass warms up the caches of coldframe, the first half warm up the JVM. `rust` are the same look-ups
+without Python (`find`: the cells of a key where they stand, as the peers give them; `get`: as Arrow), if
+`cargo build --release -p coldframe-benches` was run.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -48,8 +52,8 @@ def cost(passes: int, entries: int, work: Callable[[], int]) -> float:
     return entries / statistics.median(seconds)
 
 
-def scan(path: Path) -> int:
-    return sum(batch.num_rows for batch in cf.open(path).to_batches())
+def scan(source: Path | bytes) -> int:
+    return sum(batch.num_rows for batch in cf.open(source).to_batches())
 
 
 def get(file: cf.File, keys: list[str]) -> int:
@@ -75,28 +79,62 @@ def ours(folder: Path, passes: int) -> Costs:
         # Room for all blocks that look-ups decode.
         file = cf.open(path, block_cache_bytes=1 << 30)
         found[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
+        found[name, "scan, from memory"] = cost(passes, ENTRIES, partial(scan, path.read_bytes()))
         found[name, "get"] = cost(passes, LOOKUPS, partial(get, file, some))
         found[name, "get_many"] = cost(passes, LOOKUPS, partial(get_many, file, many))
         found[name, "get_many, fresh"] = cost(passes, LOOKUPS, partial(get_many_fresh, path, many))
     return found
 
 
-def peers(folder: Path, passes: int) -> dict[str, Costs]:
+def rust(folder: Path, passes: int) -> Costs:
+    """The look-ups by `lookup`, a program of this folder; nothing if it was not built."""
+    program = HERE.parent / "target" / "release" / "lookup"
+    if not program.exists():
+        return {}
+    seen: dict[tuple[str, str], list[float]] = {}
+    for name in FILES:
+        command = [str(program), str(folder / f"{name}.hfile"), "--passes", str(passes + 1)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+        for one in map(json.loads, done.stdout.splitlines()):
+            if one["pass"] > 1:
+                seen.setdefault((name, f"{one['what']}, rust"), []).append(one["entries"] / one["cpu_s"])
+    return {at: statistics.median(rates) for at, rates in seen.items()}
+
+
+@dataclass
+class Peer:
+    """Entries a CPU second: of the thread that reads, and of the whole process."""
+
+    thread: Costs = field(default_factory=dict)
+    process: Costs = field(default_factory=dict)
+
+
+def peers(folder: Path, passes: int) -> dict[str, Peer]:
     command = [str(HERE / "peers" / "hfile.sh"), str(folder), str(passes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-    seen: dict[tuple[str, str, str], list[float]] = {}
+    seen: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for line in done.stdout.splitlines():
         one = json.loads(line)
         at = (one["reader"], one["file"], one["what"])
-        seen.setdefault(at, []).append(one["entries"] / one["cpu_s"])
-    found: dict[str, Costs] = {}
+        process = max(one["process_cpu_s"], one["cpu_s"])
+        seen.setdefault(at, []).append((one["entries"] / one["cpu_s"], one["entries"] / process))
+    found: dict[str, Peer] = {}
     for (reader, file, what), rates in seen.items():
-        found.setdefault(reader, {})[file, what] = statistics.median(rates[len(rates) // 2 :])
+        warm = rates[len(rates) // 2 :]
+        peer = found.setdefault(reader, Peer())
+        peer.thread[file, what] = statistics.median(thread for thread, _ in warm)
+        peer.process[file, what] = statistics.median(process for _, process in warm)
     return found
 
 
 def shown(rate: float) -> str:
     return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k"
+
+
+def peer_operation(what: str) -> str:
+    """What the peers do where coldframe does `what`."""
+    operation = what.split(",")[0]
+    return "get" if operation == "find" else operation
 
 
 def main() -> None:
@@ -108,15 +146,17 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     others = peers(given.folder, given.passes)
-    own = ours(given.folder, given.passes)
+    own = ours(given.folder, given.passes) | rust(given.folder, given.passes)
     print("Entries a CPU second (how many times faster coldframe is):\n")
-    print("| file | what | coldframe | " + " | ".join(others) + " |")
-    print("| --- | --- | --- |" + " --- |" * len(others))
-    for (name, what), rate in own.items():
+    heads = [f"{name}, {part}" for name in others for part in ("its reading thread", "its process")]
+    print("| file | what | coldframe | " + " | ".join(heads) + " |")
+    print("| --- | --- | --- |" + " --- |" * len(heads))
+    for (name, what), rate in sorted(own.items(), key=lambda one: FILES.index(one[0][0])):
         cells = []
-        for rates in others.values():
-            other = rates.get((name, what.split(",")[0]))
-            cells.append(f"{shown(other)} ({rate / other:.1f} x)" if other else "-")
+        for peer in others.values():
+            for rates in (peer.thread, peer.process):
+                other = rates.get((name, peer_operation(what)))
+                cells.append(f"{shown(other)} ({rate / other:.1f} x)" if other else "-")
         print(f"| {name} | {what} | **{shown(rate)}** | " + " | ".join(cells) + " |")
 
 

@@ -132,10 +132,18 @@ class RawBatch:
     def num_rows(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
-def hfile_get(file: RawFile, key: bytes | str) -> list[RawBatch]:
+@final
+class RawCells:
+    """What a look-up found: batches of one schema, `pa.schema(raw_cells)`."""
+
+    def addresses(self) -> list[int]:
+        """Where the `ArrowArray` of each batch is, for an import while this object lives; one at least."""
+    def __arrow_c_schema__(self) -> object: ...
+
+def hfile_get(file: RawFile, key: bytes | str) -> RawCells:
     """The cells of a row, or the pairs of a key; UnsupportedError for what is no HFile."""
 
-def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> list[RawBatch]:
+def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> RawCells:
     """The cells of many rows in file order."""
 
 def hfile_might_contain(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from coldframe import _coldframe
 
 if TYPE_CHECKING:
-    from coldframe._coldframe import RawFile
+    from coldframe._coldframe import RawCells, RawFile
 
 __all__ = ["Key", "Lookups"]
 
@@ -26,14 +26,23 @@ class Lookups:
     """
 
     _raw: RawFile
+    # What look-ups give, imported once: for one row that takes longer than finding it.
+    _cells: Any = None
 
     def get(self, key: Key) -> Any:
         """The cells of one row (the pairs of one key) as a pyarrow.Table; empty where there are none."""
-        return _table(_coldframe.hfile_get(self._raw, key))
+        return self._table(_coldframe.hfile_get(self._raw, key))
 
     def get_many(self, keys: Iterable[Key]) -> Any:
         """The cells of many rows as a pyarrow.Table, in the order of the file, each row once."""
-        return _table(_coldframe.hfile_get_many(self._raw, list(keys)))
+        return self._table(_coldframe.hfile_get_many(self._raw, list(keys)))
+
+    def _table(self, found: RawCells) -> Any:
+        if self._cells is None:
+            self._cells = pa.schema(found)
+        schema = self._cells
+        batches = [pa.RecordBatch._import_from_c(address, schema) for address in found.addresses()]
+        return pa.Table.from_batches(batches, schema)
 
     def scan(
         self,
@@ -91,7 +100,3 @@ class Lookups:
         if self._raw.format == "cfile" and qualifier is None and not delete_family:
             return _coldframe.might_contain_key(self._raw, row.encode() if isinstance(row, str) else row)
         return _coldframe.hfile_might_contain(self._raw, row, qualifier, delete_family)
-
-
-def _table(batches: list[_coldframe.RawBatch]) -> Any:
-    return pa.Table.from_batches([pa.record_batch(batch) for batch in batches])

@@ -54,6 +54,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `n` bytes.
+    #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let Some((head, rest)) = self.rest.split_at_checked(n) else { return Err(self.truncated(n)) };
         self.rest = rest;
@@ -78,6 +79,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over `n` bytes.
+    #[inline]
     pub fn skip(&mut self, n: usize) -> Result<()> {
         self.take(n).map(drop)
     }

@@ -64,6 +64,41 @@ pub struct Cell<'a> {
     pub sequence_id: i64,
 }
 
+/// Takes cells one after another.
+pub trait CellSink {
+    /// Takes the next cell.
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
+}
+
+/// The parts of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The column family.
+    pub family: &'a [u8],
+    /// The qualifier.
+    pub qualifier: &'a [u8],
+    /// Its time.
+    pub timestamp: i64,
+    /// Its type.
+    pub kind: u8,
+}
+
+impl<'a> Key<'a> {
+    /// Reads a whole key.
+    #[inline(always)]
+    pub fn parse(key: &'a [u8]) -> Option<Self> {
+        let (row_len, rest) = key.split_first_chunk::<2>()?;
+        let (row, rest) = rest.split_at_checked(u16::from_be_bytes(*row_len).into())?;
+        let (family_len, rest) = rest.split_first()?;
+        let (family, rest) = rest.split_at_checked((*family_len).into())?;
+        let (kind, rest) = rest.split_last()?;
+        let (qualifier, timestamp) = rest.split_last_chunk::<8>()?;
+        Some(Self { row, family, qualifier, timestamp: i64::from_be_bytes(*timestamp), kind: *kind })
+    }
+}
+
 /// The word for a cell's type.
 pub fn type_name(kind: u8) -> Option<&'static str> {
     Some(match kind {
@@ -86,32 +121,43 @@ pub fn row_of(key: &[u8]) -> Option<&[u8]> {
 
 impl CellLayout {
     /// Reads the cell at `at` of a block; returns it and where it ends. Errors name the place inside the block.
-    #[inline]
-    pub fn read(self, block: &[u8], at: usize) -> Result<(CellRef, usize)> {
+    #[inline(always)]
+    pub fn cell(self, block: &[u8], at: usize) -> Result<(Cell<'_>, usize)> {
         self.parse(block, at).ok_or_else(|| self.explain(block, at))
     }
 
+    /// The same by the places of its parts.
     #[inline]
-    fn parse(self, block: &[u8], at: usize) -> Option<(CellRef, usize)> {
+    pub fn read(self, block: &[u8], at: usize) -> Result<(CellRef, usize)> {
+        let (cell, end) = self.cell(block, at)?;
+        CellRef::of(&cell, at).map(|cell| (cell, end)).ok_or_else(|| self.explain(block, at))
+    }
+
+    /// Hands all cells of a block to `sink`.
+    #[inline]
+    pub fn each(self, block: &[u8], sink: &mut impl CellSink) -> Result<()> {
+        let mut at = 0;
+        while at < block.len() {
+            let (cell, end) = self.cell(block, at)?;
+            sink.cell(&cell)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn parse(self, block: &[u8], at: usize) -> Option<(Cell<'_>, usize)> {
         let (lengths, rest) = block.get(at..)?.split_first_chunk::<8>()?;
         let [k0, k1, k2, k3, v0, v1, v2, v3] = *lengths;
-        let (key_len, value_len) =
-            (u32::from_be_bytes([k0, k1, k2, k3]), u32::from_be_bytes([v0, v1, v2, v3]));
-        let (key_size, value_size) = (usize::try_from(key_len).ok()?, usize::try_from(value_len).ok()?);
-        let (key, rest) = rest.split_at_checked(key_size)?;
-        let mut rest = rest.get(value_size..)?;
-        let (row, key_rest) = key.split_first_chunk::<2>()?;
-        let row_len = u16::from_be_bytes(*row);
-        let key_rest = key_rest.get(row_len.into()..)?;
-        let (family_len, key_rest) = key_rest.split_first()?;
-        if key_rest.len() < usize::from(*family_len) + 9 {
-            return None;
-        }
-        let mut tags_len = 0;
+        let key_len = usize::try_from(u32::from_be_bytes([k0, k1, k2, k3])).ok()?;
+        let value_len = usize::try_from(u32::from_be_bytes([v0, v1, v2, v3])).ok()?;
+        let (key, rest) = rest.split_at_checked(key_len)?;
+        let (value, mut rest) = rest.split_at_checked(value_len)?;
+        let key = Key::parse(key)?;
+        let mut tags: &[u8] = &[];
         if self.tags {
             let (len, behind) = rest.split_first_chunk::<2>()?;
-            tags_len = u16::from_be_bytes(*len);
-            rest = behind.get(tags_len.into()..)?;
+            (tags, rest) = behind.split_at_checked(u16::from_be_bytes(*len).into())?;
         }
         let mut sequence_id = 0;
         if self.sequence_ids {
@@ -125,17 +171,8 @@ impl CellLayout {
                 rest = c.rest();
             }
         }
-        let key_at = u32::try_from(at + 8).ok()?;
-        let cell = CellRef {
-            key: key_at,
-            key_len,
-            row_len,
-            family_len: *family_len,
-            tags_len,
-            value: key_at.checked_add(key_len)?,
-            value_len,
-            sequence_id,
-        };
+        let Key { row, family, qualifier, timestamp, kind } = key;
+        let cell = Cell { row, family, qualifier, timestamp, kind, value, tags, sequence_id };
         Some((cell, block.len() - rest.len()))
     }
 
@@ -169,6 +206,24 @@ impl CellLayout {
 }
 
 impl CellRef {
+    /// Where the parts of the cell that begins at `at` of its block stand; `None` beyond 4 GiB.
+    #[inline]
+    fn of(cell: &Cell<'_>, at: usize) -> Option<Self> {
+        let key = u32::try_from(at).ok()?.checked_add(8)?;
+        let key_len = KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len();
+        let key_len = u32::try_from(key_len).ok()?;
+        Some(Self {
+            key,
+            key_len,
+            row_len: u16::try_from(cell.row.len()).ok()?,
+            family_len: u8::try_from(cell.family.len()).ok()?,
+            tags_len: u16::try_from(cell.tags.len()).ok()?,
+            value: key.checked_add(key_len)?,
+            value_len: u32::try_from(cell.value.len()).ok()?,
+            sequence_id: cell.sequence_id,
+        })
+    }
+
     /// Its row.
     #[inline]
     pub fn row<'a>(&self, block: &'a [u8]) -> &'a [u8] {

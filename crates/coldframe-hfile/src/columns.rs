@@ -1,26 +1,20 @@
 //! Cells to Arrow: the columns of both views.
 //!
-//! A block is taken in two passes: the first has found where the parts of all its cells are ([`CellRef`]), the second
-//! copies one column after another into buffers that grow once for each block.
+//! Cells are taken one after another, each into all columns: a block goes through the caches once. A block in which
+//! something is wrong is taken back as a whole.
 
 use std::sync::Arc;
 
-use arrow_array::Array as _;
-use arrow_array::{
-    ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
-    UInt8Array,
-};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt8Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe_core::{Error, Result, arrow_error};
 
-use crate::cell::{CellRef, Tags, type_name};
+use crate::cell::{Cell, CellRef, CellSink, Tags, type_name};
 use crate::options::View;
+use crate::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
 
-/// Bytes after which a batch is handed out, whatever its rows.
-const BATCH_BYTES: usize = 32 << 20;
-/// Bytes that the offsets of a batch reach.
-const MOST_BYTES: usize = 0x7fff_ffff;
+/// Bytes after which a batch is handed out, whatever its rows: what is written last stays in the caches for its reader.
+const BATCH_BYTES: usize = 4 << 20;
 
 /// The columns of a view.
 pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
@@ -42,211 +36,232 @@ pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-fn tag_fields() -> Fields {
-    Fields::from(vec![Field::new("type", DataType::UInt8, true), Field::new("value", DataType::Binary, true)])
-}
-
-/// Byte strings while they are collected.
-#[derive(Debug)]
-struct Strings {
-    offsets: Vec<i32>,
-    bytes: Vec<u8>,
-}
-
-impl Strings {
-    fn new() -> Self {
-        Self { offsets: vec![0], bytes: Vec::new() }
-    }
-
-    /// Appends one part of each cell; the parts are `total` bytes.
-    #[inline]
-    fn extend<'b>(&mut self, cells: &[CellRef], total: usize, part: impl Fn(&CellRef) -> &'b [u8]) {
-        self.bytes.reserve(total);
-        self.offsets.reserve(cells.len());
-        for cell in cells {
-            self.bytes.extend_from_slice(part(cell));
-            // A batch ends before its bytes reach what an offset can say.
-            self.offsets.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
-        }
-    }
-
-    /// Appends one string.
-    fn push(&mut self, value: &[u8]) {
-        self.bytes.extend_from_slice(value);
-        self.offsets.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
-    }
-
-    fn take(&mut self) -> (OffsetBuffer<i32>, arrow_buffer::Buffer) {
-        let (rows, bytes) = (self.offsets.len(), self.bytes.len());
-        let full = std::mem::replace(
-            self,
-            Self { offsets: Vec::with_capacity(rows), bytes: Vec::with_capacity(bytes) },
-        );
-        self.offsets.push(0);
-        (OffsetBuffer::new(ScalarBuffer::from(full.offsets)), full.bytes.into())
-    }
-
-    fn binary(&mut self) -> Result<BinaryArray> {
-        let (offsets, bytes) = self.take();
-        BinaryArray::try_new(offsets, bytes, None).map_err(arrow_error)
-    }
-
-    fn text(&mut self, what: &str) -> Result<StringArray> {
-        let (offsets, bytes) = self.take();
-        StringArray::try_new(offsets, bytes, None)
-            .map_err(|_| Error::corrupt(format!("{what}: expected UTF-8; `view=\"cells\"` shows the bytes")))
-    }
-}
-
-/// The tags of cells while they are collected.
-#[derive(Debug)]
-struct TagLists {
-    /// Where each cell's tags end among all.
-    ends: Vec<i32>,
-    kinds: Vec<u8>,
-    values: Strings,
-}
-
-impl TagLists {
-    fn new() -> Self {
-        Self { ends: vec![0], kinds: Vec::new(), values: Strings::new() }
-    }
-
-    fn extend(&mut self, block: &[u8], cells: &[CellRef]) -> Result<()> {
-        if cells.iter().all(|c| c.tags_len == 0) {
-            let end = self.ends.last().copied().unwrap_or(0);
-            self.ends.resize(self.ends.len() + cells.len(), end);
-            return Ok(());
-        }
-        for cell in cells {
-            let mut tags = Tags::new(if cell.tags_len == 0 { &[] } else { cell.tags(block) });
-            while let Some((kind, value)) = tags.next_tag()? {
-                self.kinds.push(kind);
-                self.values.push(value);
-            }
-            self.ends.push(i32::try_from(self.kinds.len()).unwrap_or(i32::MAX));
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<ListArray> {
-        let Self { ends, kinds, mut values } = std::mem::replace(self, Self::new());
-        let columns: Vec<ArrayRef> = vec![Arc::new(UInt8Array::from(kinds)), Arc::new(values.binary()?)];
-        let tags = StructArray::try_new(tag_fields(), columns, None).map_err(arrow_error)?;
-        let item = Arc::new(Field::new_list_field(tags.data_type().clone(), true));
-        let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
-        ListArray::try_new(item, ends, Arc::new(tags), None).map_err(arrow_error)
-    }
-}
-
-#[derive(Debug)]
-enum Column {
-    Row(Strings),
-    Family(Strings),
-    Qualifier(Strings),
-    Timestamp(Vec<i64>),
-    Type(Vec<u8>),
-    TypeName(Strings),
-    Value(Strings),
-    Tags(TagLists),
-    SequenceId(Vec<i64>),
-    Key(Strings),
-}
-
-impl Column {
-    fn new(name: &str, data_type: &DataType) -> Result<Self> {
-        Ok(match name {
-            "row" => Self::Row(Strings::new()),
-            "family" => Self::Family(Strings::new()),
-            "qualifier" => Self::Qualifier(Strings::new()),
-            "timestamp" => Self::Timestamp(Vec::new()),
-            "type" if *data_type == DataType::Utf8 => Self::TypeName(Strings::new()),
-            "type" => Self::Type(Vec::new()),
-            "value" => Self::Value(Strings::new()),
-            "tags" => Self::Tags(TagLists::new()),
-            "sequence_id" => Self::SequenceId(Vec::new()),
-            "key" => Self::Key(Strings::new()),
-            other => return Err(Error::schema(format!("HFile has no column `{other}`"))),
-        })
-    }
-
-    fn extend(&mut self, block: &[u8], cells: &[CellRef]) -> Result<()> {
-        let total = |len: fn(&CellRef) -> usize| cells.iter().map(len).sum();
-        match self {
-            Self::Row(strings) | Self::Key(strings) => {
-                strings.extend(cells, total(|c| c.row_len.into()), |c| c.row(block));
-            }
-            Self::Family(strings) => {
-                strings.extend(cells, total(|c| c.family_len.into()), |c| c.family(block))
-            }
-            Self::Qualifier(strings) => {
-                strings.extend(cells, total(|c| c.key_len as usize), |c| c.qualifier(block))
-            }
-            Self::Value(strings) => {
-                strings.extend(cells, total(|c| c.value_len as usize), |c| c.value(block))
-            }
-            Self::Timestamp(values) => values.extend(cells.iter().map(|c| c.timestamp(block))),
-            Self::SequenceId(values) => values.extend(cells.iter().map(|c| c.sequence_id)),
-            Self::Type(values) => values.extend(cells.iter().map(|c| c.kind(block))),
-            Self::TypeName(strings) => {
-                if let Some(kind) = cells.iter().map(|c| c.kind(block)).find(|k| type_name(*k).is_none()) {
-                    return Err(Error::corrupt(format!(
-                        "expected a cell type, found {kind}; `types=\"code\"` shows numbers"
-                    )));
-                }
-                let word = |c: &CellRef| type_name(c.kind(block)).unwrap_or_default().as_bytes();
-                strings.extend(cells, cells.len() * 4, word);
-            }
-            Self::Tags(lists) => lists.extend(block, cells)?,
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<ArrayRef> {
-        Ok(match self {
-            Self::Row(s) | Self::Family(s) | Self::Qualifier(s) | Self::Value(s) => Arc::new(s.binary()?),
-            Self::Key(s) => Arc::new(s.text("key")?),
-            Self::TypeName(s) => Arc::new(s.text("type")?),
-            Self::Timestamp(v) | Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
-            Self::Type(v) => Arc::new(UInt8Array::from(std::mem::take(v))),
-            Self::Tags(lists) => Arc::new(lists.finish()?),
-        })
-    }
-}
-
 /// Collects cells into batches of some columns.
 #[derive(Debug)]
 pub struct Columns {
     schema: SchemaRef,
-    columns: Vec<Column>,
-    rows: usize,
-    /// Bytes of the cells taken since the last batch.
-    bytes: usize,
+    parts: Parts,
+    /// Bytes of the cells taken since the last batch, by their refs.
+    taken: usize,
+    /// Rows before the block taken last, and those of it.
+    begun: usize,
+    last: usize,
     batch_rows: usize,
+}
+
+/// The columns asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    row: Option<Strings>,
+    key: Option<Strings>,
+    family: Option<Strings>,
+    qualifier: Option<Strings>,
+    timestamp: Option<Vec<i64>>,
+    kind: Option<Vec<u8>>,
+    kind_name: Option<Strings>,
+    value: Option<Strings>,
+    tags: Option<TagLists>,
+    sequence_id: Option<Vec<i64>>,
+    rows: usize,
+}
+
+impl CellSink for Parts {
+    #[inline(always)]
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if let Some(rows) = &mut self.row {
+            rows.push(cell.row);
+        }
+        if let Some(keys) = &mut self.key {
+            keys.push(cell.row);
+        }
+        if let Some(families) = &mut self.family {
+            families.push(cell.family);
+        }
+        if let Some(qualifiers) = &mut self.qualifier {
+            qualifiers.push(cell.qualifier);
+        }
+        if let Some(timestamps) = &mut self.timestamp {
+            timestamps.push(cell.timestamp);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.push(cell.kind);
+        }
+        if let Some(names) = &mut self.kind_name {
+            names.push(name_of(cell.kind)?.as_bytes());
+        }
+        if let Some(values) = &mut self.value {
+            values.push(cell.value);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.push(cell.tags)?;
+        }
+        if let Some(ids) = &mut self.sequence_id {
+            ids.push(cell.sequence_id);
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+fn name_of(kind: u8) -> Result<&'static str> {
+    type_name(kind).ok_or_else(|| {
+        Error::corrupt(format!("expected a cell type, found {kind}; `types=\"code\"` shows numbers"))
+    })
+}
+
+impl Parts {
+    fn new(schema: &Schema) -> Result<Self> {
+        let mut parts = Self::default();
+        for field in schema.fields() {
+            match field.name().as_str() {
+                "row" => parts.row = Some(Strings::new()),
+                "key" => parts.key = Some(Strings::new()),
+                "family" => parts.family = Some(Strings::new()),
+                "qualifier" => parts.qualifier = Some(Strings::new()),
+                "timestamp" => parts.timestamp = Some(Vec::new()),
+                "type" if *field.data_type() == DataType::Utf8 => parts.kind_name = Some(Strings::new()),
+                "type" => parts.kind = Some(Vec::new()),
+                "value" => parts.value = Some(Strings::new()),
+                "tags" => parts.tags = Some(TagLists::new()),
+                "sequence_id" => parts.sequence_id = Some(Vec::new()),
+                other => return Err(Error::schema(format!("HFile has no column `{other}`"))),
+            }
+        }
+        Ok(parts)
+    }
+
+    fn strings(&self) -> impl Iterator<Item = &Strings> {
+        let all = [&self.row, &self.key, &self.family, &self.qualifier, &self.kind_name, &self.value];
+        all.into_iter().flatten()
+    }
+
+    fn strings_mut(&mut self) -> impl Iterator<Item = &mut Strings> {
+        let Self { row, key, family, qualifier, kind_name, value, .. } = self;
+        [row, key, family, qualifier, kind_name, value].into_iter().flatten()
+    }
+
+    /// Leaves the first `rows` rows.
+    fn truncate(&mut self, rows: usize) {
+        for strings in self.strings_mut() {
+            strings.truncate(rows);
+        }
+        for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
+            numbers.truncate(rows);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.truncate(rows);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate(rows);
+        }
+        self.rows = rows;
+    }
+
+    /// Makes room for so many times what there is.
+    fn reserve_times(&mut self, times: usize) {
+        for strings in self.strings_mut() {
+            strings.reserve_times(times, BATCH_BYTES);
+        }
+        let rows = self.rows.saturating_mul(times).min(BATCH_BYTES);
+        for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
+            numbers.reserve(rows);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.reserve(rows);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.reserve(rows);
+        }
+    }
+
+    /// The bytes of the column that has most.
+    fn widest(&self) -> usize {
+        let tags = self.tags.as_ref().map_or(0, TagLists::size);
+        self.strings().map(Strings::size).fold(tags, usize::max)
+    }
+
+    /// Checks the rows from `row` on as a whole.
+    fn check(&self, row: usize) -> Result<()> {
+        if let Some(keys) = &self.key {
+            keys.check_text(row, "key")?;
+        }
+        if self.widest() > MOST_BYTES {
+            return Err(Error::unsupported("a block whose cells take more than 2 GiB in one column"));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
+        let asked = |found: Option<ArrayRef>| {
+            found.ok_or_else(|| Error::schema(format!("HFile has no column `{}`", field.name())))
+        };
+        let binary = |strings: &mut Option<Strings>| -> Result<Option<ArrayRef>> {
+            strings.as_mut().map(|s| Ok(Arc::new(s.binary()?) as ArrayRef)).transpose()
+        };
+        let text = |strings: &mut Option<Strings>, what| -> Result<Option<ArrayRef>> {
+            strings.as_mut().map(|s| Ok(Arc::new(s.text(what)?) as ArrayRef)).transpose()
+        };
+        let numbers = |values: &mut Option<Vec<i64>>| {
+            values.as_mut().map(|v| Arc::new(Int64Array::from(std::mem::take(v))) as ArrayRef)
+        };
+        asked(match field.name().as_str() {
+            "row" => binary(&mut self.row)?,
+            "key" => text(&mut self.key, "key")?,
+            "family" => binary(&mut self.family)?,
+            "qualifier" => binary(&mut self.qualifier)?,
+            "timestamp" => numbers(&mut self.timestamp),
+            "type" if self.kind_name.is_some() => text(&mut self.kind_name, "type")?,
+            "type" => self.kind.as_mut().map(|v| Arc::new(UInt8Array::from(std::mem::take(v))) as ArrayRef),
+            "value" => binary(&mut self.value)?,
+            "tags" => {
+                let lists = self.tags.as_mut().map(TagLists::finish).transpose()?;
+                lists.map(|lists| Arc::new(lists) as ArrayRef)
+            }
+            _ => numbers(&mut self.sequence_id),
+        })
+    }
 }
 
 impl Columns {
     /// For the columns of `schema`, in batches of at most `batch_rows` rows.
     pub fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
-        let column = |f: &Arc<Field>| Column::new(f.name(), f.data_type());
-        let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
-        Ok(Self { schema, columns, rows: 0, bytes: 0, batch_rows: batch_rows.max(1) })
+        let parts = Parts::new(&schema)?;
+        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1) })
     }
 
-    /// Checks what copying would find wrong with the cells of a block.
+    /// Begins a block: what its cells are handed to.
+    pub(crate) fn begin_block(&mut self) -> &mut Parts {
+        self.begun = self.parts.rows;
+        &mut self.parts
+    }
+
+    /// Ends a block; an error if its cells are not what the columns hold.
+    pub(crate) fn end_block(&mut self) -> Result<()> {
+        self.last = self.parts.rows - self.begun;
+        self.parts.check(self.begun)
+    }
+
+    /// Takes back what was handed over since the block began.
+    pub(crate) fn drop_block(&mut self) {
+        self.parts.truncate(self.begun);
+        self.last = 0;
+    }
+
+    /// Makes room for `blocks` more like the last one.
+    pub(crate) fn expect_blocks(&mut self, blocks: usize) {
+        self.parts.reserve_times(blocks);
+    }
+
+    /// Checks what copying would find wrong with some cells of a block.
     pub fn check(&self, block: &[u8], cells: &[CellRef]) -> Result<()> {
-        for column in &self.columns {
-            match column {
-                Column::Key(_) if cells.iter().any(|c| simdutf8::basic::from_utf8(c.row(block)).is_err()) => {
-                    return Err(Error::corrupt("key: expected UTF-8; `view=\"cells\"` shows the bytes"));
-                }
-                Column::Tags(_) => {
-                    for cell in cells.iter().filter(|c| c.tags_len > 0) {
-                        let mut tags = Tags::new(cell.tags(block));
-                        while tags.next_tag()?.is_some() {}
-                    }
-                }
-                _ => {}
+        if self.parts.key.is_some() && cells.iter().any(|c| simdutf8::basic::from_utf8(c.row(block)).is_err())
+        {
+            return Err(not_text("key"));
+        }
+        if self.parts.tags.is_some() {
+            for cell in cells.iter().filter(|c| c.tags_len > 0) {
+                let mut tags = Tags::new(cell.tags(block));
+                while tags.next_tag()?.is_some() {}
             }
         }
         Ok(())
@@ -255,29 +270,18 @@ impl Columns {
     /// Appends cells of one block, as many as the batch takes; returns how many. None fit only into a batch that is
     /// full then.
     pub fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
-        let most = self.batch_rows.saturating_sub(self.rows).min(cells.len());
-        let mut taken = cells.get(..most).unwrap_or_default();
-        let size = |cells: &[CellRef]| -> usize {
-            cells.iter().map(|c| c.key_len as usize + c.value_len as usize + usize::from(c.tags_len)).sum()
-        };
-        let mut bytes = size(taken);
-        // The values of a huge block are cut so that offsets of 32 bits reach.
-        while taken.len() > 1
-            && self.bytes.saturating_add(bytes) > BATCH_BYTES.max(block.len().min(BATCH_BYTES * 4)) * 2
-        {
-            taken = taken.get(..taken.len() / 2).unwrap_or_default();
-            bytes = size(taken);
+        let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
+        for (taken, cell) in cells.iter().take(most).enumerate() {
+            let size = cell.key_len as usize + cell.value_len as usize + usize::from(cell.tags_len);
+            // The values of a huge block are cut so that offsets of 32 bits reach.
+            if self.parts.rows > 0 && self.taken.saturating_add(size) > BATCH_BYTES.max(block.len()) {
+                self.taken = self.taken.max(BATCH_BYTES);
+                return Ok(taken);
+            }
+            self.parts.cell(&cell.cell(block))?;
+            self.taken = self.taken.saturating_add(size);
         }
-        if self.rows > 0 && self.bytes.saturating_add(bytes) > MOST_BYTES {
-            self.bytes = MOST_BYTES;
-            return Ok(0);
-        }
-        for column in &mut self.columns {
-            column.extend(block, taken)?;
-        }
-        self.rows += taken.len();
-        self.bytes += bytes;
-        Ok(taken.len())
+        Ok(most)
     }
 
     /// The columns.
@@ -287,19 +291,37 @@ impl Columns {
 
     /// Whether a batch is to be handed out before more is appended.
     pub fn is_full(&self) -> bool {
-        self.rows >= self.batch_rows || self.bytes >= BATCH_BYTES
+        self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
+    }
+
+    /// Whether a batch is to be handed out before the next block is taken, one of at most `bytes` in plain form.
+    pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
+        let rows = self.parts.rows;
+        if rows == 0 {
+            return false;
+        }
+        let widest = self.parts.widest();
+        rows.saturating_add(self.last) > self.batch_rows
+            || widest >= BATCH_BYTES
+            || widest.saturating_add(bytes) > MOST_BYTES
     }
 
     /// Whether nothing was appended since the last batch.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.parts.rows == 0
+    }
+
+    /// Most rows of a batch that is handed out.
+    pub(crate) fn batch_rows(&self) -> usize {
+        self.batch_rows
     }
 
     /// The cells since the last batch.
     pub fn finish(&mut self) -> Result<RecordBatch> {
-        let arrays = self.columns.iter_mut().map(Column::finish).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
+        let fields = self.schema.fields();
+        let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.parts.rows));
+        (self.parts.rows, self.taken) = (0, 0);
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
     }
 }

@@ -7,9 +7,9 @@ use coldframe_core::{Error, ErrorContext, Limits, Result};
 use coldframe_encoding::codec::Decompressor;
 
 use crate::block::{BlockType, Header, MAGIC_LEN};
-use crate::cell::CellLayout;
+use crate::cell::{CellLayout, CellSink};
 use crate::codec::{Codec, DataKey};
-use crate::encoding::{Decoder, Encoding};
+use crate::encoding::{Decoder, Encoding, Plain};
 
 /// What the file says of all its blocks.
 #[derive(Clone, Debug)]
@@ -88,24 +88,48 @@ impl BlockReader {
         let encoded = block.starts_with(BlockType::EncodedData.magic());
         if !encoded {
             let (block_type, bytes) = self.content(block, offset, raw)?;
-            if block_type != BlockType::Data {
-                return Err(Error::corrupt(format!("expected a data block, found a {block_type}")).at(offset));
-            }
+            expect_data(block_type, offset)?;
             return Ok(Cells { bytes, encoding: None });
         }
         let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
         let content = stored.as_deref().unwrap_or(scratch);
-        let context = &self.context;
-        let mut plain = Vec::new();
-        let encoding = self.decoder.decode(
-            content,
-            context.layout,
-            context.compressed_tags,
-            &context.limits,
-            &mut plain,
-        );
+        let mut plain = Plain::new(self.context.layout);
+        let encoding = self.decoder.decode(content, &self.context, &mut plain);
         let encoding = encoding.within(|| block_type.name()).at(offset)?;
-        Ok(Cells { bytes: Bytes::from(plain), encoding: Some(encoding) })
+        Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
+    }
+
+    /// Hands the cells of a data block to `sink`, one after another. What it took of a block with an error is worthless.
+    pub fn each_cell(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<()> {
+        let mut content = std::mem::take(&mut self.content);
+        content.clear();
+        let result = self.each_cell_by(block, offset, raw, sink, &mut content);
+        self.content = content;
+        result
+    }
+
+    fn each_cell_by(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        sink: &mut impl CellSink,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
+        let content = stored.as_deref().unwrap_or(scratch);
+        if block_type == BlockType::EncodedData {
+            let encoding = self.decoder.decode(content, &self.context, sink);
+            return encoding.map(drop).within(|| block_type.name()).at(offset);
+        }
+        expect_data(block_type, offset)?;
+        self.context.layout.each(content, sink).at(offset).within(|| block_type.name())
     }
 
     /// Either a part of `block` or, appended to `out`, what its data becomes.
@@ -180,4 +204,11 @@ impl BlockReader {
         };
         Ok((block_type, Some(content.slice(MAGIC_LEN..))))
     }
+}
+
+fn expect_data(block_type: BlockType, offset: u64) -> Result<()> {
+    if block_type == BlockType::Data {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected a data block, found a {block_type}")).at(offset))
 }

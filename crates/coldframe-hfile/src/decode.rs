@@ -31,7 +31,7 @@ impl DecodeUnit for DecodeRun {
         let Self(mut blocks) = *self;
         blocks.set_bytes(bytes);
         let columns = Columns::new(blocks.request.decode.clone(), blocks.request.scan.batch_rows)?;
-        Ok(Box::new(Batches { blocks, columns, block: Bytes::new(), at: 0, done: false }))
+        Ok(Box::new(Batches { blocks, columns, ready: None, done: false }))
     }
 }
 
@@ -74,34 +74,66 @@ impl Blocks {
         self.bytes = bytes.into_iter().next().unwrap_or_default();
     }
 
-    /// Reads the next data block: returns its plain form, and leaves its cells in `cells`. `check` may refuse it.
-    pub(crate) fn next_block(
+    /// Reads the next data block: returns its plain form, and leaves its cells in `cells`.
+    pub(crate) fn next_block(&mut self) -> Result<Option<Bytes>> {
+        let mut cells = std::mem::take(&mut self.cells);
+        cells.clear();
+        let read = self.next_with(|reader, bytes, block| {
+            let plain = reader.cells(bytes, block.offset, block.size)?.bytes;
+            let layout = reader.context().layout;
+            read_all(layout, &plain, &mut cells).at(block.offset).within(|| "data block")?;
+            Ok((plain, block.offset))
+        });
+        let Some((plain, offset)) = read? else { return Ok(None) };
+        (self.cells, self.offset) = (cells, offset);
+        Ok(Some(plain))
+    }
+
+    /// Appends the next data block to `columns`; `false` if there is none.
+    fn next_into(&mut self, columns: &mut Columns) -> Result<bool> {
+        let read = self.next_with(|reader, bytes, block| {
+            let sink = columns.begin_block();
+            let read = reader.each_cell(bytes, block.offset, block.size, sink);
+            let read = read.and_then(|()| columns.end_block().at(block.offset).within(|| "data block"));
+            if read.is_err() {
+                columns.drop_block();
+            }
+            read
+        });
+        Ok(read?.is_some())
+    }
+
+    /// What `read` makes of the next data block that it can read.
+    fn next_with<T>(
         &mut self,
-        check: impl Fn(&[u8], &[CellRef]) -> Result<()>,
-    ) -> Result<Option<Bytes>> {
+        mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
+    ) -> Result<Option<T>> {
         while let Some(piece) = self.pieces.pop_front() {
-            let (range, read) = match piece {
+            let (range, result) = match piece {
                 Piece::Between(range) => {
-                    let read = self.between(&range).map(|()| None);
-                    (range, read)
+                    let result = self.between(&range).map(|()| None);
+                    (range, result)
                 }
                 Piece::Data(block, range) => {
-                    let read = self.data(block, &range, &check).map(Some);
-                    (range, read)
+                    let bytes = self.slice(&range);
+                    (range, read(&mut self.reader, &bytes, block).map(Some))
                 }
             };
-            match read {
-                Ok(Some(block)) => return Ok(Some(block)),
+            match result {
+                Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {}
                 Err(e) if self.skips && e.is_damage() => {
-                    self.cells.clear();
                     self.request.damage.push(Damage::from_error(&e, range, None));
                 }
                 Err(e) => return Err(e),
             }
         }
-        self.cells.clear();
         Ok(None)
+    }
+
+    /// Bytes that the plain form of a block may have.
+    fn most_bytes(&self) -> usize {
+        usize::try_from(self.reader.context().limits.max_block_bytes).unwrap_or(usize::MAX)
     }
 
     fn slice(&self, range: &Range<u64>) -> Bytes {
@@ -109,22 +141,6 @@ impl Blocks {
             usize::try_from(n.saturating_sub(self.start)).unwrap_or(usize::MAX).min(self.bytes.len())
         };
         self.bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
-    }
-
-    fn data(
-        &mut self,
-        block: BlockRef,
-        range: &Range<u64>,
-        check: &impl Fn(&[u8], &[CellRef]) -> Result<()>,
-    ) -> Result<Bytes> {
-        let bytes = self.slice(range);
-        let plain = self.reader.cells(&bytes, block.offset, block.size)?.bytes;
-        read_all(self.reader.context().layout, &plain, &mut self.cells)
-            .and_then(|()| check(&plain, &self.cells))
-            .at(block.offset)
-            .within(|| "data block")?;
-        self.offset = block.offset;
-        Ok(plain)
     }
 
     /// Bytes between data blocks must be blocks of other types.
@@ -154,31 +170,41 @@ impl Blocks {
 struct Batches {
     blocks: Blocks,
     columns: Columns,
-    /// The block whose cells are being handed out, from `at` on.
-    block: Bytes,
-    at: usize,
+    /// Rows that are being handed out: a block may have more than a batch.
+    ready: Option<RecordBatch>,
     done: bool,
 }
 
 impl Batches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if self.columns.is_full() {
-                return self.columns.finish().map(Some);
+        if let Some(batch) = self.ready.take() {
+            return Ok(Some(self.hand_out(batch)));
+        }
+        let most = self.blocks.most_bytes();
+        let mut first = self.columns.is_empty();
+        while !self.columns.is_full_for(most) {
+            if !self.blocks.next_into(&mut self.columns)? {
+                break;
             }
-            let rest = self.blocks.cells.get(self.at..).unwrap_or_default();
-            if !rest.is_empty() {
-                self.at += self.columns.append(&self.block, rest)?;
-                continue;
-            }
-            self.at = 0;
-            let columns = &self.columns;
-            match self.blocks.next_block(|block, cells| columns.check(block, cells))? {
-                Some(block) => self.block = block,
-                None if self.columns.is_empty() => return Ok(None),
-                None => return self.columns.finish().map(Some),
+            if std::mem::take(&mut first) {
+                self.columns.expect_blocks(self.blocks.pieces.len());
             }
         }
+        if self.columns.is_empty() {
+            return Ok(None);
+        }
+        let batch = self.columns.finish()?;
+        Ok(Some(self.hand_out(batch)))
+    }
+
+    /// The first rows of `batch`, as many as may be; the others are kept.
+    fn hand_out(&mut self, batch: RecordBatch) -> RecordBatch {
+        let (most, rows) = (self.columns.batch_rows(), batch.num_rows());
+        if rows <= most {
+            return batch;
+        }
+        self.ready = Some(batch.slice(most, rows - most));
+        batch.slice(0, most)
     }
 }
 

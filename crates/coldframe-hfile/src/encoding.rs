@@ -1,4 +1,4 @@
-//! Data block encodings: each is undone to the plain form of cells ([`crate::cell`]).
+//! Data block encodings: each is undone cell by cell, from the block and the key before, which alone is kept.
 //!
 //! ```text
 //! content of an encoded data block | encoding u16 | encoded cells |
@@ -12,14 +12,18 @@
 
 mod diff;
 mod fast_diff;
+mod head;
 mod prefix;
 mod row_index;
 mod tags;
 
-use coldframe_core::{Error, Limits, Result};
+use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
+use coldframe_encoding::varint::put_hadoop_vlong;
 
-use crate::cell::{CellLayout, KEY_OVERHEAD};
+use crate::cell::{Cell, CellLayout, CellSink, KEY_OVERHEAD, Key};
+use crate::content::BlockContext;
+use crate::strings::put;
 use tags::TagDictionary;
 
 /// How the cells of a block are encoded.
@@ -59,23 +63,23 @@ impl Encoding {
     }
 }
 
-/// Undoes encodings; keeps the tag dictionary's memory from block to block.
+/// Undoes encodings; keeps its memory from block to block.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    tags: TagDictionary,
+    dictionary: TagDictionary,
+    tags: Vec<u8>,
+    key: Vec<u8>,
 }
 
 impl Decoder {
-    /// Appends the cells of an encoded block to `out` in plain form. Errors have no place in the file.
+    /// Hands the cells of an encoded block to `sink`. Errors have no place in the file.
     pub fn decode(
         &mut self,
         content: &[u8],
-        layout: CellLayout,
-        compressed_tags: bool,
-        limits: &Limits,
-        out: &mut Vec<u8>,
+        context: &BlockContext,
+        sink: &mut impl CellSink,
     ) -> Result<Encoding> {
-        self.decode_content(content, layout, compressed_tags, limits, out).map_err(|e| {
+        self.decode_content(content, context, sink).map_err(|e| {
             let place = e.offset().map(|at| format!("byte {at} of the content: ")).unwrap_or_default();
             match e.into_kind() {
                 coldframe_core::ErrorKind::Corrupt(reason) => Error::corrupt(format!("{place}{reason}")),
@@ -87,34 +91,30 @@ impl Decoder {
     fn decode_content(
         &mut self,
         content: &[u8],
-        layout: CellLayout,
-        compressed_tags: bool,
-        limits: &Limits,
-        out: &mut Vec<u8>,
+        context: &BlockContext,
+        sink: &mut impl CellSink,
     ) -> Result<Encoding> {
         let mut src = Cursor::new(content, 0);
         let encoding = Encoding::from_id(src.u16_be()?)?;
         if encoding == Encoding::RowIndexV1 {
-            out.extend_from_slice(row_index::cells(src)?);
+            context.layout.each(row_index::cells(src)?, sink)?;
             return Ok(encoding);
         }
-        self.tags.clear();
-        let start = out.len();
         let size = src.u32_be()?;
-        let size = limits.block("an encoded block", size.into())?;
-        // What is claimed is believed as far as encodings usually reach; the rest grows as it is found.
-        out.reserve(size.min(content.len().saturating_mul(16)));
-        let tags = match (layout.tags, compressed_tags) {
+        context.limits.block("an encoded block", size.into())?;
+        self.dictionary.clear();
+        let tags = match (context.layout.tags, context.compressed_tags) {
             (false, _) => TagForm::None,
             (true, false) => TagForm::Plain,
-            (true, true) => TagForm::Dictionary(&mut self.tags),
+            (true, true) => TagForm::Dictionary(&mut self.dictionary, &mut self.tags),
         };
-        let most = limits.block("an encoded block", limits.max_block_bytes)?.saturating_add(start);
-        let mut plain = Plain { out, key: 0..0, most, tags, sequence_ids: layout.sequence_ids };
+        let left = context.limits.block("an encoded block", context.limits.max_block_bytes)?;
+        let mut out = Out { sink, left, tags, sequence_ids: context.layout.sequence_ids };
+        self.key.clear();
         match encoding {
-            Encoding::Prefix => prefix::decode(&mut src, &mut plain)?,
-            Encoding::Diff => diff::decode(&mut src, &mut plain)?,
-            _ => fast_diff::decode(&mut src, &mut plain)?,
+            Encoding::Prefix => prefix::decode(&mut src, &mut self.key, &mut out)?,
+            Encoding::Diff => diff::decode(&mut src, &mut self.key, &mut out)?,
+            _ => fast_diff::decode(&mut src, &mut self.key, &mut out)?,
         }
         Ok(encoding)
     }
@@ -124,92 +124,100 @@ impl Decoder {
 enum TagForm<'d> {
     None,
     Plain,
-    Dictionary(&'d mut TagDictionary),
+    /// With the plain form of a cell's tags.
+    Dictionary(&'d mut TagDictionary, &'d mut Vec<u8>),
 }
 
-/// Cells in plain form while they are made; the previous key is a part of them.
-struct Plain<'o> {
-    out: &'o mut Vec<u8>,
-    /// Where the last key stands in `out`.
-    key: std::ops::Range<usize>,
-    /// How long `out` may become.
-    most: usize,
+/// Where decoded cells go.
+struct Out<'o, S> {
+    sink: &'o mut S,
+    /// Bytes that the cells left may have in plain form.
+    left: usize,
     tags: TagForm<'o>,
     sequence_ids: bool,
 }
 
-impl Plain<'_> {
-    /// Starts a cell: its lengths.
+impl<S: CellSink> Out<'_, S> {
+    /// Checks the lengths that a cell begins with.
+    #[inline]
     fn begin(&mut self, key_len: usize, value_len: usize) -> Result<()> {
         let size = key_len.saturating_add(value_len).saturating_add(8);
-        if key_len < KEY_OVERHEAD || self.most.saturating_sub(self.out.len()) < size {
-            return Err(Error::corrupt(format!(
-                "expected a cell of {KEY_OVERHEAD} bytes or more within the limits, found a key of {key_len} and a value of {value_len}"
-            )));
-        }
-        let lengths = [key_len, value_len].map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_be_bytes());
-        self.out.extend_from_slice(lengths.as_flattened());
-        Ok(())
-    }
-
-    /// Appends the part `range` of the previous key.
-    #[inline]
-    fn copy_key(&mut self, range: std::ops::Range<usize>) -> Result<()> {
-        let (start, end) =
-            (self.key.start.saturating_add(range.start), self.key.start.saturating_add(range.end));
-        if start > end || end > self.key.end {
-            let known = self.key.len();
-            return Err(Error::corrupt(format!(
-                "expected a part of the previous key of {known} bytes, found {range:?}"
-            )));
-        }
-        self.out.extend_from_within(start..end);
-        Ok(())
-    }
-
-    /// The previous key.
-    #[inline]
-    fn previous(&self) -> &[u8] {
-        self.out.get(self.key.clone()).unwrap_or_default()
-    }
-
-    /// Ends the key that began at `start`: it must be `len` bytes.
-    #[inline]
-    fn end_key(&mut self, start: usize, len: usize) -> Result<()> {
-        self.key = start..self.out.len();
-        if self.key.len() == len {
-            return Ok(());
-        }
-        Err(Error::corrupt(format!("expected a key of {len} bytes, found {}", self.key.len())))
-    }
-
-    /// Appends what stands behind a value.
-    #[inline]
-    fn end_cell(&mut self, src: &mut Cursor<'_>) -> Result<()> {
-        if !matches!(self.tags, TagForm::None) {
-            self.copy_tags(src)?;
-        }
-        if self.sequence_ids {
-            let before = src.rest();
-            src.hadoop_vlong()?;
-            let used = before.len() - src.remaining();
-            self.out.extend_from_slice(before.get(..used).unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    fn copy_tags(&mut self, src: &mut Cursor<'_>) -> Result<()> {
-        let len = integer(src)?;
-        let size = u16::try_from(len)
-            .map_err(|_| Error::corrupt(format!("expected tags of at most 65535 bytes, found {len}")))?;
-        self.out.extend_from_slice(&size.to_be_bytes());
-        match &mut self.tags {
-            TagForm::Dictionary(dictionary) => dictionary.decode(src, len, self.out),
-            _ => {
-                self.out.extend_from_slice(src.take(len)?);
+        match self.left.checked_sub(size) {
+            Some(left) if key_len >= KEY_OVERHEAD => {
+                self.left = left;
                 Ok(())
             }
+            _ => Err(Error::corrupt(format!(
+                "expected a cell of {KEY_OVERHEAD} bytes or more within the limits, found a key of {key_len} and a value of {value_len}"
+            ))),
         }
+    }
+
+    /// Reads what stands behind a value, and hands the cell over.
+    #[inline(always)]
+    fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
+        let mut tags: &[u8] = &[];
+        if !matches!(self.tags, TagForm::None) {
+            let len = integer(src)?;
+            if len > usize::from(u16::MAX) {
+                return Err(Error::corrupt(format!("expected tags of at most 65535 bytes, found {len}")));
+            }
+            tags = match &mut self.tags {
+                TagForm::Dictionary(dictionary, plain) => {
+                    plain.clear();
+                    dictionary.decode(src, len, plain)?;
+                    plain
+                }
+                _ => src.take(len)?,
+            };
+        }
+        let sequence_id = if self.sequence_ids { src.hadoop_vlong()? } else { 0 };
+        let Key { row, family, qualifier, timestamp, kind } = key;
+        self.sink.cell(&Cell { row, family, qualifier, timestamp, kind, value, tags, sequence_id })
+    }
+}
+
+/// Cells in plain form, as searches in a block want them.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    /// The cells.
+    pub(crate) bytes: Vec<u8>,
+    layout: CellLayout,
+}
+
+impl Plain {
+    pub(crate) fn new(layout: CellLayout) -> Self {
+        Self { bytes: Vec::new(), layout }
+    }
+}
+
+impl CellSink for Plain {
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        let (row, family) = (u16::try_from(cell.row.len()), u8::try_from(cell.family.len()));
+        let key_len = KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len();
+        let lengths =
+            (u32::try_from(key_len), u32::try_from(cell.value.len()), u16::try_from(cell.tags.len()));
+        let (Ok(row), Ok(family), (Ok(key), Ok(value), Ok(tags))) = (row, family, lengths) else {
+            return Err(Error::corrupt("expected a cell whose parts have the lengths of a plain one"));
+        };
+        let out = &mut self.bytes;
+        out.extend_from_slice([key.to_be_bytes(), value.to_be_bytes()].as_flattened());
+        out.extend_from_slice(&row.to_be_bytes());
+        put(out, cell.row);
+        out.push(family);
+        put(out, cell.family);
+        put(out, cell.qualifier);
+        out.extend_from_slice(&cell.timestamp.to_be_bytes());
+        out.push(cell.kind);
+        put(out, cell.value);
+        if self.layout.tags {
+            out.extend_from_slice(&tags.to_be_bytes());
+            out.extend_from_slice(cell.tags);
+        }
+        if self.layout.sequence_ids {
+            put_hadoop_vlong(out, cell.sequence_id);
+        }
+        Ok(())
     }
 }
 

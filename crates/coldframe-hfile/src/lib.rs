@@ -57,6 +57,7 @@ pub mod reader;
 pub mod records;
 mod recover;
 pub mod rows;
+mod strings;
 pub mod trailer;
 pub mod visible;
 pub mod walk;

@@ -8,9 +8,10 @@ use coldframe_core::{ErrorContext, Result};
 
 use crate::bloom::{Bloom, Which};
 use crate::cache::SearchBlock;
-use crate::cell::{CellRef, row_of};
+use crate::cell::{Cell, CellSink, row_of};
 use crate::columns::Columns;
 use crate::content::BlockReader;
+use crate::cursor::IndexCursor;
 use crate::file::HFile;
 use crate::index::BlockRef;
 use crate::reader::RawFile;
@@ -57,16 +58,33 @@ impl Lookups {
 impl HFile {
     /// The cells of one row (the pairs of one key), in file order.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        let mut sink = Sink::new(self.cell_schema().clone())?;
+        self.each_block(row, |block| Ok(sink.append_row(block, 0, row)? < block.len()))?;
+        sink.finish()
+    }
+
+    /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
+    pub fn find(&self, row: &[u8], mut with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
+        self.each_block(row, |block| {
+            let mut at = block.lower_bound(0, row);
+            while let Some(cell) = block.cell(at)?.filter(|cell| cell.row == row) {
+                with(&cell)?;
+                at += 1;
+            }
+            Ok(at < block.len())
+        })
+    }
+
+    /// Calls `with` with the blocks that may hold a row until it says that no more is needed.
+    fn each_block(&self, row: &[u8], with: impl FnMut(&SearchBlock) -> Result<bool>) -> Result<()> {
         let raw = self.raw();
         raw.check()?;
-        let mut sink = Sink::new(self.cell_schema().clone())?;
         self.lookups().with_reader(raw, |reader| {
             if self.filtered_out(reader, row)? {
                 return Ok(());
             }
-            each_block_of(raw, reader, row, |block| Ok(sink.append_row(raw, block, 0, row)? < block.len()))
-        })?;
-        sink.finish()
+            each_block_of(raw, reader, row, with)
+        })
     }
 
     /// The cells of many rows, each row once, in file order: one pass over index and blocks.
@@ -78,7 +96,14 @@ impl HFile {
         sorted.dedup();
         let mut sink = Sink::new(self.cell_schema().clone())?;
         self.lookups().with_reader(raw, |reader| {
-            let mut many = Many { file: raw, wanted: Vec::new(), blocks: Vec::new(), bytes: 0 };
+            let mut many = Many {
+                file: raw,
+                wanted: Vec::new(),
+                blocks: Vec::new(),
+                bytes: 0,
+                cursor: raw.cursor(),
+                near: false,
+            };
             for row in sorted {
                 if self.filtered_out(reader, row)? {
                     continue;
@@ -134,17 +159,23 @@ fn each_block_of(
     cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
     let mut next = cursor.next_entry()?;
     while let Some(entry) = next.take() {
-        let mut blocks = vec![entry.block];
-        // A block whose key has the row follows: both are read at once.
-        while blocks.len() < 64 && cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
-        {
-            let Some(entry) = cursor.next_entry()? else { break };
-            blocks.push(entry.block);
-        }
-        for block in file.search_blocks(reader, &blocks)? {
-            if with(&block)? {
-                return Ok(());
+        let goes_on = |cursor: &IndexCursor| {
+            cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
+        };
+        if goes_on(&cursor) {
+            // A block whose key has the row follows: both are read at once.
+            let mut blocks = vec![entry.block];
+            while blocks.len() < 64 && goes_on(&cursor) {
+                let Some(entry) = cursor.next_entry()? else { break };
+                blocks.push(entry.block);
             }
+            for block in file.search_blocks(reader, &blocks)? {
+                if with(&block)? {
+                    return Ok(());
+                }
+            }
+        } else if with(&*file.search_block(reader, entry.block)?)? {
+            return Ok(());
         }
         if cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
             next = cursor.next_entry()?.filter(|entry| file.order.compare(entry.row(), row).is_le());
@@ -157,33 +188,25 @@ fn each_block_of(
 struct Sink {
     columns: Columns,
     batches: Vec<RecordBatch>,
-    cells: Vec<CellRef>,
 }
 
 impl Sink {
     fn new(schema: SchemaRef) -> Result<Self> {
-        Ok(Self { columns: Columns::new(schema, BATCH_ROWS)?, batches: Vec::new(), cells: Vec::new() })
+        Ok(Self { columns: Columns::new(schema, BATCH_ROWS)?, batches: Vec::new() })
     }
 
     /// Appends the cells of `row` in a block from cell `from` on; returns the first cell that is behind the row.
-    fn append_row(&mut self, file: &RawFile, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
-        let mut at = block.lower_bound(from, |r| file.order.compare(r, row).is_lt());
-        self.cells.clear();
-        while let Some(cell) = block.cell(at)? {
-            if cell.row(&block.bytes) != row {
-                break;
-            }
-            self.cells.push(cell);
+    fn append_row(&mut self, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
+        let mut at = block.lower_bound(from, row);
+        if self.columns.is_full_for(block.bytes.len()) {
+            self.batches.push(self.columns.finish()?);
+        }
+        let sink = self.columns.begin_block();
+        while let Some(cell) = block.cell(at)?.filter(|cell| cell.row == row) {
+            sink.cell(&cell)?;
             at += 1;
         }
-        self.columns.check(&block.bytes, &self.cells)?;
-        let mut taken = 0;
-        while let Some(rest) = self.cells.get(taken..).filter(|rest| !rest.is_empty()) {
-            if self.columns.is_full() {
-                self.batches.push(self.columns.finish()?);
-            }
-            taken += self.columns.append(&block.bytes, rest)?;
-        }
+        self.columns.end_block()?;
         Ok(at)
     }
 
@@ -202,18 +225,31 @@ struct Many<'a> {
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
     bytes: u64,
+    cursor: IndexCursor,
+    /// Whether the cursor stands right behind the last of `blocks`.
+    near: bool,
 }
 
 impl<'a> Many<'a> {
     /// Notes the blocks of a row, which comes behind the rows before.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
-        let mut cursor = file.cursor();
+        // Mostly it is in the block that the row before is in, and ends there.
+        if self.near
+            && let (Some(last), Some(next)) = (self.blocks.len().checked_sub(1), self.cursor.peek_row())
+            && file.order.compare(row, next).is_lt()
+        {
+            self.wanted.push((row, last..last + 1));
+            return Ok(());
+        }
+        let cursor = &mut self.cursor;
         cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+        self.near = true;
         let mut range = None;
         while range.is_none() || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {
             let Some(entry) = cursor.next_entry()? else { break };
             if range.is_some() && file.order.compare(entry.row(), row).is_gt() {
+                self.near = false;
                 break;
             }
             let known = self.blocks.partition_point(|b| b.offset < entry.block.offset);
@@ -241,7 +277,7 @@ impl<'a> Many<'a> {
                 if i != current {
                     (current, at) = (i, 0);
                 }
-                at = sink.append_row(self.file, block, at, row).within(|| "data block")?;
+                at = sink.append_row(block, at, row).within(|| "data block")?;
             }
         }
         self.blocks.clear();

@@ -386,7 +386,7 @@ impl Batches {
                 continue;
             }
             self.at = 0;
-            match blocks.next_block(|_, _| Ok(()))? {
+            match blocks.next_block()? {
                 Some(block) if !state.ended => self.block = block,
                 _ => {
                     self.done = true;

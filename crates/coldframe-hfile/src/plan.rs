@@ -17,8 +17,8 @@ use crate::order::RowOrder;
 use crate::reader::RawFile;
 use crate::walk::{Step, Walk};
 
-/// Bytes on disk after which a run ends.
-const RUN_BYTES: u64 = 4 << 20;
+/// Bytes on disk after which a run ends: what is read should still be in the caches when it is decoded.
+const RUN_BYTES: u64 = 2 << 20;
 
 /// Hands out runs of blocks.
 pub struct BlockPlan {

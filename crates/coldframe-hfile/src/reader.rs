@@ -169,11 +169,7 @@ impl RawFile {
         reader: &mut BlockReader,
         blocks: &[BlockRef],
     ) -> Result<Vec<Arc<SearchBlock>>> {
-        let cached = |block: &BlockRef| match self.cache.get(block.offset) {
-            Some(Cached::Cells(found)) => Some(found),
-            _ => None,
-        };
-        let held: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(cached).collect();
+        let held: Vec<Option<Arc<SearchBlock>>> = blocks.iter().map(|b| self.held_block(*b)).collect();
         let missing = || blocks.iter().zip(&held).filter(|(_, h)| h.is_none()).map(|(b, _)| *b);
         let ranges: Vec<Range<u64>> = missing().map(|b| self.range_of(b)).collect();
         for range in &ranges {
@@ -185,7 +181,7 @@ impl RawFile {
             found.push(match held {
                 Some(block) => block.clone(),
                 None => match read.next() {
-                    Some((block, bytes)) => self.search_block(reader, block, &bytes)?,
+                    Some((block, bytes)) => self.parse_search_block(reader, block, &bytes)?,
                     None => {
                         return Err(Error::invalid(
                             "a source answered with fewer ranges than it was asked for",
@@ -197,14 +193,36 @@ impl RawFile {
         Ok(found)
     }
 
-    fn search_block(
+    /// A data block from the cache.
+    fn held_block(&self, block: BlockRef) -> Option<Arc<SearchBlock>> {
+        match self.cache.get(block.offset) {
+            Some(Cached::Cells(found)) => {
+                found.prepare();
+                Some(found)
+            }
+            _ => None,
+        }
+    }
+
+    /// A data block ready to be searched.
+    pub(crate) fn search_block(&self, reader: &mut BlockReader, block: BlockRef) -> Result<Arc<SearchBlock>> {
+        if let Some(found) = self.held_block(block) {
+            return Ok(found);
+        }
+        let bytes = self.read(block)?;
+        self.parse_search_block(reader, block, &bytes)
+    }
+
+    fn parse_search_block(
         &self,
         reader: &mut BlockReader,
         block: BlockRef,
         bytes: &Bytes,
     ) -> Result<Arc<SearchBlock>> {
         let Cells { bytes, .. } = reader.cells(bytes, block.offset, block.size)?;
-        let found = SearchBlock::new(bytes, self.context.layout).at(block.offset).within(|| "data block")?;
+        let found = SearchBlock::new(bytes, self.context.layout, self.order)
+            .at(block.offset)
+            .within(|| "data block")?;
         let found = Arc::new(found);
         self.cache.insert(block.offset, Cached::Cells(found.clone()));
         Ok(found)

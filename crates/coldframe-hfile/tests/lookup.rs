@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use coldframe_core::{
     Format, OnError, Op, OpenOptions, Predicate, Scan, Source, TableFile, Value, WriteOptions,
 };
+use coldframe_hfile::pairs::Pairs;
 use coldframe_hfile::rows::RowQuery;
 use coldframe_hfile::{HFile, HFileFormat};
 use coldframe_testing::{Logged, rows};
@@ -236,4 +237,21 @@ fn versions_and_times_are_chosen() {
     let columns = vec!["cf:a".to_owned()];
     assert_eq!(count(RowQuery { columns, max_versions: Some(2), reverse: true, ..RowQuery::default() }), 2);
     assert_eq!(count(RowQuery { columns: vec!["other".to_owned()], ..RowQuery::default() }), 0);
+}
+
+#[test]
+fn pairs_near_some_keys_read_only_their_blocks() {
+    let bytes = write(&plain(20_000), &[("block_size", Value::Int(4096))]);
+    let logged = Arc::new(Logged::new(bytes));
+    let file = HFile::open(&Source::file("test.hfile", logged.clone()), &OpenOptions::default()).unwrap();
+    logged.take();
+    let wanted = BTreeSet::from([b"a".to_vec(), row(0), row(7_000), row(7_001), row(19_999), b"z".to_vec()]);
+    let mut pairs = Pairs::near(file.raw().clone(), Arc::new(wanted.clone()));
+    let mut found = Vec::new();
+    while let Some((key, _)) = pairs.next().unwrap() {
+        found.extend(wanted.get(key).cloned());
+    }
+    assert_eq!(found, [row(0), row(7_000), row(7_001), row(19_999)]);
+    let read: u64 = logged.take().iter().flatten().map(|r| r.end - r.start).sum();
+    assert!(read < 40_000, "{read} bytes read");
 }

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "the C data interface hands over raw pointers")]
 
 use std::ffi::CStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -38,6 +38,22 @@ pub(crate) fn export_array<'py>(py: Python<'py>, batch: StructArray) -> PyResult
     let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
     let array = PyCapsule::new_with_value(py, array, ARRAY)?;
     PyTuple::new(py, [schema, array])
+}
+
+/// A batch for a library of this process that knows its columns: the struct of an array without that of its schema.
+pub(crate) struct BareArray(Mutex<Box<FFI_ArrowArray>>);
+
+impl BareArray {
+    pub(crate) fn new(batch: &StructArray) -> Self {
+        Self(Mutex::new(Box::new(FFI_ArrowArray::new(&batch.to_data()))))
+    }
+
+    /// Where the struct is for as long as this is. Whoever imports it leaves a released one behind; one that nobody
+    /// imports is released with this.
+    pub(crate) fn address(&self) -> usize {
+        let mut array = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::ptr::from_mut::<FFI_ArrowArray>(array.as_mut()).expose_provenance()
+    }
 }
 
 /// A stream for another library. Its reader runs without the GIL wherever the consumer released it.

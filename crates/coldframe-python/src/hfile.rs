@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::SchemaRef;
 use coldframe::{Error, File, Result};
 use coldframe_hfile::HFile;
@@ -10,7 +10,7 @@ use coldframe_hfile::rows::{RowQuery, RowScan};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
-use crate::capsule::export_schema;
+use crate::capsule::{BareArray, export_schema};
 use crate::error::to_python;
 use crate::file::RawFile;
 use crate::scan::RawBatch;
@@ -39,24 +39,46 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Key {
     }
 }
 
-fn found(file: &File, batches: Result<Vec<RecordBatch>>) -> PyResult<Vec<RawBatch>> {
-    let batches = batches.map_err(|e| to_python(file.named(e)))?;
-    Ok(batches.into_iter().map(RawBatch).collect())
+/// The cells that a look-up found.
+#[pyclass(module = "coldframe._coldframe", frozen)]
+pub(crate) struct RawCells {
+    batches: Vec<BareArray>,
+    schema: SchemaRef,
 }
 
-/// The cells of a row, or the pairs of a key; one batch at least.
+impl RawCells {
+    fn new(file: &File, schema: &SchemaRef, batches: Result<Vec<RecordBatch>>) -> PyResult<Self> {
+        let batches = batches.map_err(|e| to_python(file.named(e)))?;
+        let batches = batches.into_iter().map(|batch| BareArray::new(&StructArray::from(batch))).collect();
+        Ok(Self { batches, schema: schema.clone() })
+    }
+}
+
+#[pymethods]
+impl RawCells {
+    /// Where the struct of each batch is; there is one at least.
+    fn addresses(&self) -> Vec<usize> {
+        self.batches.iter().map(BareArray::address).collect()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.schema)
+    }
+}
+
+/// The cells of a row, or the pairs of a key.
 #[pyfunction]
-pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<Vec<RawBatch>> {
+pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<RawCells> {
     let table = hfile(&file.0, "get")?;
-    found(&file.0, py.detach(|| table.get(&key.0)))
+    RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get(&key.0)))
 }
 
-/// The cells of many rows in file order; one batch at least.
+/// The cells of many rows in file order.
 #[pyfunction]
-pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> PyResult<Vec<RawBatch>> {
+pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> PyResult<RawCells> {
     let table = hfile(&file.0, "get_many")?;
     let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0).collect();
-    found(&file.0, py.detach(|| table.get_many(&keys)))
+    RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get_many(&keys)))
 }
 
 /// What the bloom filter says of a row, or of a column in it; or the one of rows with a deleted family.

@@ -69,6 +69,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
+    module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
     module.add_class::<predicate::PyPredicate>()?;
     Ok(())

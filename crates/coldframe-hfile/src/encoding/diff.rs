@@ -10,10 +10,12 @@
 //!
 //! HBase: `DiffKeyDeltaEncoder`.
 
-use coldframe_core::{Error, Result};
+use coldframe_core::Result;
 use coldframe_encoding::Cursor;
 
-use super::{Plain, integer};
+use super::head::Head;
+use super::{Out, integer};
+use crate::cell::{CellSink, Key};
 
 const SAME_KEY_LEN: u8 = 1;
 const SAME_VALUE_LEN: u8 = 1 << 1;
@@ -23,8 +25,12 @@ const NEGATIVE: u8 = 1 << 7;
 /// Timestamp and type.
 const TAIL: usize = 9;
 
-/// Decodes cells to the end.
-pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> {
+/// Decodes cells to the end; `key` is memory for the previous one.
+pub(super) fn decode<S: CellSink>(
+    src: &mut Cursor<'_>,
+    key: &mut Vec<u8>,
+    out: &mut Out<'_, S>,
+) -> Result<()> {
     if src.is_empty() {
         return Ok(());
     }
@@ -32,6 +38,7 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
     let family_len = src.u8()?;
     src.skip(family_len.into())?;
     let family = family_start.get(..usize::from(family_len) + 1).unwrap_or_default();
+    let mut head = Head::new(key);
     let (mut key_len, mut value_len) = (0, 0);
     let (mut timestamp, mut kind) = (0i64, 0);
     while !src.is_empty() {
@@ -43,9 +50,12 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
             value_len = integer(src)?;
         }
         let common = integer(src)?;
-        plain.begin(key_len, value_len)?;
-        let start = plain.out.len();
-        copy_head(src, plain, key_len - TAIL, common, family)?;
+        out.begin(key_len, value_len)?;
+        if head.keeps_row(common) {
+            head.change_behind(src, common, key_len - TAIL, (timestamp, kind))?;
+        } else {
+            head.change_row(src, common, key_len - TAIL, Some(family))?;
+        }
         let stored = src.take(1 + usize::from(flags >> 4 & 7))?;
         let stored = stored.iter().rev().fold(0i64, |t, b| t << 8 | i64::from(*b));
         let stored = if flags & NEGATIVE == 0 { stored } else { stored.wrapping_neg() };
@@ -53,55 +63,9 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
         if flags & SAME_TYPE == 0 {
             kind = src.u8()?;
         }
-        plain.out.extend_from_slice(&timestamp.to_be_bytes());
-        plain.out.push(kind);
-        plain.end_key(start, key_len)?;
-        plain.out.extend_from_slice(src.take(value_len)?);
-        plain.end_cell(src)?;
+        let value = src.take(value_len)?;
+        let (row, family, qualifier) = head.parts();
+        out.end(src, Key { row, family, qualifier, timestamp, kind }, value)?;
     }
-    Ok(())
-}
-
-/// The key up to its timestamp, `len` bytes; the first `common` are the previous key's.
-#[inline]
-fn copy_head(
-    src: &mut Cursor<'_>,
-    plain: &mut Plain<'_>,
-    len: usize,
-    common: usize,
-    family: &[u8],
-) -> Result<()> {
-    let stored = |common: usize| {
-        len.checked_sub(common).ok_or_else(|| {
-            Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}"))
-        })
-    };
-    // Before the first cell the key is empty, so that its row is taken whole.
-    let row = plain.previous().first_chunk().map_or(2, |n| usize::from(u16::from_be_bytes(*n)) + 2);
-    if common >= row && !plain.key.is_empty() {
-        plain.copy_key(0..common)?;
-        plain.out.extend_from_slice(src.take(stored(common)?)?);
-        return Ok(());
-    }
-    let start = plain.out.len();
-    copy_row(src, plain, common, row)?;
-    plain.out.extend_from_slice(family);
-    let qualifier = stored(plain.out.len() - start)?;
-    plain.out.extend_from_slice(src.take(qualifier)?);
-    Ok(())
-}
-
-/// The length of the row and the row: the previous key's up to `common`, which is less than its `row` bytes.
-#[inline]
-pub(super) fn copy_row(src: &mut Cursor<'_>, plain: &mut Plain<'_>, common: usize, row: usize) -> Result<()> {
-    let start = plain.out.len();
-    plain.copy_key(0..common)?;
-    if common >= 2 {
-        plain.out.extend_from_slice(src.take(row.saturating_sub(common))?);
-        return Ok(());
-    }
-    plain.out.extend_from_slice(src.take(2 - common)?);
-    let len = plain.out.get(start..).and_then(|k| k.first_chunk()).map_or(0, |n| u16::from_be_bytes(*n));
-    plain.out.extend_from_slice(src.take(len.into())?);
     Ok(())
 }

@@ -12,7 +12,9 @@
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use super::{Plain, integer};
+use super::head::Head;
+use super::{Out, integer};
+use crate::cell::{CellSink, Key};
 
 const SAME_KEY_LEN: u8 = 1 << 3;
 const SAME_VALUE_LEN: u8 = 1 << 4;
@@ -21,12 +23,16 @@ const SAME_VALUE: u8 = 1 << 6;
 /// Timestamp and type.
 const TAIL: usize = 9;
 
-/// Decodes cells to the end.
-pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> {
+/// Decodes cells to the end; `key` is memory for the previous one.
+pub(super) fn decode<S: CellSink>(
+    src: &mut Cursor<'_>,
+    key: &mut Vec<u8>,
+    out: &mut Out<'_, S>,
+) -> Result<()> {
+    let mut head = Head::new(key);
     let (mut key_len, mut value_len) = (0, 0);
-    // Where the previous value stands in the output.
-    let mut value = 0..0;
-    let mut first = true;
+    let (mut timestamp, mut kind) = (0, 0);
+    let mut value: &[u8] = &[];
     while !src.is_empty() {
         let flags = src.u8()?;
         if flags & SAME_KEY_LEN == 0 {
@@ -36,67 +42,67 @@ pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> 
             value_len = integer(src)?;
         }
         let common = integer(src)?;
-        plain.begin(key_len, value_len)?;
-        let start = plain.out.len();
-        copy_head(src, plain, key_len - TAIL, common, first)?;
-        let mut tail = *plain.previous().last_chunk::<TAIL>().unwrap_or(&[0; TAIL]);
-        let (shared, stored) = tail.split_at_mut(usize::from(flags & 7));
-        let (timestamp, _) = stored.split_at_mut(8 - shared.len());
-        timestamp.copy_from_slice(src.take(timestamp.len())?);
-        if flags & SAME_TYPE == 0 {
-            let [.., kind] = &mut tail;
-            *kind = src.u8()?;
-        }
-        plain.out.extend_from_slice(&tail);
-        plain.end_key(start, key_len)?;
-        let at = plain.out.len();
-        if flags & SAME_VALUE == 0 {
-            plain.out.extend_from_slice(src.take(value_len)?);
-        } else if value.len() == value_len {
-            plain.out.extend_from_within(value);
+        out.begin(key_len, value_len)?;
+        let len = key_len - TAIL;
+        if head.is_empty() {
+            head.set_whole(src, common, len)?;
+        } else if head.keeps_row(common) {
+            head.change_behind(src, common, len, (timestamp, kind))?;
         } else {
+            head.change_row(src, common, len, None)?;
+        }
+        timestamp = change_timestamp(src, timestamp, flags & 7)?;
+        if flags & SAME_TYPE == 0 {
+            kind = src.u8()?;
+        }
+        if flags & SAME_VALUE == 0 {
+            value = src.take(value_len)?;
+        } else if value.len() != value_len {
             let found = value.len();
             return Err(Error::corrupt(format!(
                 "expected a previous value of {value_len} bytes, found {found}"
             )));
         }
-        value = at..plain.out.len();
-        plain.end_cell(src)?;
-        first = false;
+        let (row, family, qualifier) = head.parts();
+        out.end(src, Key { row, family, qualifier, timestamp, kind }, value)?;
     }
     Ok(())
 }
 
-/// The key up to its timestamp, `len` bytes; the first `common` are the previous key's.
+/// The timestamp whose first `shared` bytes, 7 at most, are the previous one's; the others are stored.
 #[inline]
-fn copy_head(
-    src: &mut Cursor<'_>,
-    plain: &mut Plain<'_>,
-    len: usize,
-    common: usize,
-    first: bool,
-) -> Result<()> {
-    let stored = |common: usize| {
-        len.checked_sub(common).ok_or_else(|| {
-            Error::corrupt(format!("expected a prefix of at most {len} bytes, found {common}"))
-        })
+fn change_timestamp(src: &mut Cursor<'_>, previous: i64, shared: u8) -> Result<i64> {
+    let stored = match src.rest().first_chunk() {
+        // Mostly there are as many bytes: one load, of which what is not the timestamp's is shifted out.
+        Some(window) => {
+            src.skip(8 - usize::from(shared))?;
+            u64::from_be_bytes(*window) >> (8 * shared)
+        }
+        None => src.take(8 - usize::from(shared))?.iter().fold(0, |t, b| t << 8 | u64::from(*b)),
     };
-    if first {
-        plain.out.extend_from_slice(src.take(stored(common)?)?);
-        return Ok(());
+    let mask = u64::MAX >> (8 * shared);
+    Ok((previous.cast_unsigned() & !mask | stored).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_keeps_its_first_bytes() {
+        let previous = 0x0102_0304_0506_0708;
+        for shared in 0..8u8 {
+            let stored = [0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8];
+            let n = 8 - usize::from(shared);
+            let mut expected = previous.to_be_bytes();
+            expected[usize::from(shared)..].copy_from_slice(&stored[..n]);
+            // With and without bytes behind it.
+            for bytes in [&stored[..n], &[&stored[..n], &[9; 8]].concat()] {
+                let mut src = Cursor::new(bytes, 0);
+                let found = change_timestamp(&mut src, previous, shared).unwrap();
+                assert_eq!((found, src.remaining()), (i64::from_be_bytes(expected), bytes.len() - n));
+            }
+            assert!(change_timestamp(&mut Cursor::new(&stored[1..n], 0), previous, shared).is_err());
+        }
     }
-    let previous = plain.previous();
-    let row = previous.first_chunk().map_or(0, |n| usize::from(u16::from_be_bytes(*n)) + 2);
-    if common >= row {
-        plain.copy_key(0..common)?;
-        plain.out.extend_from_slice(src.take(stored(common)?)?);
-        return Ok(());
-    }
-    let family = row..row + 1 + previous.get(row).map_or(0, |n| usize::from(*n));
-    let start = plain.out.len();
-    super::diff::copy_row(src, plain, common, row)?;
-    plain.copy_key(family)?;
-    let qualifier = stored(plain.out.len() - start)?;
-    plain.out.extend_from_slice(src.take(qualifier)?);
-    Ok(())
 }

@@ -6,25 +6,40 @@
 //!
 //! HBase: `PrefixKeyDeltaEncoder`.
 
-use coldframe_core::Result;
+use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use super::{Plain, integer};
+use super::{Out, integer};
+use crate::cell::{CellSink, Key};
+use crate::strings::put;
 
-/// Decodes cells to the end.
-pub(super) fn decode(src: &mut Cursor<'_>, plain: &mut Plain<'_>) -> Result<()> {
+/// Decodes cells to the end; `key` holds the previous one.
+pub(super) fn decode<S: CellSink>(
+    src: &mut Cursor<'_>,
+    key: &mut Vec<u8>,
+    out: &mut Out<'_, S>,
+) -> Result<()> {
     while !src.is_empty() {
         let rest = integer(src)?;
         let value = integer(src)?;
         let common = integer(src)?;
-        let len = rest.saturating_add(common);
-        plain.begin(len, value)?;
-        let start = plain.out.len();
-        plain.copy_key(0..common)?;
-        plain.out.extend_from_slice(src.take(rest)?);
-        plain.end_key(start, len)?;
-        plain.out.extend_from_slice(src.take(value)?);
-        plain.end_cell(src)?;
+        out.begin(rest.saturating_add(common), value)?;
+        if common > key.len() {
+            let known = key.len();
+            return Err(Error::corrupt(format!(
+                "expected a part of the previous key of {known} bytes, found 0..{common}"
+            )));
+        }
+        key.truncate(common);
+        put(key, src.take(rest)?);
+        let parts = Key::parse(key).ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected a key of row, family and qualifier, found \"{}\"",
+                key.escape_ascii()
+            ))
+        })?;
+        let value = src.take(value)?;
+        out.end(src, parts, value)?;
     }
     Ok(())
 }

@@ -3,14 +3,16 @@
 //! The changes that the logs hold are in memory while the base file passes by, one block at a time; what they hold
 //! beyond the base file's keys comes last.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, StructArray, cast::AsArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Limits, OnError, Result, arrow_error};
+use coldframe_core::{
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, Limits, OnError, ReadAt, Result, arrow_error,
+};
 
 use super::log::{self, Block, Kind};
 use super::merge::{self, Record, Visible};
@@ -43,7 +45,7 @@ pub struct Context {
     /// Where it is recorded.
     pub damage: DamageLog,
     /// The only keys that are wanted, if the filter says so.
-    pub keys: Option<HashSet<Vec<u8>>>,
+    pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
     /// Which instants count.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
@@ -82,7 +84,7 @@ impl Context {
     }
 }
 
-/// A group to decode: the bytes are those of the base file, if there is one, and of the logs.
+/// A group to decode: the bytes are those of the base file, if there is one that is read as a whole, and of the logs.
 pub struct DecodeGroup {
     /// What it shares with others.
     pub context: Arc<Context>,
@@ -90,18 +92,32 @@ pub struct DecodeGroup {
     pub partition: Arc<str>,
     /// Names of the files, the base file first.
     pub files: Vec<String>,
-    /// Whether the first file is a base file.
-    pub has_base: bool,
+    /// The base file, which is the first one, if there is one.
+    pub base: Option<BaseFile>,
+}
+
+/// How a base file comes.
+pub enum BaseFile {
+    /// As the first of the bytes.
+    Fetched,
+    /// By itself: what is read of it is decided by its index.
+    Searched(Arc<dyn ReadAt>),
 }
 
 impl DecodeUnit for DecodeGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let context = self.context.clone();
-        let mut files = bytes.into_iter().zip(&self.files);
-        let base = if self.has_base { files.next() } else { None };
-        let changes = read_logs(&context, files.collect())?;
+        let mut bytes = bytes.into_iter();
+        let mut names = self.files.iter();
+        let base = match self.base {
+            None => None,
+            Some(BaseFile::Fetched) => bytes.next().map(|bytes| Arc::new(bytes) as Arc<dyn ReadAt>),
+            Some(BaseFile::Searched(source)) => Some(source),
+        };
+        let base = base.and_then(|source| Some((source, names.next()?)));
+        let changes = read_logs(&context, bytes.zip(names).collect())?;
         let base = match base {
-            Some((bytes, name)) => open_base(&context, bytes, name)?,
+            Some((source, name)) => open_base(&context, source, name)?,
             None => None,
         };
         let batch = Batch::new(&context, &self.partition)?;
@@ -117,10 +133,10 @@ struct Base {
     len: u64,
 }
 
-fn open_base(context: &Context, bytes: Bytes, name: &str) -> Result<Option<Base>> {
-    let len = bytes.len() as u64;
+fn open_base(context: &Context, source: Arc<dyn ReadAt>, name: &str) -> Result<Option<Base>> {
+    let len = source.len();
     let open = || -> Result<Base> {
-        let raw = Arc::new(RawFile::open(Arc::new(bytes), &context.options)?);
+        let raw = Arc::new(RawFile::open(source, &context.options)?);
         // A file without its trailer or index still has its blocks, though perhaps not its schema.
         let schema = match raw.check() {
             Ok(()) => schema_of(context, &raw)?,
@@ -131,7 +147,11 @@ fn open_base(context: &Context, bytes: Bytes, name: &str) -> Result<Option<Base>
                     .map_or(Ok(context.target.clone()), |j| context.schema(j))?
             }
         };
-        Ok(Base { pairs: Pairs::new(raw), schema, name: name.to_owned(), len })
+        let pairs = match &context.keys {
+            Some(keys) => Pairs::near(raw, keys.clone()),
+            None => Pairs::new(raw),
+        };
+        Ok(Base { pairs, schema, name: name.to_owned(), len })
     };
     match open().map_err(|e| e.within(format!("base file {name}"))) {
         Ok(base) => Ok(Some(base)),

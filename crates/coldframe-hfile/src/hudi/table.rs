@@ -1,7 +1,7 @@
 //! A partition of the metadata table, or all of them, as a table.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
@@ -14,7 +14,7 @@ use coldframe_core::{
     Split, TableFile, Unit, Value,
 };
 
-use super::decode::{Context, DecodeGroup, KEY, PARTITION, is_own};
+use super::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
 use super::log::{self, Kind};
 use super::merge::Visible;
 use super::slice::{self, GroupFile, Slice};
@@ -63,7 +63,7 @@ impl Group {
     }
 
     /// Whether the group can hold a key.
-    fn may_hold(&self, keys: &HashSet<Vec<u8>>) -> bool {
+    fn may_hold(&self, keys: &BTreeSet<Vec<u8>>) -> bool {
         self.place.is_none_or(|(place, of)| {
             keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == place))
         })
@@ -312,8 +312,8 @@ fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Res
 }
 
 /// The only values of `key` that pass, if a filter says so.
-fn wanted_keys(predicate: &Predicate) -> Option<HashSet<Vec<u8>>> {
-    let of = |values: &ArrayRef| -> Option<HashSet<Vec<u8>>> {
+fn wanted_keys(predicate: &Predicate) -> Option<BTreeSet<Vec<u8>>> {
+    let of = |values: &ArrayRef| -> Option<BTreeSet<Vec<u8>>> {
         let strings = values.as_string_opt::<i32>()?;
         Some((0..strings.len()).filter(|i| strings.is_valid(*i)).map(|i| strings.value(i).into()).collect())
     };
@@ -373,7 +373,7 @@ impl TableFile for MetadataTable {
             batch_rows: request.scan.batch_rows,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
-            keys: request.scan.predicate.as_ref().and_then(wanted_keys),
+            keys: request.scan.predicate.as_ref().and_then(wanted_keys).map(Arc::new),
             visible: self.visible.clone(),
             options: self.options.clone(),
             schemas: Mutex::new(HashMap::new()),
@@ -470,15 +470,23 @@ impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some(group) = self.groups.pop_front() else { return Ok(None) };
         let bytes = group.files.iter().map(|(_, source)| source.len()).fold(0, u64::saturating_add);
-        self.context.options.limits.block("a file group", bytes)?;
-        let fetch =
-            group.files.iter().map(|(_, source)| Fetch { source: source.clone(), range: 0..source.len() });
-        let fetch = fetch.collect();
+        // Of a base file, a few keys are looked up by its index; all else is read whole.
+        let first = group.files.first().filter(|_| group.has_base);
+        let searched = first.filter(|_| self.context.keys.is_some()).map(|(_, source)| source.clone());
+        let read = group.files.iter().skip(usize::from(searched.is_some()));
+        let fetch: Vec<Fetch> =
+            read.map(|(_, source)| Fetch { source: source.clone(), range: 0..source.len() }).collect();
+        let whole = fetch.iter().map(|part| part.range.end).fold(0, u64::saturating_add);
+        self.context.options.limits.block("a file group", whole)?;
+        let base = match searched {
+            Some(source) => Some(BaseFile::Searched(source)),
+            None => first.map(|_| BaseFile::Fetched),
+        };
         let decode = DecodeGroup {
             context: self.context.clone(),
             partition: group.partition,
             files: group.files.into_iter().map(|(path, _)| path).collect(),
-            has_base: group.has_base,
+            base,
         };
         Ok(Some(Unit {
             fetch,

@@ -2,6 +2,7 @@ package peers;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -36,8 +37,8 @@ import org.apache.hudi.io.hfile.UTF8StringKey;
 
 /**
  * {@code write DIR}: files of 1.5 million entries with values of 100 bytes, in blocks of 64 KiB. {@code read DIR PASSES}: a
- * JSON line for each pass over each by each reader, with the CPU seconds of this thread: a full scan, random look-ups,
- * look-ups of 10,000 sorted keys.
+ * JSON line for each pass over each by each reader, with the CPU seconds of this thread and of the whole process (collector and
+ * compiler with it): a full scan, random look-ups, look-ups of 10,000 sorted keys.
  */
 public final class HFiles {
     static final int ENTRIES = 1_500_000;
@@ -86,18 +87,22 @@ public final class HFiles {
     private static void passes(String reader, String file, String what, int passes, long expected, Work work)
             throws IOException {
         var threads = ManagementFactory.getThreadMXBean();
+        var process = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         for (int pass = 0; pass < passes; pass++) {
             long wall = System.nanoTime();
+            long all = process.getProcessCpuTime();
             long cpu = threads.getCurrentThreadCpuTime();
             long entries = work.run();
             double cpuSeconds = (threads.getCurrentThreadCpuTime() - cpu) / 1e9;
+            double processSeconds = (process.getProcessCpuTime() - all) / 1e9;
             double wallSeconds = (System.nanoTime() - wall) / 1e9;
             if (entries != expected) {
                 throw new IOException(reader + " " + file + ": expected " + expected + ", found " + entries);
             }
             System.out.printf(
-                    "{\"reader\": \"%s\", \"file\": \"%s\", \"what\": \"%s\", \"entries\": %d, \"cpu_s\": %.4f, \"wall_s\": %.4f}%n",
-                    reader, file, what, entries, cpuSeconds, wallSeconds);
+                    "{\"reader\": \"%s\", \"file\": \"%s\", \"what\": \"%s\", \"entries\": %d, \"cpu_s\": %.4f,"
+                            + " \"process_cpu_s\": %.4f, \"wall_s\": %.4f}%n",
+                    reader, file, what, entries, cpuSeconds, processSeconds, wallSeconds);
         }
     }
 
