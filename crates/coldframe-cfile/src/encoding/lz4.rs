@@ -7,7 +7,7 @@
 //!
 //! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of numbers that grow repeat at distances of 1, 2, 4 or 8 bytes; a general decoder
 //! copies such repeats byte by byte. This one writes sixteen bytes at a time, and may write [`SLACK`] bytes behind what is asked
-//! for, where nothing is looked at. Where the processor has SSSE3, [`ssse3`] does the same faster.
+//! for, where nothing is looked at. Where the processor has SSSE3, `ssse3` does the same faster.
 
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
