@@ -10,6 +10,7 @@ use bytes::Bytes;
 use coldframe_core::Result;
 
 use crate::cell::{Cell, CellLayout};
+use crate::heads::Heads;
 use crate::index::IndexBlock;
 use crate::order::RowOrder;
 
@@ -24,16 +25,6 @@ pub struct SearchBlock {
     order: RowOrder,
     /// Made when the block is used again; `None` inside where its rows have no order by bytes.
     heads: OnceLock<Option<Heads>>,
-}
-
-/// What tells the rows of a block apart, side by side: a binary search over them touches few lines of memory, one over
-/// the rows a line or two a step.
-#[derive(Debug)]
-struct Heads {
-    /// Bytes that all rows begin with.
-    common: usize,
-    /// The eight bytes behind them, as a number.
-    heads: Vec<u64>,
 }
 
 impl SearchBlock {
@@ -71,7 +62,9 @@ impl SearchBlock {
     pub fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
         let behind = self.starts.get(from..).unwrap_or_default();
         match self.heads.get() {
-            Some(Some(heads)) => self.by_heads(heads, from, row),
+            Some(Some(heads)) => {
+                heads.lower_bound(from, row, |i| self.starts.get(i).map_or(&[], |at| self.row(*at)))
+            }
             _ => {
                 let before = |at: &u32| self.order.compare(self.row(*at), row).is_lt();
                 from + behind.partition_point(before)
@@ -81,30 +74,10 @@ impl SearchBlock {
 
     /// Makes searches faster, for a block that is used more than once.
     pub fn prepare(&self) {
-        self.heads.get_or_init(|| self.find_heads());
-    }
-
-    fn find_heads(&self) -> Option<Heads> {
-        let (first, last) = (self.row(*self.starts.first()?), self.row(*self.starts.last()?));
-        let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        let prefix = first.get(..common)?;
-        let head = |at: &u32| self.row(*at).strip_prefix(prefix).map(head_of);
-        let heads: Vec<u64> = self.starts.iter().map(head).collect::<Option<_>>()?;
-        let sorted = self.order == RowOrder::Bytes && heads.is_sorted();
-        sorted.then_some(Heads { common, heads })
-    }
-
-    fn by_heads(&self, heads: &Heads, from: usize, row: &[u8]) -> usize {
-        let Heads { common, heads } = heads;
-        let prefix = self.starts.first().and_then(|at| self.row(*at).get(..*common)).unwrap_or_default();
-        let Some(rest) = row.strip_prefix(prefix) else {
-            return if row < prefix { from } else { heads.len() };
-        };
-        let wanted = head_of(rest);
-        let from = from + heads.get(from..).unwrap_or_default().partition_point(|head| *head < wanted);
-        let same = heads.get(from..).unwrap_or_default().iter().take_while(|head| **head == wanted).count();
-        let behind = self.starts.get(from..from + same).unwrap_or_default();
-        from + behind.partition_point(|at| self.row(*at) < row)
+        self.heads.get_or_init(|| {
+            let rows = self.starts.iter().map(|at| self.row(*at));
+            Heads::new(rows).filter(|_| self.order == RowOrder::Bytes)
+        });
     }
 
     /// The row of the cell at `at`, which was read before.
@@ -115,16 +88,7 @@ impl SearchBlock {
     }
 
     fn size(&self) -> u64 {
-        (self.bytes.len() as u64).saturating_add(self.starts.len() as u64 * 12)
-    }
-}
-
-/// The first eight bytes as a number that sorts like them; zeros for those that are missing.
-#[inline]
-fn head_of(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(head) => u64::from_be_bytes(*head),
-        None => bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)) << (8 * (8 - bytes.len().min(8)) % 64),
+        (self.bytes.len() as u64).saturating_add(self.starts.len() as u64 * 13)
     }
 }
 
@@ -211,53 +175,6 @@ impl BlockCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Cells of these rows, each with an empty family and value.
-    fn block(rows: &[&[u8]]) -> SearchBlock {
-        let mut bytes = Vec::new();
-        for row in rows {
-            let key = u32::try_from(row.len() + 12).unwrap();
-            bytes.extend([key.to_be_bytes(), [0; 4]].as_flattened());
-            bytes.extend(u16::try_from(row.len()).unwrap().to_be_bytes());
-            bytes.extend(*row);
-            bytes.extend([0; 10]);
-        }
-        SearchBlock::new(Bytes::from(bytes), CellLayout::default(), RowOrder::Bytes).unwrap()
-    }
-
-    #[test]
-    fn a_search_by_heads_ends_where_one_by_rows_does() {
-        let rows: [&[u8]; 12] = [
-            b"row-",
-            b"row-\0",
-            b"row-\0\0",
-            b"row-a",
-            b"row-a",
-            b"row-a\0",
-            b"row-abcdefgh",
-            b"row-abcdefgh\0",
-            b"row-abcdefghi",
-            b"row-abcdefghi",
-            b"row-b",
-            b"row-\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-        ];
-        let mut wanted: Vec<Vec<u8>> = vec![vec![], b"ro".to_vec(), b"rox".to_vec(), b"row.".to_vec()];
-        for row in rows {
-            wanted.extend([row.to_vec(), [row, b"\0"].concat(), [row, b"z"].concat()]);
-            wanted.push(row[..row.len() - 1].to_vec());
-        }
-        let (plain, prepared) = (block(&rows), block(&rows));
-        prepared.prepare();
-        assert!(matches!(prepared.heads.get(), Some(Some(heads)) if heads.common == 4));
-        for row in &wanted {
-            for from in 0..rows.len() {
-                assert_eq!(prepared.lower_bound(from, row), plain.lower_bound(from, row), "{row:?} {from}");
-            }
-        }
-        let disordered = block(&[b"a", b"c", b"b"]);
-        disordered.prepare();
-        assert!(matches!(disordered.heads.get(), Some(None)));
-    }
 
     #[test]
     fn what_was_used_stays_and_the_bound_holds() {

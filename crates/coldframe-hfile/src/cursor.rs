@@ -47,15 +47,16 @@ impl IndexCursor {
         self.from = offset;
     }
 
-    /// Goes to the last block whose key is `before`, or to the first block.
-    pub fn seek(&mut self, mut before: impl FnMut(&[u8]) -> bool) -> Result<()> {
+    /// Goes to the last block whose row is before `row`, or to the first block.
+    pub fn seek(&mut self, row: &[u8]) -> Result<()> {
         self.last = None;
-        let root = self.file.root.clone();
-        let first = root.last_before(&mut before);
-        self.path = vec![(root, first)];
+        let (root, order) = (self.file.root.clone(), self.file.order);
+        let first = root.last_before_row(order, row);
+        self.path.clear();
+        self.path.push((root, first));
         while self.path.len() < self.levels() {
             let Some(child) = self.child()? else { return Ok(()) };
-            let first = child.last_before(&mut before);
+            let first = child.last_before_row(order, row);
             self.path.push((child, first));
         }
         Ok(())

@@ -11,12 +11,15 @@
 //! length and the bytes of the row. Leaf blocks stand behind the data blocks that they list. HBase: `HFileBlockIndex`.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
 use crate::cell::row_of;
+use crate::heads::Heads;
+use crate::order::RowOrder;
 
 /// Bytes behind the root entries of an index with more levels.
 const MIDDLE_LEN: usize = 16;
@@ -42,12 +45,18 @@ impl BlockRef {
 pub struct IndexBlock {
     bytes: Bytes,
     entries: Vec<(BlockRef, Range<usize>)>,
+    /// Made at the first search.
+    heads: OnceLock<Option<Heads>>,
 }
 
 impl IndexBlock {
     /// An index without keys over blocks that were found by walking.
     pub fn without_keys(blocks: Vec<BlockRef>) -> Self {
-        Self { bytes: Bytes::new(), entries: blocks.into_iter().map(|b| (b, 0..0)).collect() }
+        Self {
+            bytes: Bytes::new(),
+            entries: blocks.into_iter().map(|b| (b, 0..0)).collect(),
+            ..Self::default()
+        }
     }
 
     /// Reads `count` root entries; `deep` where there are levels below. `offset` is the block's place for errors.
@@ -65,7 +74,7 @@ impl IndexBlock {
             c.skip(MIDDLE_LEN).map_err(corrupt)?;
         }
         c.finish().map_err(corrupt)?;
-        Ok(Self { bytes, entries })
+        Ok(Self { bytes, entries, heads: OnceLock::new() })
     }
 
     /// Reads a block below the root.
@@ -103,7 +112,7 @@ impl IndexBlock {
             let block = block_ref(&mut c)?;
             entries.push((block, base + end - c.remaining()..base + end));
         }
-        Ok(Self { bytes, entries })
+        Ok(Self { bytes, entries, heads: OnceLock::new() })
     }
 
     /// How many entries there are.
@@ -118,7 +127,7 @@ impl IndexBlock {
 
     /// Bytes held.
     pub fn size(&self) -> u64 {
-        (self.bytes.len() as u64).saturating_add(self.entries.len() as u64 * 32)
+        (self.bytes.len() as u64).saturating_add(self.entries.len() as u64 * 40)
     }
 
     /// The block of entry `i`.
@@ -140,6 +149,22 @@ impl IndexBlock {
     pub fn row(&self, i: usize) -> &[u8] {
         let key = self.key(i);
         row_of(key).unwrap_or(key)
+    }
+
+    /// The entry of the last block whose row is before `row`, or the first one.
+    pub fn last_before_row(&self, order: RowOrder, row: &[u8]) -> usize {
+        let heads = self.heads.get_or_init(|| Heads::new((0..self.len()).map(|i| self.row(i))));
+        match heads {
+            Some(heads) if order == RowOrder::Bytes => heads.lower_bound(0, row, |i| self.row(i)),
+            _ => {
+                let row_of_key = |range: &Range<usize>| {
+                    let key = self.bytes.get(range.clone()).unwrap_or_default();
+                    row_of(key).unwrap_or(key)
+                };
+                self.entries.partition_point(|(_, key)| order.compare(row_of_key(key), row).is_lt())
+            }
+        }
+        .saturating_sub(1)
     }
 
     /// The entry of the last block that may hold the first cell that is not `before`: the last one whose key is.

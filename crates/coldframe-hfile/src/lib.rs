@@ -19,9 +19,9 @@
 //! | [`block`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
 //! | [`codec`] | codecs by their ordinals; the cipher around them |
 //! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
-//! | [`index`], [`cursor`], [`order`] | the data index, the walk over it, the order of rows |
+//! | [`index`], [`cursor`], [`order`], `heads` | the data index, the walk over it, the order of rows, searches in it |
 //! | [`reader`], [`pairs`], [`cache`] | a file below Arrow; its pairs; blocks that look-ups keep |
-//! | [`plan`], [`decode`], [`columns`], [`pivot`] | the runs of blocks of a scan; their cells as Arrow, as they are or as a wide table |
+//! | [`plan`], [`decode`], [`columns`], `strings`, [`pivot`] | the runs of blocks of a scan; their cells as Arrow, as they are or as a wide table |
 //! | [`lookup`], [`rows`], [`bloom`], [`visible`] | cells by row; by ranges of rows; filters; what delete markers leave |
 //! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
 //! | [`file`](mod@file), [`mod@format`], [`options`], `describe`, `inspect` | an open file; the format for the registry; what the user and the file say |
@@ -43,6 +43,7 @@ pub mod encoding;
 pub mod file;
 pub mod file_info;
 pub mod format;
+mod heads;
 pub mod hudi;
 pub mod index;
 mod inspect;

@@ -8,7 +8,7 @@ use coldframe_core::{ErrorContext, Result};
 
 use crate::bloom::{Bloom, Which};
 use crate::cache::SearchBlock;
-use crate::cell::{Cell, CellSink, row_of};
+use crate::cell::{Cell, CellSink};
 use crate::columns::Columns;
 use crate::content::BlockReader;
 use crate::cursor::IndexCursor;
@@ -156,7 +156,7 @@ fn each_block_of(
     mut with: impl FnMut(&SearchBlock) -> Result<bool>,
 ) -> Result<()> {
     let mut cursor = file.cursor();
-    cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+    cursor.seek(row)?;
     let mut next = cursor.next_entry()?;
     while let Some(entry) = next.take() {
         let goes_on = |cursor: &IndexCursor| {
@@ -243,7 +243,7 @@ impl<'a> Many<'a> {
             return Ok(());
         }
         let cursor = &mut self.cursor;
-        cursor.seek(|key| file.order.compare(row_of(key).unwrap_or(key), row).is_lt())?;
+        cursor.seek(row)?;
         self.near = true;
         let mut range = None;
         while range.is_none() || cursor.peek_row().is_none_or(|next| file.order.compare(next, row).is_le()) {

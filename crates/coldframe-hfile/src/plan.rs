@@ -9,7 +9,6 @@ use coldframe_core::{
     Damage, DecodeUnit, Error, ErrorContext, KeyRange, OnError, Plan, PlanRequest, Result, Unit,
 };
 
-use crate::cell::row_of;
 use crate::cursor::IndexCursor;
 use crate::decode::{Blocks, DecodeRun, Piece};
 use crate::index::BlockRef;
@@ -72,7 +71,7 @@ impl BlockPlan {
             request,
         };
         if let Some(lower) = &plan.keys.lower {
-            if let Err(e) = cursor.seek(|key| row_of(key).unwrap_or(key) < lower.as_slice()) {
+            if let Err(e) = cursor.seek(lower) {
                 plan.lose_index(e)?;
                 return Ok(plan);
             }

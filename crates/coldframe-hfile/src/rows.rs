@@ -12,7 +12,7 @@ use bytes::Bytes;
 use coldframe_core::io::read_coalesced;
 use coldframe_core::{Error, ErrorContext, Result};
 
-use crate::cell::{CellRef, read_all, row_of};
+use crate::cell::{CellRef, read_all};
 use crate::columns::Columns;
 use crate::content::BlockReader;
 use crate::cursor::IndexCursor;
@@ -102,7 +102,7 @@ impl HFile {
         let filter = Filter::new(query, raw.order);
         let mut cursor = raw.cursor();
         if let Some(start) = &filter.start {
-            cursor.seek(|key| raw.order.compare(row_of(key).unwrap_or(key), start).is_lt())?;
+            cursor.seek(start)?;
         }
         let way = if query.reverse {
             let mut blocks = Vec::new();

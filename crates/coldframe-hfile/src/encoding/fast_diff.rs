@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_timestamp_keeps_its_first_bytes() {
-        let previous = 0x0102_0304_0506_0708;
+        let previous = 0x0102_0304_0506_0708_i64;
         for shared in 0..8u8 {
             let stored = [0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8];
             let n = 8 - usize::from(shared);

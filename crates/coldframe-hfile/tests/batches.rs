@@ -1,0 +1,119 @@
+//! Batches of a scan: their sizes, and blocks that are taken back.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
+use bytes::Bytes;
+use coldframe_core::{
+    DamageLog, Format, Node, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value, WriteOptions,
+};
+use coldframe_hfile::{HFile, HFileFormat};
+use coldframe_testing::rows;
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file of a cell for each row, by these options of the writer.
+fn write(keys: &[Vec<u8>], options: &[(&str, Value)]) -> Bytes {
+    let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys));
+    let families: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys.iter().map(|_| b"f")));
+    let batch = RecordBatch::try_from_iter([("row", rows), ("family", families)]).unwrap();
+    let mut extra: BTreeMap<String, Value> =
+        options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    extra.insert("block_size".to_owned(), Value::Int(2048));
+    extra.insert("timestamp".to_owned(), Value::Int(5));
+    let sink = Sink::default();
+    let mut writer =
+        HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra }).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
+    bytes.into()
+}
+
+fn open(bytes: &Bytes, view: &str) -> HFile {
+    let mut options = OpenOptions::default();
+    options.extra.insert("view".to_owned(), Value::from(view));
+    HFile::open(&Source::file("test.hfile", Arc::new(bytes.clone())), &options).unwrap()
+}
+
+fn key(i: usize) -> Vec<u8> {
+    format!("row-{i:06}").into_bytes()
+}
+
+/// The data blocks of a layout.
+fn data_blocks(node: &Node) -> usize {
+    let own = usize::from(node.name.ends_with("data block"));
+    own + node.children.iter().map(data_blocks).sum::<usize>()
+}
+
+#[test]
+fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
+    let keys: Vec<Vec<u8>> = (0..2_000).map(key).collect();
+    for options in [&[][..], &[("encoding", Value::from("fast_diff"))], &[("codec", Value::from("gz"))]] {
+        let file = open(&write(&keys, options), "cells");
+        for most in [1, 7, 50, 1_000, 65_536] {
+            let scan = Scan { batch_rows: most, ..Scan::default() };
+            let split = file.splits(u64::MAX).unwrap().remove(0);
+            let mut reader = ScanReader::try_new(&file, &scan, &split, DamageLog::default()).unwrap();
+            let mut found = Vec::new();
+            let mut batches = 0;
+            while let Some(batch) = reader.next_batch().unwrap() {
+                assert!(batch.num_rows() <= most);
+                batches += 1;
+                found.extend(batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()));
+            }
+            assert!(found == keys, "batches of {most}");
+            // A block is cut only where it has more rows than a batch.
+            let fewest = keys.len().div_ceil(most);
+            assert!(batches <= 2 * fewest + data_blocks(&file.inspect().unwrap()), "{batches} of {most}");
+        }
+    }
+}
+
+#[test]
+fn a_block_with_a_key_that_is_no_text_is_taken_back_whole() {
+    let mut keys: Vec<Vec<u8>> = (0..1_000).map(key).collect();
+    keys[500] = b"row-000500\xff".to_vec();
+    for encoding in ["none", "fast_diff", "prefix", "diff", "row_index_v1"] {
+        let bytes = write(&keys, &[("encoding", Value::from(encoding))]);
+        let file = open(&bytes, "kv");
+        let raised = rows::read(&file, OnError::Raise).unwrap();
+        let error = raised.error.unwrap().to_string();
+        assert!(error.contains("key: expected UTF-8"), "{error}");
+        let skipped = rows::read(&file, OnError::Skip).unwrap();
+        assert!(skipped.error.is_none() && skipped.damage.len() == 1, "{:?}", skipped.damage);
+        let lost = keys.len() - skipped.batch.num_rows();
+        assert!((2..100).contains(&lost), "{lost} rows lost");
+        let left = skipped.batch.column(0).as_string::<i32>();
+        assert!(left.iter().all(|key| keys.contains(&key.unwrap().as_bytes().to_vec())));
+        // The bytes themselves are not damaged.
+        assert_eq!(rows::read(&open(&bytes, "cells"), OnError::Raise).unwrap().batch.num_rows(), keys.len());
+    }
+}
+
+#[test]
+fn a_scan_of_no_columns_counts() {
+    let keys: Vec<Vec<u8>> = (0..300).map(key).collect();
+    let file = open(&write(&keys, &[("encoding", Value::from("diff"))]), "cells");
+    let scan = Scan { columns: Some(Vec::new()), batch_rows: 100, ..Scan::default() };
+    let outcome = rows::scan(&file, &scan, None).unwrap();
+    let none = RecordBatchOptions::new().with_row_count(Some(300));
+    let schema = outcome.batch.schema();
+    assert_eq!(outcome.batch, RecordBatch::try_new_with_options(schema, Vec::new(), &none).unwrap());
+}
