@@ -41,7 +41,7 @@ def open_file(
     format: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     verify_checksums: bool = True,
-    keys: Mapping[str, bytes | str] | None = None,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
     schema: ArrowSchemaExportable | str | None = None,
     options: Mapping[str, Any] | None = None,
     recorded: Sequence[tuple[int, bytes]] | None = None,
@@ -178,6 +178,14 @@ def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
 
 def might_contain_key(file: RawFile, key: bytes) -> bool:
     """False only if an encoded primary key is not in a bloom file of Kudu's."""
+
+def kudu_tables(
+    path: object,
+    *,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
+) -> list[tuple[str, str]]:
+    """The ids and names of the tables of a Kudu data directory, by name."""
 
 def write(
     data: ArrowStreamExportable,

@@ -28,6 +28,9 @@ DEFAULT_SPLIT_BYTES = 128 << 20
 
 Damage = list[dict[str, Any]]
 
+# Keys of encrypted files by name, or who is asked for them by name and has None for those there are not.
+Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
+
 
 @dataclass(frozen=True)
 class OpenArguments:
@@ -36,7 +39,7 @@ class OpenArguments:
     format: str | None = None
     storage_options: Mapping[str, Any] | None = None
     verify_checksums: bool = True
-    keys: Mapping[str, bytes | str] | None = field(default=None, repr=False)  # secrets stay out of logs
+    keys: Keys | None = field(default=None, repr=False)  # secrets stay out of logs
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
@@ -82,7 +85,7 @@ def open(
     format: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     verify_checksums: bool = True,
-    keys: Mapping[str, bytes | str] | None = None,
+    keys: Keys | None = None,
     **options: Any,
 ) -> File:
     """Opens a file of any of the formats, or a directory that is one table (a Kudu data directory).
@@ -93,7 +96,7 @@ def open(
         format: `"cfile"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
-        keys: `{name: bytes or hex}` for encrypted files.
+        keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
         **options: the format's own, such as `schema=` and `serde=` for RCFile; `coldframe --help` lists them.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)

@@ -11,7 +11,7 @@ import pyarrow.dataset as pads
 import pyarrow.fs
 
 from coldframe.discovery import Found, discover, partition_fields, typed_values
-from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, OpenArguments, Split
+from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, Keys, OpenArguments, Split
 from coldframe.filters import Filter, Node, bind, never_true, parse
 from coldframe.fragment import Fragment
 
@@ -27,7 +27,7 @@ def scan(
     format: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     verify_checksums: bool = True,
-    keys: Mapping[str, bytes | str] | None = None,
+    keys: Keys | None = None,
     partitioning: Any = "hive",
     **options: Any,
 ) -> Dataset:

@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
+from coldframe._coldframe import kudu_tables
+from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline.tables import TableSpec, find_tables
 
 FILES = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
 ENTRIES: list[dict[str, Any]] = json.loads((FILES / "MANIFEST.json").read_text())
@@ -125,3 +128,65 @@ def test_what_a_damaged_directory_loses_is_named(tmp_path: Path) -> None:
     assert filled["ratio"].null_count >= lost
     assert file.verify()["damage"]
     assert rows(filled.drop_columns(["ratio"])) == rows(whole.drop_columns(["ratio"]))
+
+
+def test_the_tables_of_a_directory_are_listed() -> None:
+    held = kudu_tables(FILES / "file_blocks")
+    assert [name for _, name in held] == ["events", "numbers"]
+    for table_id, name in held:
+        assert cf.open(FILES / "file_blocks", table=table_id).metadata["table"] == name
+    assert [name for _, name in kudu_tables(FILES / "replicas")] == ["numbers"]
+    with pytest.raises(cf.UnsupportedError, match=r"MANIFEST\.json: .*data directory"):
+        kudu_tables(FILES / "MANIFEST.json")
+    with pytest.raises(cf.NotFoundError):
+        kudu_tables(FILES / "file_blocks" / "data")
+
+
+def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, int]]:
+    """For each table its folder, the path that its work goes by, and the rows of what is opened."""
+    found = find_tables(take_inventory(str(root), [spec.path for spec in specs]), specs)
+    return {
+        table.name: (
+            table.path,
+            file.relative,
+            cf.open(file.path, format=table.format, **table.options).count(),
+        )
+        for table in found
+        for file in table.files
+    }
+
+
+def test_a_directory_is_migrated_as_all_its_tables(tmp_path: Path) -> None:
+    counts = {name: cf.open(FILES / "file_blocks", table=name).count() for name in ("events", "numbers")}
+    alone = {name: (name, f"./{name}", rows) for name, rows in counts.items()}
+    assert migrated(FILES / "file_blocks", []) == alone
+    # Replicas of several servers are one source; the servers by themselves would double their rows.
+    one = cf.open(FILES / "replicas").count()
+    assert migrated(FILES / "replicas", []) == {"numbers": ("numbers", "./numbers", one)}
+    shutil.copytree(FILES / "replicas", tmp_path / "servers")
+    (tmp_path / "servers" / "tables.toml").write_text("")
+    assert migrated(tmp_path / "servers", []) == {"numbers": ("numbers", "./numbers", one)}
+    shutil.rmtree(tmp_path / "servers")
+    shutil.copytree(FILES / "file_blocks", tmp_path / "old" / "ts")
+    (tmp_path / "old" / "readme").write_text("a copy")
+    below = {f"old.ts.{name}": (f"old/ts/{name}", f"old/ts/{name}", rows) for name, rows in counts.items()}
+    assert migrated(tmp_path, []) == below
+
+
+def test_entries_name_the_tables_or_give_options_for_all(tmp_path: Path) -> None:
+    shutil.copytree(FILES / "file_blocks", tmp_path / "ts")
+    count = cf.open(FILES / "file_blocks", table="events").count()
+    one = TableSpec("mine", "ts", options={"table": "events"})
+    assert migrated(tmp_path, [one]) == {"mine": ("ts", "ts", count)}
+    at_root = TableSpec("mine", ".", options={"table": "events"})
+    assert migrated(tmp_path / "ts", [at_root]) == {"mine": ("mine", "./mine", count)}
+    early = TableSpec("all", "ts", options={"snapshot": "2020-01-01"})
+    found = migrated(tmp_path, [early])
+    assert {name: rows for name, (_, _, rows) in found.items()} == {"ts.events": 0, "ts.numbers": 0}
+
+
+def test_history_that_no_file_has_is_told() -> None:
+    # Rows that were flushed have an UNDO entry until Kudu throws its file away.
+    metadata = cf.open(FILES / "file_blocks", table="events").metadata
+    undated = [r for t in metadata["tablets"] for r in t["rowsets"] if not r["undo_deltas"]]
+    assert metadata["rowsets_without_undo"] == len(undated)

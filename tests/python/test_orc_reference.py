@@ -183,3 +183,20 @@ def test_files_are_as_large_as_javas(table: pa.Table, codec: str, tmp_path: Path
     assert difference(cf.open(javas).read(), table) is None
     ratio = ours.stat().st_size / javas.stat().st_size
     assert ratio < 1.02, ratio
+
+
+def test_varchar_and_char_are_stored_as_java_stores_them(tmp_path: Path) -> None:
+    ours, javas = tmp_path / "ours.orc", tmp_path / "javas.orc"
+    texts = [*TEXTS, None, "Grüße, Welt", "日本語の文字列", "🦀🦀🦀🦀🦀🦀", "blanks   ", "a"] * 50
+    table = pa.table({"v": texts, "c": texts, "s": [{"c": text} for text in texts]})
+    types = {"v": "varchar(5)", "c": "char(7)", "s.c": "char(2)"}
+    cf.write(table, ours, format="orc", codec="none", types=types)
+    # Java reads char without the blanks, and fills it up again when it writes.
+    run("copy", ours, javas)
+    stored = cf.open(ours).read()
+    assert stored.equals(cf.open(javas).read())
+    assert cf.open(ours).metadata["types"] == cf.open(javas).metadata["types"]
+    read = [json.loads(line) for line in run("read", ours).split("\n") if line]
+    assert [row["v"] for row in read] == stored["v"].to_pylist()
+    trimmed = [None if text is None else text.rstrip(" ") for text in stored["c"].to_pylist()]
+    assert [row["c"] for row in read] == trimmed

@@ -59,3 +59,15 @@ def test_all_formats_are_migrated(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("events", "numbers"):
         expected = cf.open(KUDU / "file_blocks", table=name).count()
         assert rows_in(target / "backup" / name) == expected > 0
+
+
+def test_a_dead_cluster_is_migrated_table_by_table(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "server", tmp_path / "lake"
+    shutil.copytree(KUDU / "file_blocks", source)
+    for earlier in (False, True):
+        report = migrate(spark, str(source), str(target), to="parquet")
+        assert report.exit_code == 0
+        assert [table.path for table in report.tables] == ["events", "numbers"]
+        assert all(file.earlier is earlier for table in report.tables for file in table.files)
+        for name in ("events", "numbers"):
+            assert rows_in(target / name) == cf.open(source, table=name).count() > 0

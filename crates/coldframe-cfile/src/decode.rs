@@ -19,7 +19,7 @@ use coldframe_core::{
 use crate::block::{BlockFormat, BlockPointer};
 use crate::column::{ColumnPart, Lost};
 use crate::delta;
-use crate::encoding::{binary, dict, prefix};
+use crate::encoding::{binary, dict, prefix, strings};
 use crate::file::{Kind, ORDINAL};
 use crate::kudu::delta as entries;
 use crate::reader::ColumnReader;
@@ -247,7 +247,9 @@ impl DecodeUnit for DecodeBlocks {
         let contents = self.format.open_owned(&stored, at)?;
         let batch = match (self.kind, self.encoding) {
             (Kind::Delta, Encoding::Plain) => {
-                let all = delta::batch(&entries::entries(&contents, at)?, at, &delta::schema())?;
+                let mut places = Vec::new();
+                let values: Vec<&[u8]> = entries::entries(&contents, at, &mut places)?.collect();
+                let all = delta::batch(&values, at, &delta::schema())?;
                 let names = self.scan.schema.fields().iter().map(|f| all.schema().index_of(f.name()));
                 let places = names.collect::<std::result::Result<Vec<_>, _>>().map_err(arrow_error)?;
                 all.project(&places).map_err(arrow_error)?
@@ -284,7 +286,7 @@ impl DecodeBlocks {
         let values = data.get(first..end).unwrap_or_default().to_vec();
         let place = |o: &u32| i32::try_from(*o as usize - first).map_err(|_| dict::too_long(end));
         let offsets = offsets.iter().map(place).collect::<Result<Vec<i32>>>()?;
-        let values = dict::strings(offsets, values, None, false).map_err(|e| e.at(at))?;
+        let values = strings::strings(offsets, values, None, false).map_err(|e| e.at(at))?;
         let ordinal = i64::from(head.ordinal);
         let schema = &self.scan.schema;
         let column = |name: &str, to: &arrow_schema::DataType| -> Result<ArrayRef> {

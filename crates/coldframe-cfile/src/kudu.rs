@@ -11,7 +11,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `roots` | the directories of servers |
-//! | `container`, `proto` | protobuf container files and what is in them |
+//! | `container`, `expansion`, `proto` | protobuf container files and what is in them |
 //! | `crypt` | encryption at rest |
 //! | `blocks` | file and log block manager |
 //! | `tablet`, `schema` | super blocks, replicas, columns |
@@ -25,6 +25,7 @@ mod container;
 mod crypt;
 mod decode;
 pub(crate) mod delta;
+mod expansion;
 mod format;
 mod inspect;
 mod key;
@@ -39,4 +40,4 @@ mod table;
 mod tablet;
 
 pub use format::KuduFormat;
-pub use table::KuduTable;
+pub use table::{KuduTable, tables};

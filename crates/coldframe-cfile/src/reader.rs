@@ -23,9 +23,10 @@ use coldframe_encoding::{Cursor, bits};
 
 use crate::column::{ColumnContext, DataBlock};
 use crate::encoding::bit_shuffle::{BitShuffle, Scratch};
-use crate::encoding::dict::{self, Dictionary, strings, too_long};
+use crate::encoding::dict::{self, Dictionary, too_long};
 use crate::encoding::fixed::{Bits, Fixed};
 use crate::encoding::rle::Rle;
+use crate::encoding::strings::{self, strings};
 use crate::encoding::{BlockHead, Word, binary, prefix};
 use crate::types::{Encoding, KuduType, Physical};
 
@@ -71,6 +72,8 @@ struct OpenBlock {
 /// Rows of the block at hand.
 struct Segment {
     rows: usize,
+    /// How many rows are wanted from the first of them on.
+    left: usize,
     /// How many of them are not null.
     dense: usize,
     /// Which, from the first bit on, if some are.
@@ -208,7 +211,7 @@ impl ColumnReader {
                 Values::Codes(block) => {
                     let dictionary = dictionary.as_deref().ok_or_else(no_dictionary)?;
                     places(block, bytes, memory, &segment)?;
-                    dictionary.gather(&memory.places, &mut offsets, &mut data)
+                    dictionary.gather(&memory.places, segment.left, &mut offsets, &mut data)
                 }
                 Values::Binary(next, from) => {
                     let values = if from.is_some() { bytes } else { &memory.data };
@@ -240,7 +243,7 @@ impl ColumnReader {
                     memory.places.iter().for_each(|p| selected.append(passes(p)));
                     memory.places.retain(passes);
                     memory.places.iter().for_each(|p| valid.append(*p != 0));
-                    dictionary.gather(&memory.places, &mut offsets, &mut data)
+                    dictionary.gather(&memory.places, segment.left, &mut offsets, &mut data)
                 }
                 Values::Binary(next, from) => {
                     let values = if from.is_some() { bytes } else { &memory.data };
@@ -363,16 +366,16 @@ impl ColumnReader {
         self.rows.start += rows as u64;
         let Some(validity) = &open.validity else {
             nulls.valid(rows);
-            return Ok(Segment { rows, dense: rows, validity: None });
+            return Ok(Segment { rows, left: most, dense: rows, validity: None });
         };
         let bits = validity.slice(row, rows);
         let dense = bits.count_set_bits();
         if dense == rows {
             nulls.valid(rows);
-            return Ok(Segment { rows, dense, validity: None });
+            return Ok(Segment { rows, left: most, dense, validity: None });
         }
         nulls.bits(&bits);
-        Ok(Segment { rows, dense, validity: Some(bits.sliced()) })
+        Ok(Segment { rows, left: most, dense, validity: Some(bits.sliced()) })
     }
 
     fn open_block(&mut self, block: DataBlock, stored: &Bytes) -> Result<OpenBlock> {
@@ -508,6 +511,7 @@ fn append(
     if end > i32::MAX as usize {
         return Err(too_long(end));
     }
+    strings::reserve(data, bytes.len(), segment.rows, segment.left);
     data.extend_from_slice(bytes);
     // All of it fits 31 bits, as was checked.
     let shift = i32::try_from(start).unwrap_or(0);
@@ -515,15 +519,13 @@ fn append(
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            let mut ends = ends.iter().skip(1);
-            let mut at = shift;
-            for row in 0..segment.rows {
-                let valid = bits.as_slice().get(row / 8).is_some_and(|b| b >> (row % 8) & 1 == 1);
-                if valid {
-                    at = ends.next().map_or(at, place);
-                }
-                offsets.push(at);
-            }
+            // Of a null row the end is that of the value before. Without a branch: which rows are null is hard to guess.
+            let mut passed = 0;
+            offsets.extend((0..segment.rows).map(|row| {
+                let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);
+                passed += usize::from(valid);
+                place(ends.get(passed).unwrap_or(&last))
+            }));
         }
     }
     Ok(())

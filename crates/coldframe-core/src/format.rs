@@ -31,6 +31,12 @@ pub enum SchemaSpec {
     Ddl(String),
 }
 
+/// Something that knows keys of encrypted files, such as a key server's client.
+pub trait KeySource: Debug + Send + Sync {
+    /// The key of a name, if there is one that may be had.
+    fn key(&self, name: &str) -> Result<Option<Vec<u8>>>;
+}
+
 /// What every format may be told when a file is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -40,6 +46,8 @@ pub struct OpenOptions {
     pub skip_checksums: bool,
     /// Keys for encrypted files by name.
     pub keys: BTreeMap<String, Vec<u8>>,
+    /// Who is asked for those that are not in `keys`.
+    pub key_source: Option<Arc<dyn KeySource>>,
     /// Bounds for what the file may make the reader allocate.
     pub limits: Limits,
     /// The format's own options by name; one it does not know is an error.
@@ -56,6 +64,15 @@ pub const LIMIT_OPTIONS: &[OptionDoc] = &[
 ];
 
 impl OpenOptions {
+    /// The key of a name: given, or asked for.
+    pub fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match (self.keys.get(name), &self.key_source) {
+            (Some(key), _) => Ok(Some(key.clone())),
+            (None, Some(source)) => source.key(name),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Moves the options of [`LIMIT_OPTIONS`] from `extra` to `limits`.
     pub fn take_limits(&mut self) -> Result<()> {
         for option in LIMIT_OPTIONS {

@@ -14,6 +14,7 @@
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
+//! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 
 pub mod damage;
 pub mod format;
@@ -24,13 +25,14 @@ pub mod predicate;
 pub mod projection;
 pub mod scan;
 pub mod value;
+pub mod writing;
 
 pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use damage::{Damage, DamageLog, OnError};
 pub use format::{
-    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, OpenOptions, OptionDoc, Plan, PlanRequest, Report,
-    SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, KeySource, OpenOptions, OptionDoc, Plan, PlanRequest,
+    Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

@@ -1,5 +1,7 @@
 //! What every encoding of a column's values has in common, and how dense values are spread over nulls.
 
+use std::hint::select_unpredictable;
+
 use crate::{Error, Result};
 
 /// Decodes a run of values into the caller's memory.
@@ -49,6 +51,20 @@ pub fn spread<T: Copy + Default>(values: &mut [T], validity: &[u8]) -> Result<us
     Ok(valid)
 }
 
+/// For each four rows' bits: which of the four values next is each row's, and how many rows have one.
+const RANKS: [([u8; 4], u8); 16] = {
+    let mut table = [([0; 4], 0); 16];
+    let mut rest: &mut [([u8; 4], u8)] = &mut table;
+    let mut bits = 0u8;
+    while let Some((entry, behind)) = rest.split_first_mut() {
+        let (a, b, c, d) = (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3);
+        *entry = ([0, a, a + b, a + b + c], a + b + c + d);
+        bits += 1;
+        rest = behind;
+    }
+    table
+};
+
 /// One word: the values in front of `dense` go to its rows.
 fn spread_word<T: Copy + Default>(
     values: &mut [T],
@@ -56,7 +72,8 @@ fn spread_word<T: Copy + Default>(
     rows: std::ops::Range<usize>,
     mut dense: usize,
 ) {
-    for row in rows.rev() {
+    let fours = (rows.end - rows.start) / 4;
+    for row in (rows.start + 4 * fours..rows.end).rev() {
         let valid = word >> (row & 63) & 1 == 1;
         dense -= usize::from(valid);
         // `dense <= row` always. A null's row reads some value too and drops it: no branch on random bits.
@@ -65,6 +82,59 @@ fn spread_word<T: Copy + Default>(
             *place = if valid { value } else { T::default() };
         }
     }
+    // Four rows at a time do not wait for each other's loads.
+    for row in (0..fours).rev().map(|n| rows.start + 4 * n) {
+        let Some((ranks, ones)) = RANKS.get((word >> (row & 63) & 15) as usize) else { return };
+        dense -= usize::from(*ones);
+        let Some(next) = values.get(dense..).and_then(|v| v.first_chunk()) else { return };
+        let four = four_rows(word >> (row & 63), ranks, next, T::default());
+        if let Some(place) = values.get_mut(row..).and_then(|v| v.first_chunk_mut()) {
+            *place = four;
+        }
+    }
+}
+
+/// Four rows by the low bits of `bits`, out of the four values next.
+#[inline(always)]
+fn four_rows<T: Copy>(bits: u64, ranks: &[u8; 4], next: &[T; 4], null: T) -> [T; 4] {
+    std::array::from_fn(|i| {
+        let value = ranks.get(i).and_then(|r| next.get(usize::from(*r & 3))).copied().unwrap_or(null);
+        select_unpredictable(bits >> i & 1 == 1, value, null)
+    })
+}
+
+/// [`spread`] of the first values of `dense` to rows elsewhere, 64 at most: those whose bit of `word` is set, the first
+/// row's lowest; the others get `null`. Returns how many values were copied; `None` if there are fewer.
+#[inline]
+pub fn spread_rows<T: Copy>(dense: &[T], word: u64, rows: &mut [T], null: T) -> Option<usize> {
+    let every = u64::MAX >> (64 - rows.len().clamp(1, 64));
+    let word = word & every;
+    if word == every {
+        rows.copy_from_slice(dense.get(..rows.len())?);
+        return Some(rows.len());
+    }
+    let (mut at, mut bits) = (0, word);
+    let (fours, rest) = rows.as_chunks_mut::<4>();
+    for four in fours {
+        let (ranks, ones) = RANKS.get((bits & 15) as usize)?;
+        match dense.get(at..).and_then(|d| d.first_chunk()) {
+            Some(next) => *four = four_rows(bits, ranks, next, null),
+            None => one_by_one(dense.get(at..)?, bits, four, null)?,
+        }
+        at += usize::from(*ones);
+        bits >>= 4;
+    }
+    one_by_one(dense.get(at..)?, bits, rest, null)?;
+    Some(word.count_ones() as usize)
+}
+
+/// Rows too near the end of the values for loads of four.
+fn one_by_one<T: Copy>(dense: &[T], bits: u64, rows: &mut [T], null: T) -> Option<()> {
+    let mut next = dense.iter();
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = if bits >> i & 1 == 1 { *next.next()? } else { null };
+    }
+    Some(())
 }
 
 /// The 64 bits from bit `start`, a multiple of 64, on; zeros behind the end.
@@ -123,6 +193,15 @@ mod tests {
             let expected: Vec<u32> =
                 bits.iter().map(|b| if *b { dense.next().unwrap() } else { 0 }).collect();
             prop_assert_eq!(count_valid(&validity, bits.len()).unwrap(), valid);
+            let dense = values[..valid].to_vec();
+            let (mut elsewhere, mut at) = (vec![99; bits.len()], 0);
+            for (i, rows) in elsewhere.chunks_mut(64).enumerate() {
+                at += spread_rows(&dense[at..], word_at(&validity, i * 64), rows, 0).unwrap();
+            }
+            prop_assert_eq!((at, &elsewhere), (valid, &expected));
+            if let Some(rows) = elsewhere.get_mut(..64.min(valid)) {
+                prop_assert!(rows.is_empty() || spread_rows(&dense[1..rows.len()], u64::MAX, rows, 0).is_none());
+            }
             prop_assert_eq!(spread(&mut values, &validity).unwrap(), valid);
             prop_assert_eq!(values, expected);
         }

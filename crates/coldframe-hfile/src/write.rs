@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use coldframe_core::writing::Failed;
 use coldframe_core::{BatchWriter, Error, Result};
 use coldframe_encoding::codec::Algorithm;
 use prost::Message;
@@ -85,7 +86,7 @@ pub struct Writer<W> {
     first_block: Option<u64>,
     last_block: Option<u64>,
     options: WriteOptions,
-    failed: bool,
+    failed: Failed,
 }
 
 impl<W> std::fmt::Debug for Writer<W> {
@@ -125,15 +126,13 @@ impl<W: Write> Writer<W> {
             first_block: None,
             last_block: None,
             options,
-            failed: false,
+            failed: Failed::default(),
         })
     }
 
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written before; it is incomplete"));
-        }
+        self.failed.check()?;
         let input = Arc::clone(&self.input);
         let mut tags = std::mem::take(&mut self.tags);
         let written = input.cells(batch).and_then(|cells| {
@@ -144,8 +143,7 @@ impl<W: Write> Writer<W> {
             })
         });
         self.tags = tags;
-        self.failed = written.is_err();
-        written
+        self.failed.keep(written)
     }
 
     fn push(&mut self, cell: &Cell<'_>) -> Result<()> {
@@ -230,9 +228,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes what comes behind the cells, and flushes. Returns the sink and the file's length.
     pub fn finish(mut self) -> Result<(W, u64)> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written; it is incomplete"));
-        }
+        self.failed.check()?;
         self.end_block(true)?;
         let mut meta_index = FlatIndex::default();
         for (name, content) in &self.options.meta_blocks {

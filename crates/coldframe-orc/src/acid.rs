@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`state`] | which directories and files are current |
 //! | [`events`] | deletes and updates, and which rows survive them |
+//! | [`write_ids`] | which writes count, if somebody says so |
 //! | [`scan`] | the units of one file, stripped to the live rows' own columns |
 //!
 //! A table is opened like this by `acid=True` only; a single file of it is read as the rows it holds.
@@ -16,6 +17,7 @@
 pub mod events;
 pub mod scan;
 pub mod state;
+pub mod write_ids;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -36,6 +38,7 @@ use crate::recover::Front;
 use events::{Events, IDENTITY};
 use scan::{AcidPlan, Rows};
 use state::{DataFile, Role};
+use write_ids::WriteIds;
 
 /// The user metadata in which Hive's writer counts `inserts,updates,deletes`.
 pub const ACID_STATS: &str = "hive.acid.stats";
@@ -87,6 +90,8 @@ pub struct AcidTable {
     first_rows: Vec<i64>,
     /// Files with events.
     events_in: Vec<Part>,
+    /// Which writes count; all without.
+    ids: Option<Arc<WriteIds>>,
     schema: SchemaRef,
     events: Mutex<Option<Arc<Events>>>,
 }
@@ -109,16 +114,18 @@ impl AcidTable {
             let path = data.path.clone();
             open(data).map_err(|e| e.in_file(path))
         };
-        Self::new(state::current_files(folder)?.into_iter().map(open_named).collect::<Result<_>>()?)
+        let ids = options.write_ids.clone();
+        let files = state::current_files(folder, ids.as_deref())?;
+        Self::new(files.into_iter().map(open_named).collect::<Result<_>>()?, ids)
     }
 
     /// Of files as [`state::current_files`] names them.
-    pub fn new(parts: Vec<Part>) -> Result<Self> {
+    pub fn new(parts: Vec<Part>, ids: Option<Arc<WriteIds>>) -> Result<Self> {
         let events_in: Vec<Part> = parts.iter().filter(|p| p.has_events()).cloned().collect();
         let rows: Vec<Part> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows)?;
         let first_rows = first_rows(&rows)?;
-        Ok(Self { rows, first_rows, events_in, schema, events: Mutex::new(None) })
+        Ok(Self { rows, first_rows, events_in, ids, schema, events: Mutex::new(None) })
     }
 
     /// All events, read once.
@@ -127,7 +134,7 @@ impl AcidTable {
         if let Some(events) = held.as_ref() {
             return Ok(events.clone());
         }
-        let mut events = Events::default();
+        let mut events = Events::new(self.ids.clone());
         for part in &self.events_in {
             read_events(part, &mut events).map_err(|e| e.in_file(part.data.path.clone()))?;
         }
@@ -219,9 +226,9 @@ impl TableFile for AcidTable {
         &self.schema
     }
 
-    /// Known where nothing but inserts was written.
+    /// Known where nothing but inserts was written, and all of them count.
     fn row_count(&self) -> Option<u64> {
-        if !self.events_in.is_empty() {
+        if !self.events_in.is_empty() || self.ids.is_some() {
             return None;
         }
         self.rows.iter().try_fold(0u64, |sum, p| sum.checked_add(p.file.row_count()?))
@@ -255,7 +262,7 @@ impl TableFile for AcidTable {
             // Rows that are known by their number are read from the first on.
             let target = if Self::counts_rows(part, &events) { u64::MAX } else { target };
             let splits = part.file.splits(target).map_err(|e| e.in_file(part.data.path.clone()))?;
-            let rows_known = events.is_empty() && part.inserts_only;
+            let rows_known = events.is_empty() && part.inserts_only && self.ids.is_none();
             all.extend(splits.into_iter().map(|s| Split {
                 part: number,
                 range: s.range,

@@ -3,7 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`input`] | the streams of a stripe, opened where a row group begins |
-//! | [`number`] | booleans, integers, floats, dates, decimals |
+//! | [`number`] | booleans, integers, floats, dates |
+//! | [`decimal`] | decimals |
 //! | [`timestamp`] | both kinds |
 //! | [`text`] | strings and binary, direct and by dictionary |
 //! | [`nested`] | struct, list, map, union |
@@ -11,6 +12,7 @@
 //! A stream has values only for rows that are there: not for nulls, and not for rows whose parent is null. A reader decodes
 //! such a dense run into the front of an array's memory and spreads it over the rows.
 
+mod decimal;
 pub mod input;
 mod nested;
 mod number;
@@ -42,7 +44,7 @@ pub fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<d
             number::reader(input, column)
         }
         Kind::Date => number::dates(input, column),
-        Kind::Decimal => number::decimals(input, column),
+        Kind::Decimal => decimal::reader(input, column),
         Kind::String | Kind::Varchar | Kind::Char => text::strings(input, column, field),
         Kind::Binary | Kind::Geometry | Kind::Geography => text::binary(input, column),
         Kind::Timestamp | Kind::TimestampInstant => timestamp::reader(input, column, field),
@@ -109,6 +111,15 @@ fn expand(bits: &[u8], parent: &NullBuffer) -> BooleanBuffer {
         }
     }
     BooleanBuffer::new(Buffer::from_vec(out), 0, parent.len())
+}
+
+/// `values` of those rows that have some, moved to their rows.
+fn placed<T: Copy + Default>(mut values: Vec<T>, rows: usize, validity: &Validity) -> Result<Vec<T>> {
+    if let Some(nulls) = &validity.nulls {
+        values.resize(rows, T::default());
+        spread(&mut values, nulls.validity())?;
+    }
+    Ok(values)
 }
 
 /// Moves dense values at the front of `values` to their rows.

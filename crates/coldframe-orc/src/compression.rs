@@ -39,6 +39,17 @@ pub struct ChunkHeader {
     pub original: bool,
 }
 
+/// A chunk as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// What is behind the header.
+    pub bytes: &'a [u8],
+    /// Where in the file that is.
+    pub start: u64,
+    /// Whether that is its content.
+    pub original: bool,
+}
+
 impl ChunkHeader {
     /// From its three bytes.
     pub fn new([a, b, c]: [u8; HEADER]) -> Self {
@@ -76,23 +87,30 @@ impl Compression {
         }
     }
 
-    /// The next chunk's content appended to `out`; `at` is the place of the chunk in the stream, for errors.
-    pub fn chunk(self, codec: &mut Decompressor, chunks: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<()> {
+    /// The next chunk as it is stored.
+    pub fn stored<'a>(self, chunks: &mut Cursor<'a>) -> Result<Chunk<'a>> {
         let header = ChunkHeader::new(chunks.array()?);
         let start = chunks.offset();
-        let stored = chunks.take(header.length)?;
-        if header.original {
-            if stored.len() > self.block_size {
-                let message =
-                    format!("expected a chunk of at most {} bytes, found {}", self.block_size, stored.len());
-                return Err(Error::corrupt(message).at(start));
-            }
-            out.extend_from_slice(stored);
+        let bytes = chunks.take(header.length)?;
+        if header.original && bytes.len() > self.block_size {
+            let message =
+                format!("expected a chunk of at most {} bytes, found {}", self.block_size, bytes.len());
+            return Err(Error::corrupt(message).at(start));
+        }
+        Ok(Chunk { bytes, start, original: header.original })
+    }
+
+    /// A chunk's content appended to `out`.
+    pub fn decompress(self, codec: &mut Decompressor, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if chunk.original {
+            out.extend_from_slice(chunk.bytes);
             return Ok(());
         }
-        codec.decompress_bounded(self.algorithm, stored, self.block_size, out).map_err(|e| e.at(start))?;
+        codec
+            .decompress_bounded(self.algorithm, chunk.bytes, self.block_size, out)
+            .map_err(|e| e.at(chunk.start))?;
         if self.strict && self.algorithm == Algorithm::Deflate {
-            check_end(stored).map_err(|e| e.at(start))?;
+            check_end(chunk.bytes).map_err(|e| e.at(chunk.start))?;
         }
         Ok(())
     }
@@ -112,7 +130,8 @@ impl Compression {
         let mut chunks = Cursor::new(stored, offset);
         let mut out = Vec::new();
         while !chunks.is_empty() {
-            self.chunk(codec, &mut chunks, &mut out)?;
+            let chunk = self.stored(&mut chunks)?;
+            self.decompress(codec, &chunk, &mut out)?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
         }
         Ok(out)

@@ -1,12 +1,12 @@
 //! Decodes a stripe: its columns side by side, a batch at a time.
 //!
-//! Columns do not depend on each other, so they are decoded on as many threads as the options allow. Damage is confined in
+//! Columns do not depend on each other, so they are decoded on as many threads as the options allow and [`helpers`] finds idle. Damage is confined in
 //! steps: the batch that failed is read again row group by row group from where the index says they begin; of those that fail
 //! again the rows are lost, or with [`OnError::Null`] the values of the columns that fail.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
@@ -16,6 +16,7 @@ use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, R
 use crate::column::input::{Dictionaries, Input, StoredPart, StoredStreams};
 use crate::column::{self, ColumnReader};
 use crate::compression::Compression;
+use crate::helpers;
 use crate::plan::{Run, ScanContext, StripeJob};
 use crate::rle::bytes::BitRle;
 use crate::stream::Codec;
@@ -51,7 +52,14 @@ impl DecodeUnit for DecodeStripe {
             false => Zone::named(None)?,
         };
         let batch_rows = scan.batch_rows;
+        let ends = scan.shape.tree.ends();
+        let stored_in = |(id, _): &(usize, _)| {
+            let inside = *id..ends.get(*id).copied().unwrap_or(*id);
+            let parts = job.parts.iter().filter(|part| inside.contains(&part.column));
+            parts.map(|part| part.bytes.end - part.bytes.start).sum()
+        };
         Ok(Box::new(StripeBatches {
+            stored: scan.columns.iter().map(stored_in).collect(),
             runs: std::mem::take(&mut job.runs),
             scan,
             job,
@@ -89,6 +97,8 @@ struct StripeBatches {
     zone: Arc<Zone>,
     dictionaries: Dictionaries,
     codec: Codec,
+    /// Stored bytes of each column to decode.
+    stored: Vec<u64>,
     runs: VecDeque<Run>,
     run: Option<Current>,
     batch_rows: usize,
@@ -222,7 +232,7 @@ impl StripeBatches {
         rows: usize,
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
-        let threads = self.scan.shape.options.threads.min(current.readers.len());
+        let threads = self.scan.shape.options.threads;
         let lenient = current.lenient;
         let lost = current.run.rows.end - current.row;
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
@@ -240,25 +250,15 @@ impl StripeBatches {
                 other => other,
             }
         };
-        if threads < 2 || rows < PARALLEL_ROWS {
+        if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
             return current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
         }
         let count = current.readers.len();
         let mut found: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
-        let queue = Mutex::new(current.readers.iter_mut().enumerate().zip(&mut found));
-        let work = || {
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(((place, reader), slot)) = next else { return };
-                *slot = Some(read(reader, place));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
-        });
+        let mut all: Vec<_> = current.readers.iter_mut().enumerate().zip(&mut found).collect();
+        // The one that takes longest must not be left for the end, when the others have nothing to do.
+        all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
+        helpers::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
         let missing = || Err(Error::invalid("a column was not decoded"));
         found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }

@@ -15,7 +15,9 @@
 //! Columns whose key is not given are read from the plain streams, which hold what the writer's mask left of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use coldframe_core::KeySource;
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::crypt::{AesCtr, BLOCK};
 use coldframe_encoding::{Error, ErrorKind, Limits, Result};
@@ -37,6 +39,32 @@ pub enum Masked {
     Read,
     /// Refuse the scan.
     Refuse,
+}
+
+/// The user's keys by name: given ones, then those that somebody else has.
+#[derive(Clone, Default)]
+pub struct Keys {
+    /// Given ones.
+    pub given: BTreeMap<String, Vec<u8>>,
+    /// Who is asked for others.
+    pub source: Option<Arc<dyn KeySource>>,
+}
+
+impl std::fmt::Debug for Keys {
+    /// Without the keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match (self.given.get(name), &self.source) {
+            (Some(key), _) => Ok(Some(key.clone())),
+            (None, Some(source)) => source.key(name),
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// The encrypted columns of a file.
@@ -90,13 +118,14 @@ impl StreamKey {
 
 impl Encryption {
     /// From the footer. `ends[c]` is the column behind the last one inside column `c`; `keys` are the user's.
-    pub fn new(footer: &proto::Footer, ends: &[usize], keys: &BTreeMap<String, Vec<u8>>) -> Result<Self> {
+    pub fn new(footer: &proto::Footer, ends: &[usize], keys: &Keys) -> Result<Self> {
         let Some(stated) = &footer.encryption else { return Ok(Self::default()) };
         let mut found = Self {
             variants: Vec::with_capacity(stated.variants.len()),
             readable: vec![None; ends.len()],
             locked: vec![None; ends.len()],
         };
+        let mut keys = MasterKeys { keys, asked: BTreeMap::new() };
         for (number, variant) in stated.variants.iter().enumerate() {
             let key =
                 usize::try_from(variant.key()).ok().and_then(|k| stated.key.get(k)).ok_or_else(|| {
@@ -112,7 +141,7 @@ impl Encryption {
                 let message = format!("expected one of {} columns, found {root}", ends.len());
                 return Err(Error::corrupt(message).within(format!("encryption variant {number}")));
             };
-            let mut opened = open_variant(footer, number, variant, key, keys)
+            let mut opened = open_variant(footer, number, variant, key, &mut keys)
                 .map_err(|e| e.within(format!("encryption variant {number}")))?;
             opened.columns = end.saturating_sub(root);
             let opens = opened.footer_key.is_some();
@@ -224,9 +253,26 @@ impl Encryption {
     }
 }
 
-/// The user's key by name, or by name and version as ORC prints them.
-fn master_key<'a>(key: &proto::EncryptionKey, keys: &'a BTreeMap<String, Vec<u8>>) -> Option<&'a Vec<u8>> {
-    keys.get(key.key_name()).or_else(|| keys.get(&format!("{}@{}", key.key_name(), key.key_version())))
+/// The user's keys, each asked for once.
+struct MasterKeys<'a> {
+    keys: &'a Keys,
+    asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
+}
+
+impl MasterKeys<'_> {
+    /// By name, or by name and version as ORC prints them.
+    fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
+        let id = (key.key_name().to_owned(), key.key_version());
+        if let Some(found) = self.asked.get(&id) {
+            return Ok(found.clone());
+        }
+        let found = match self.keys.get(&id.0)? {
+            Some(found) => Some(found),
+            None => self.keys.get(&format!("{}@{}", id.0, id.1))?,
+        };
+        self.asked.insert(id, found.clone());
+        Ok(found)
+    }
 }
 
 fn open_variant(
@@ -234,7 +280,7 @@ fn open_variant(
     number: usize,
     variant: &proto::EncryptionVariant,
     key: &proto::EncryptionKey,
-    keys: &BTreeMap<String, Vec<u8>>,
+    keys: &mut MasterKeys<'_>,
 ) -> Result<Variant> {
     let mut opened = Variant {
         root: usize::try_from(variant.root()).unwrap_or(usize::MAX),
@@ -243,7 +289,7 @@ fn open_variant(
         footer_key: None,
         stripe_keys: Vec::new(),
     };
-    let Some(master) = master_key(key, keys) else { return Ok(opened) };
+    let Some(master) = &keys.get(key)? else { return Ok(opened) };
     // AES_CTR_128 is 1, AES_CTR_256 is 2.
     let length = match key.algorithm() {
         1 => 16,

@@ -19,6 +19,7 @@
 //! | [`calendar`], [`zone`] | hybrid days; the writer's wall clock |
 //! | [`plan`], [`decode`] | stripes of a split, row groups of a stripe, ranges to fetch ([`plan::Prune`] chooses); their batches |
 //! | [`file`](mod@file), [`mod@format`], [`options`] | an open file; the format for the registry; what the user says |
+//! | [`helpers`] | threads that decode columns |
 //! | [`bloom`], [`statistics`] | what they promise about a row group, stripe or file |
 //! | [`prune`], [`groups`] | which stripes and row groups a filter leaves |
 //! | [`recover`] | files without a tail |
@@ -41,6 +42,7 @@ pub mod encryption;
 pub mod file;
 pub mod format;
 pub mod groups;
+pub mod helpers;
 pub mod index;
 pub mod options;
 pub mod plan;
@@ -53,6 +55,7 @@ pub mod stream;
 pub mod stripe;
 pub mod tail;
 pub mod types;
+pub mod varint;
 pub mod write;
 pub mod zone;
 

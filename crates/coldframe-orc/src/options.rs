@@ -1,12 +1,13 @@
 //! What the user may say of a file when it is opened.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use coldframe_core::options::{flag, integer, text};
 use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result};
 
-use crate::encryption::Masked;
+use crate::acid::write_ids::WriteIds;
+use crate::encryption::{Keys, Masked};
 
 /// More do not help.
 const MOST_THREADS: usize = 256;
@@ -34,6 +35,11 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "true opens the directory of a transactional Hive table as its live rows",
     },
     OptionDoc {
+        name: "acid_valid_write_ids",
+        help: "with `acid`: which writes count, as Hive's ValidReaderWriteIdList has it: \
+               \"table:highest:least open:open,..:aborted,..\"; default all",
+    },
+    OptionDoc {
         name: "recover",
         help: "true finds the stripes of a file without its tail; needs a schema, or a whole file of the table beside it",
     },
@@ -59,7 +65,9 @@ pub struct Options {
     /// How many threads decode.
     pub threads: usize,
     /// Keys by name.
-    pub keys: BTreeMap<String, Vec<u8>>,
+    pub keys: Keys,
+    /// Which writes of a transactional table count; all without.
+    pub write_ids: Option<Arc<WriteIds>>,
     /// Bounds.
     pub limits: Limits,
 }
@@ -88,7 +96,11 @@ impl Options {
                 None | Some(0) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
                 Some(threads) => threads.min(MOST_THREADS),
             },
-            keys: options.keys.clone(),
+            keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
+            write_ids: match text(extra, "acid_valid_write_ids")? {
+                None => None,
+                Some(list) => Some(Arc::new(list.parse()?)),
+            },
             limits: options.limits,
         })
     }

@@ -360,7 +360,8 @@ impl<'a> Search<'a> {
         message.clear();
         let mut chunks = Cursor::new(rest, 0);
         for _ in 0..FOOTER_CHUNKS {
-            self.compression.chunk(codec, &mut chunks, message).ok()?;
+            let chunk = self.compression.stored(&mut chunks).ok()?;
+            self.compression.decompress(codec, &chunk, message).ok()?;
             if message.first() != Some(&0x0a) {
                 return None;
             }

@@ -1,41 +1,44 @@
 //! The bytes of one stream, decompressed chunk by chunk as they are asked for.
 //!
 //! ```text
-//! stored    | chunk | chunk | chunk |          of the file, all at hand
-//! window            [ rest | chunk  ]          decompressed, one chunk and what was left of the one before
+//! stored    | chunk | chunk | original chunk | chunk |     of the file, all at hand
+//! window            [ rest | chunk ]                       decompressed, one chunk and what was left of the one before
+//! plain                       [ original chunk ]           where it lies in the stored bytes, without a copy
+//! seam      [ rest of a chunk | first bytes of plain ]     a run that reaches from a window into plain
 //! ```
 //!
 //! A run of values may begin in one chunk and end in the next: [`ByteStream::fill`] moves the rest of the window to its front
-//! and decompresses behind it, so decoders see whole runs. Without a codec the window is the stored bytes themselves. Memory
-//! of a stream is that of about one chunk.
+//! and decompresses behind it, so decoders see whole runs. Without a codec the whole stream is one plain chunk. Memory of a
+//! stream is that of about one chunk.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_encoding::{Cursor, Error, Result};
 
-use crate::compression::{ChunkHeader, Compression, HEADER};
+use crate::compression::{Chunk, ChunkHeader, Compression, HEADER};
 
 /// Decompressors that the streams of a stripe share: as many as there are threads at work.
 #[derive(Clone, Debug, Default)]
 pub struct Codec(Arc<Mutex<Vec<Decompressor>>>);
 
 impl Codec {
-    fn chunk(&self, compression: Compression, chunks: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn decompress(&self, compression: Compression, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<()> {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut codec = idle.unwrap_or_default();
-        let result = compression.chunk(&mut codec, chunks, out);
+        let result = compression.decompress(&mut codec, chunk, out);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(codec);
         result
     }
 }
 
-/// One stream, read from front to back.
+/// One stream, read from front to back: what is left of the window, then what is plain, then the chunks from `next` on.
 #[derive(Debug)]
 pub struct ByteStream {
     stored: Bytes,
-    /// Place in `stored` of the next chunk; of the next byte without a codec.
+    /// Place in `stored` of the next chunk's header.
     next: usize,
     /// Place in the file of `stored`.
     offset: u64,
@@ -44,82 +47,98 @@ pub struct ByteStream {
     window: Vec<u8>,
     /// Bytes of the window that are read.
     read: usize,
+    /// What is left in `stored` of a chunk that is stored as it is.
+    plain: Range<usize>,
+    /// How many bytes at the window's end are those in front of `plain`.
+    seam: usize,
 }
 
 impl ByteStream {
     /// `stored` begins with a chunk, at `offset` of the file.
     pub fn new(stored: Bytes, offset: u64, compression: Compression, codec: Codec) -> Self {
-        Self { stored, next: 0, offset, compression, codec, window: Vec::new(), read: 0 }
+        let (next, plain) = match compression.algorithm {
+            Algorithm::None => (stored.len(), 0..stored.len()),
+            _ => (0, 0..0),
+        };
+        Self { stored, next, offset, compression, codec, window: Vec::new(), read: 0, plain, seam: 0 }
     }
 
-    fn is_plain(&self) -> bool {
-        self.compression.algorithm == Algorithm::None
-    }
-
-    /// Where in the file it is, to the chunk.
+    /// Where in the file it is: to the chunk, or to the byte in a plain one.
     pub fn offset(&self) -> u64 {
-        self.offset + self.next as u64
+        let at = if self.plain.is_empty() { self.next } else { self.plain.start };
+        self.offset + at as u64
     }
 
     /// The bytes at hand.
     #[inline]
     pub fn buffered(&self) -> &[u8] {
-        if self.is_plain() {
-            self.stored.get(self.next..).unwrap_or_default()
-        } else {
+        if self.read < self.window.len() {
             self.window.get(self.read..).unwrap_or_default()
+        } else {
+            self.stored.get(self.plain.clone()).unwrap_or_default()
         }
     }
 
     /// Sees to it that `want` bytes are at hand; they are fewer only at the stream's end.
     #[inline]
     pub fn fill(&mut self, want: usize) -> Result<&[u8]> {
-        if !self.is_plain() && self.window.len() - self.read < want {
+        if self.buffered().len() < want {
             self.refill(want)?;
         }
         Ok(self.buffered())
     }
 
     fn refill(&mut self, want: usize) -> Result<()> {
-        if self.next >= self.stored.len() {
-            return Ok(());
+        loop {
+            let rest = self.window.len() - self.read;
+            let found = if rest > 0 { rest } else { self.plain.len() };
+            let nothing_behind = self.next >= self.stored.len() && (rest == 0 || self.plain.is_empty());
+            if found >= want || nothing_behind {
+                return Ok(());
+            }
+            self.window.drain(..self.read);
+            self.read = 0;
+            if self.plain.is_empty() {
+                self.next_chunk()?;
+                continue;
+            }
+            // A seam as long as what is wanted: whoever takes all in front of it goes on in the plain chunk itself.
+            let n = self.plain.len().min(want);
+            let seam = self.plain.start..self.plain.start + n;
+            self.plain.start = seam.end;
+            self.window.extend_from_slice(self.stored.get(seam).unwrap_or_default());
+            self.seam += n;
         }
-        let rest = self.window.len() - self.read;
-        self.window.copy_within(self.read.., 0);
-        self.window.truncate(rest);
-        self.read = 0;
-        while self.window.len() < want && self.next < self.stored.len() {
-            Self::chunk(
-                &self.stored,
-                &mut self.next,
-                self.offset,
-                self.compression,
-                &self.codec,
-                &mut self.window,
-            )?;
+    }
+
+    /// Opens the next chunk behind the window: as plain, or decompressed.
+    fn next_chunk(&mut self) -> Result<()> {
+        self.seam = 0;
+        let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
+        if chunk.original {
+            self.check_full(chunk.bytes.len(), end)?;
+            self.plain = end - chunk.bytes.len()..end;
+        } else {
+            let before = self.window.len();
+            self.codec.decompress(self.compression, &chunk, &mut self.window)?;
+            self.check_full(self.window.len() - before, end)?;
         }
+        self.next = end;
         Ok(())
     }
 
-    /// Appends the next chunk to `out`.
-    fn chunk(
-        stored: &Bytes,
-        next: &mut usize,
-        offset: u64,
-        compression: Compression,
-        codec: &Codec,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let rest = stored.get(*next..).unwrap_or_default();
-        let mut chunks = Cursor::new(rest, offset + *next as u64);
-        let before = out.len();
-        codec.chunk(compression, &mut chunks, out)?;
-        *next += rest.len() - chunks.remaining();
-        let found = out.len() - before;
-        // Writers fill every chunk but the last.
-        if compression.strict && *next < stored.len() && found < compression.block_size {
-            let message = format!("expected a chunk of {} bytes, found {found}", compression.block_size);
-            return Err(Error::corrupt(message).at(offset + *next as u64));
+    /// The chunk whose header is at `at`, and where it ends.
+    fn chunk(stored: &Bytes, at: usize, offset: u64, compression: Compression) -> Result<(Chunk<'_>, usize)> {
+        let mut chunks = Cursor::new(stored.get(at..).unwrap_or_default(), offset + at as u64);
+        let chunk = compression.stored(&mut chunks)?;
+        Ok((chunk, stored.len() - chunks.remaining()))
+    }
+
+    /// Writers fill every chunk but the last.
+    fn check_full(&self, found: usize, end: usize) -> Result<()> {
+        if self.compression.strict && end < self.stored.len() && found < self.compression.block_size {
+            let message = format!("expected a chunk of {} bytes, found {found}", self.compression.block_size);
+            return Err(Error::corrupt(message).at(self.offset + end as u64));
         }
         Ok(())
     }
@@ -127,14 +146,23 @@ impl ByteStream {
     /// Passes over `n` bytes that are at hand.
     #[inline]
     pub fn consume(&mut self, n: usize) {
-        if self.is_plain() {
-            self.next = self.next.saturating_add(n).min(self.stored.len());
+        if self.read >= self.window.len() {
+            self.plain.start = self.plain.start.saturating_add(n).min(self.plain.end);
             return;
         }
         self.read = self.read.saturating_add(n).min(self.window.len());
-        if self.read == self.window.len() && self.next >= self.stored.len() {
+        if self.window.len() - self.read <= self.seam {
+            self.leave_window();
+        }
+    }
+
+    /// What is left of the window is in front of `plain`.
+    fn leave_window(&mut self) {
+        self.plain.start -= self.window.len() - self.read;
+        (self.read, self.seam) = (0, 0);
+        self.window.clear();
+        if self.next >= self.stored.len() {
             self.window = Vec::new();
-            self.read = 0;
         }
     }
 
@@ -157,13 +185,13 @@ impl ByteStream {
     pub fn append(&mut self, mut n: usize, out: &mut Vec<u8>) -> Result<()> {
         while n > 0 {
             // A chunk that must fit goes straight where it belongs.
-            let whole = !self.is_plain()
-                && self.read == self.window.len()
-                && n >= self.compression.block_size
-                && self.next < self.stored.len();
-            if whole {
+            if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
+            {
+                let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
                 let before = out.len();
-                Self::chunk(&self.stored, &mut self.next, self.offset, self.compression, &self.codec, out)?;
+                self.codec.decompress(self.compression, &chunk, out)?;
+                self.check_full(out.len() - before, end)?;
+                self.next = end;
                 n = n.saturating_sub(out.len() - before);
                 continue;
             }
@@ -198,7 +226,10 @@ impl ByteStream {
             let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
             return Err(Error::corrupt(message).at(self.offset()));
         }
-        self.next = stored;
+        match self.compression.algorithm {
+            Algorithm::None => self.plain.start = stored,
+            _ => self.next = stored,
+        }
         Ok(())
     }
 
@@ -215,12 +246,8 @@ impl ByteStream {
 
     /// How many bytes there may be at most; for deciding whether a count is credible.
     pub fn most_left(&self) -> usize {
-        let stored = self.stored.len().saturating_sub(self.next);
-        if self.is_plain() {
-            return stored;
-        }
-        let (mut rest, mut most) =
-            (self.stored.get(self.next..).unwrap_or_default(), self.window.len() - self.read);
+        let mut most = self.window.len() - self.read + self.plain.len();
+        let mut rest = self.stored.get(self.next..).unwrap_or_default();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = ChunkHeader::new(*header);
             most = most.saturating_add(if header.original {
@@ -231,5 +258,64 @@ impl ByteStream {
             rest = behind.get(header.length..).unwrap_or_default();
         }
         most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::codec::Compressor;
+    use proptest::prelude::*;
+
+    /// `content` in chunks of `block` bytes; which are compressed is said by `compressed`.
+    fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (i, chunk) in content.chunks(block).enumerate() {
+            let mut bytes = chunk.to_vec();
+            let original = !compressed[i % compressed.len()];
+            if !original {
+                bytes.clear();
+                Compressor::new().compress(Algorithm::Snappy, None, chunk, &mut bytes).unwrap();
+            }
+            let header = u32::try_from(bytes.len()).unwrap() << 1 | u32::from(original);
+            out.extend_from_slice(&header.to_le_bytes()[..HEADER]);
+            out.extend_from_slice(&bytes);
+        }
+        out
+    }
+
+    proptest! {
+        /// Whatever the chunks and the steps, the bytes come out once each and in order.
+        #[test]
+        fn steps_of_any_size_over_chunks_of_any_kind(
+            content in proptest::collection::vec(any::<u8>(), 0..600),
+            block in 1usize..70,
+            compressed in proptest::collection::vec(any::<bool>(), 1..6),
+            steps in proptest::collection::vec((0usize..100, 0usize..100, any::<bool>()), 1..60),
+            plain in any::<bool>(),
+        ) {
+            let algorithm = if plain { Algorithm::None } else { Algorithm::Snappy };
+            let block_size = if plain { 0 } else { block };
+            let compression = Compression { algorithm, block_size, strict: true };
+            let bytes = if plain { content.clone() } else { stored(&content, block, &compressed) };
+            let mut stream = ByteStream::new(bytes.into(), 0, compression, Codec::default());
+            let mut found = Vec::new();
+            for (want, take, append) in steps {
+                let left = content.len() - found.len();
+                prop_assert!(stream.most_left() >= left);
+                if append {
+                    stream.append(take.min(left), &mut found).unwrap();
+                    continue;
+                }
+                let bytes = stream.fill(want).unwrap();
+                prop_assert!(bytes.len() >= want.min(left));
+                let n = take.min(bytes.len());
+                found.extend_from_slice(&bytes[..n]);
+                stream.consume(n);
+            }
+            stream.append(content.len() - found.len(), &mut found).unwrap();
+            prop_assert_eq!(found, content);
+            prop_assert!(stream.fill(1).unwrap().is_empty());
+        }
     }
 }

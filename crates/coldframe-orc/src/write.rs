@@ -42,6 +42,7 @@ use std::io::Write;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use coldframe_core::BatchWriter;
+use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
 
@@ -75,7 +76,7 @@ pub struct Writer<W> {
     metadata: proto::Metadata,
     has_times: bool,
     options: WriteOptions,
-    failed: bool,
+    failed: Failed,
 }
 
 impl<W> std::fmt::Debug for Writer<W> {
@@ -89,13 +90,13 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 /// The types of a schema as a footer has them.
 pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
-    Ok(ColumnType::of(schema)?.all().iter().map(|t| t.to_proto()).collect())
+    Ok(ColumnType::of(schema, &[])?.all().iter().map(|t| t.to_proto()).collect())
 }
 
 impl<W: Write> Writer<W> {
     /// Writes the magic.
     pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
-        let root = ColumnType::of(schema)?;
+        let root = ColumnType::of(schema, &options.types)?;
         let types = root.all();
         check_blooms(&types, &options)?;
         let block = options
@@ -134,26 +135,20 @@ impl<W: Write> Writer<W> {
             footer,
             metadata: proto::Metadata::default(),
             options,
-            failed: false,
+            failed: Failed::default(),
         })
     }
 
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written before; it is incomplete"));
-        }
+        self.failed.check()?;
         let written = self.write_batch(batch);
-        self.failed = written.is_err();
-        written
+        self.failed.keep(written)
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let (fields, columns) = (self.schema.fields(), batch.columns());
-        if fields.len() != columns.len() {
-            let (expected, found) = (fields.len(), columns.len());
-            return Err(Error::schema(format!("expected batches of {expected} columns, found {found}")));
-        }
+        check_column_count(batch, fields.len())?;
         for (field, array) in fields.iter().zip(columns) {
             let (expected, found) = (field.data_type(), array.data_type());
             if !expected.equals_datatype(found) {
@@ -251,9 +246,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the last stripe and the tail, and flushes. Returns the sink and the file's length.
     pub fn finish(mut self) -> Result<(W, u64)> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written; it is incomplete"));
-        }
+        self.failed.check()?;
         if self.rows > 0 {
             self.write_stripe()?;
         }

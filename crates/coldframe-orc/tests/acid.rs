@@ -122,6 +122,39 @@ fn deletes_and_compactions() {
     assert!(coldframe_core::scan::count(table.as_ref(), None).unwrap() == want.len() as u64);
 }
 
+/// Writes that a metastore knows as open, aborted or too new do not count: not their rows, not their deletes.
+#[test]
+fn writes_that_do_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let row = |write: i64, n: i64| (0, write, BUCKET, n, write, value(write * 1000 + n));
+    put(at, "base_0000001/bucket_00000", &events(&(0..5).map(|n| row(1, n)).collect::<Vec<_>>()));
+    put(at, "delta_0000002_0000002_0000/bucket_00000", &events(&[row(2, 0)]));
+    put(at, "delete_delta_0000003_0000003_0000/bucket_00000", &events(&[(2, 1, BUCKET, 0, 3, None)]));
+    // Several writes in one file: streamed, or compacted while one was open.
+    put(at, "delta_0000004_0000006/bucket_00000", &events(&[row(4, 0), row(5, 0), row(6, 0)]));
+    let deletes = [(2, 1, BUCKET, 1, 4, None), (2, 1, BUCKET, 2, 5, None)];
+    put(at, "delete_delta_0000004_0000006/bucket_00000", &events(&deletes));
+    let read = |list: Option<&str>| {
+        let mut options = OpenOptions::default();
+        options.extra.insert("acid".into(), Value::Bool(true));
+        options.extra.extend(list.map(|list| ("acid_valid_write_ids".to_owned(), Value::from(list))));
+        let table = open_with(at, &options).unwrap();
+        assert_eq!(table.row_count(), None);
+        let found = ids(table.as_ref(), None);
+        assert_eq!(coldframe_core::scan::count(table.as_ref(), None).unwrap(), found.len() as u64);
+        found
+    };
+    assert_eq!(read(None), [1003, 1004, 2000, 4000, 5000, 6000]);
+    assert_eq!(read(Some("db.t:6:9223372036854775807::")), read(None));
+    assert_eq!(read(Some("db.t:5:5:5:3")), [1000, 1002, 1003, 1004, 2000, 4000]);
+    assert_eq!(read(Some("db.t:1:9223372036854775807::")), [1000, 1001, 1002, 1003, 1004]);
+    let mut options = OpenOptions::default();
+    options.extra.insert("acid_valid_write_ids".into(), Value::from("5"));
+    let e = open_with(at, &options).map(|_| ()).unwrap_err();
+    assert!(e.to_string().starts_with("option `acid_valid_write_ids`: expected"), "{e}");
+}
+
 /// Before Hive 2.2 deltas held updates and deletes beside inserts, sorted by identity, newest first.
 #[test]
 fn deltas_of_the_first_kind() {

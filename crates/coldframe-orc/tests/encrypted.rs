@@ -5,8 +5,9 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use coldframe_core::{ErrorKind, OnError, OpenOptions, Scan, Value};
+use coldframe_core::{ErrorKind, KeySource, OnError, OpenOptions, Result, Scan, Value};
 use coldframe_testing::{Fixture, rows};
 use support::open;
 
@@ -72,6 +73,43 @@ fn keys_open_what_masks_hide() {
         let got =
             rows::scan(opened.file.as_ref(), &Scan { predicate: Some(filter), ..Scan::default() }, None);
         assert!(got.unwrap().batch == want.unwrap(), "{}", one.name());
+    }
+}
+
+/// Knows keys, and by which names it was asked.
+#[derive(Debug)]
+struct Asked {
+    keys: BTreeMap<String, Vec<u8>>,
+    names: Mutex<Vec<String>>,
+}
+
+impl KeySource for Asked {
+    fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.names.lock().unwrap().push(name.to_owned());
+        Ok(self.keys.get(name).cloned())
+    }
+}
+
+#[test]
+fn keys_are_asked_for_once() {
+    for (one, keys) in encrypted() {
+        let given = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
+        let read = |options: &OpenOptions| {
+            let file = open(&one.name(), one.bytes(), options).unwrap().file;
+            rows::read(file.as_ref(), OnError::Raise).unwrap().batch
+        };
+        let asked = Arc::new(Asked { keys: keys.clone(), names: Mutex::default() });
+        let source = OpenOptions { key_source: Some(asked.clone()), ..OpenOptions::default() };
+        assert!(read(&source) == read(&given), "{}", one.name());
+        let mut names = asked.names.lock().unwrap().clone();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(all, names.len(), "{}: {names:?}", one.name());
+        // One that has no keys leaves the masks.
+        let none = Arc::new(Asked { keys: BTreeMap::new(), names: Mutex::default() });
+        let source = OpenOptions { key_source: Some(none), ..OpenOptions::default() };
+        assert!(read(&source) == read(&OpenOptions::default()), "{}", one.name());
     }
 }
 

@@ -32,20 +32,18 @@ pub(crate) fn open_file(
     format: Option<String>,
     storage_options: Option<BTreeMap<String, String>>,
     verify_checksums: bool,
-    keys: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+    keys: Option<&Bound<'_, PyAny>>,
     schema: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyAny>>,
     recorded: Option<Vec<(u64, Vec<u8>)>>,
 ) -> PyResult<RawFile> {
     let source = source::from_python(source, &storage_options.unwrap_or_default())?;
+    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), crate::keys::from_python)?;
     let options = OpenOptions {
         schema: schema.map(schema_spec).transpose()?,
         skip_checksums: !verify_checksums,
-        keys: keys
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(k, v)| Ok((k, key(&v)?)))
-            .collect::<PyResult<_>>()?,
+        keys,
+        key_source,
         extra: value::options_from_python(options)?,
         ..OpenOptions::default()
     };
@@ -60,15 +58,6 @@ fn schema_spec(schema: &Bound<'_, PyAny>) -> PyResult<SchemaSpec> {
         Ok(ddl) => ddl.extract().map(SchemaSpec::Ddl),
         Err(_) => import_schema(schema).map(SchemaSpec::Arrow),
     }
-}
-
-/// A key: bytes, or hex digits.
-fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    if let Ok(text) = value.cast::<PyString>() {
-        let bytes = value.py().get_type::<PyBytes>().call_method1("fromhex", (text,))?;
-        return bytes.extract();
-    }
-    value.extract()
 }
 
 /// An open file.

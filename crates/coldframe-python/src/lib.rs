@@ -6,6 +6,7 @@ mod cfile;
 mod error;
 mod file;
 mod hfile;
+mod keys;
 mod predicate;
 mod scan;
 mod source;
@@ -64,6 +65,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
+    module.add_function(wrap_pyfunction!(cfile::kudu_tables, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;

@@ -31,6 +31,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe_core::BatchWriter;
+use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Compressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::{Error, ErrorKind, Result};
@@ -123,7 +124,7 @@ pub struct Writer<W> {
     bytes: usize,
     options: WriteOptions,
     compressor: Compressor,
-    failed: bool,
+    failed: Failed,
 }
 
 impl<W> std::fmt::Debug for Writer<W> {
@@ -156,25 +157,19 @@ impl<W: Write> Writer<W> {
             bytes: 0,
             options,
             compressor: Compressor::new(),
-            failed: false,
+            failed: Failed::default(),
         })
     }
 
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written before; it is incomplete"));
-        }
+        self.failed.check()?;
         let written = self.write_batch(batch);
-        self.failed = written.is_err();
-        written
+        self.failed.keep(written)
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        if batch.num_columns() != self.columns.len() {
-            let (expected, found) = (self.columns.len(), batch.num_columns());
-            return Err(Error::schema(format!("expected batches of {expected} columns, found {found}")));
-        }
+        check_column_count(batch, self.columns.len())?;
         let arrays = self.columns.iter().zip(batch.columns()).map(|(column, array)| column.prepare(array));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         for start in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
@@ -266,9 +261,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the last row group and flushes. Returns the sink and the file's length.
     pub fn finish(mut self) -> Result<(W, u64)> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written; it is incomplete"));
-        }
+        self.failed.check()?;
         if self.rows > 0 {
             self.write_row_group()?;
         }

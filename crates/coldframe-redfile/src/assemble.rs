@@ -28,7 +28,8 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
-use crate::chunk::LeafData;
+use crate::leaf::LeafData;
+use crate::levels;
 use crate::metadata::Repetition;
 use crate::plain::Values;
 use crate::schema::{Node, NodeKind};
@@ -159,20 +160,7 @@ fn slot_levels(data: &LeafData, around: Around) -> std::borrow::Cow<'_, [u8]> {
 /// A bit for each level: whether it is `least` or more.
 fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
     let mut out = MutableBuffer::new(levels.len().div_ceil(64) * 8);
-    let (words, rest) = levels.as_chunks::<64>();
-    for word in words {
-        let mut bits = 0u64;
-        for (i, eight) in word.as_chunks::<8>().0.iter().enumerate() {
-            // A byte of 0 or 1 for each level; the product gathers them in the top byte, the first lowest.
-            let ones = u64::from_le_bytes(eight.map(|l| u8::from(l >= least)));
-            bits |= (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
-        }
-        out.push(bits);
-    }
-    if !rest.is_empty() {
-        let bits = rest.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
-        out.push(bits);
-    }
+    levels.chunks(64).for_each(|some| out.push(levels::at_least(some, least)));
     BooleanBuffer::new(out.into(), 0, levels.len())
 }
 
@@ -180,19 +168,18 @@ fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
 fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result<OffsetBuffer<i32>> {
     let offsets = agreed(node, leaves, |data| {
         let mut offsets = vec![0i32; slots.saturating_add(1)];
-        let (mut slot, mut items) = (0usize, 0i32);
-        for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
-            // One more than there are is the end; what would be behind it is counted and refused.
-            if let Some(place) = offsets.get_mut(slot) {
-                *place = items;
-            }
-            slot += usize::from((*r <= around.repetition) & (*d >= around.definition));
-            items = items.wrapping_add(i32::from((*r <= node.repetition_level) & (*d >= node.definition)));
-        }
-        check_slots(slot, slots)?;
-        if let Some(last) = offsets.last_mut() {
-            *last = items;
-        }
+        let (lists, items) = (around.definition, node.definition);
+        let found = match (lists, data.max_repetition == node.repetition_level) {
+            // Every row has a slot, and every entry may be an item: half of the comparisons say nothing.
+            (0, true) => fill_offsets(data, &mut offsets, |_, r| r == 0, |d, _| d >= items),
+            _ => fill_offsets(
+                data,
+                &mut offsets,
+                |d, r| (r <= around.repetition) & (d >= lists),
+                |d, r| (r <= node.repetition_level) & (d >= items),
+            ),
+        };
+        check_slots(found, slots)?;
         Ok(offsets)
     })?;
     // Entries of a batch are bounded by the limits, but those are the user's.
@@ -200,6 +187,29 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
         return Err(Error::corrupt("expected fewer than 2^31 items in a batch, found more"));
     }
     Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+}
+
+/// Fills `offsets` with the number of items before each slot, and behind the last; how many slots there are.
+#[inline(always)]
+fn fill_offsets(
+    data: &LeafData,
+    offsets: &mut [i32],
+    begins_slot: impl Fn(u8, u8) -> bool,
+    is_item: impl Fn(u8, u8) -> bool,
+) -> usize {
+    let (mut slot, mut items) = (0usize, 0i32);
+    for (d, r) in data.levels.definition.iter().zip(&data.levels.repetition) {
+        // One more than there are is the end; what would be behind it is counted and refused.
+        if let Some(place) = offsets.get_mut(slot) {
+            *place = items;
+        }
+        slot += usize::from(begins_slot(*d, *r));
+        items = items.wrapping_add(i32::from(is_item(*d, *r)));
+    }
+    if let Some(last) = offsets.last_mut() {
+        *last = items;
+    }
+    slot
 }
 
 /// The array of a leaf.
@@ -222,30 +232,20 @@ fn leaf(
     } else {
         None
     };
-    let present = present.as_ref();
+    // Values that were spread when they were read are as many as slots.
+    let present = present.as_ref().filter(|_| !data.spread);
     match (data.values, data_type) {
         (Values::Booleans(mut values), _) => {
             let values = spread_bits(values.finish(), present, slots)?;
             Ok(Arc::new(BooleanArray::new(values, nulls)))
         }
         (Values::Arrays { offsets, data }, _) => arrays(offsets, data, data_type, present, slots, nulls),
-        (Values::Fixed(values), DataType::Int32) => {
-            primitive::<types::Int32Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Int64) => {
-            primitive::<types::Int64Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Float32) => {
-            primitive::<types::Float32Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), DataType::Float64) => {
-            primitive::<types::Float64Type>(values, present, slots, nulls)
-        }
-        (Values::Fixed(values), other) => {
-            let (values, _) = values.as_slice().as_chunks::<12>();
-            let values = spread_copy(values, present, slots)?;
-            int96(&values, other, nulls)
-        }
+        (values, DataType::Int32) => primitive::<types::Int32Type>(values, present, slots, nulls),
+        (values, DataType::Int64) => primitive::<types::Int64Type>(values, present, slots, nulls),
+        (values, DataType::Float32) => primitive::<types::Float32Type>(values, present, slots, nulls),
+        (values, DataType::Float64) => primitive::<types::Float64Type>(values, present, slots, nulls),
+        (Values::Fixed(values), other) => int96(values.as_slice(), other, present, slots, nulls),
+        (Values::Shared(values), other) => int96(&values, other, present, slots, nulls),
     }
 }
 
@@ -255,19 +255,30 @@ fn bytes_of(bits: &BooleanBuffer) -> &[u8] {
 }
 
 fn primitive<T: arrow_array::ArrowPrimitiveType>(
-    mut values: MutableBuffer,
+    values: Values,
     present: Option<&BooleanBuffer>,
     slots: usize,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let width = size_of::<T::Native>();
-    let dense = values.len() / width;
-    check_values(dense, present, slots)?;
-    if let Some(present) = present {
-        values.resize(slots * width, 0);
-        spread(values.typed_data_mut::<T::Native>(), bytes_of(present))?;
-    }
-    let values = ScalarBuffer::new(values.into(), 0, slots);
+    let values: Buffer = match values {
+        Values::Fixed(mut values) => {
+            check_values(values.len() / width, present, slots)?;
+            if let Some(present) = present {
+                values.resize(slots * width, 0);
+                spread(values.typed_data_mut::<T::Native>(), bytes_of(present))?;
+            }
+            values.into()
+        }
+        // A page without levels: there is a value for each slot.
+        Values::Shared(values) => {
+            check_values(values.len() / width, None, slots)?;
+            let aligned = values.as_ptr().align_offset(align_of::<T::Native>()) == 0;
+            if aligned { Buffer::from(values) } else { Buffer::from_slice_ref(&*values) }
+        }
+        _ => return Err(Error::corrupt("expected numbers, found pages of another type")),
+    };
+    let values = ScalarBuffer::new(values, 0, slots);
     Ok(Arc::new(PrimitiveArray::<T>::try_new(values, nulls).map_err(arrow_error)?))
 }
 
@@ -343,7 +354,14 @@ fn arrays(
 }
 
 /// INT96 as its bytes, or as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day.
-fn int96(values: &[[u8; 12]], data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn int96(
+    values: &[u8],
+    data_type: &DataType,
+    present: Option<&BooleanBuffer>,
+    slots: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let values = spread_copy(values.as_chunks::<12>().0, present, slots)?;
     if *data_type == DataType::FixedSizeBinary(12) {
         let bytes = Buffer::from_vec(values.as_flattened().to_vec());
         return Ok(Arc::new(FixedSizeBinaryArray::try_new(12, bytes, nulls).map_err(arrow_error)?));

@@ -18,10 +18,12 @@ use coldframe_core::{
 use coldframe_encoding::codec::Decompressor;
 
 use crate::assemble;
-use crate::chunk::{ChunkContext, LeafReader, PageWalk, Survey, page_codec};
+use crate::chunk::{ChunkContext, PageWalk, page_codec};
 use crate::dialect::Dialect;
 use crate::file::{Chunk, Group};
+use crate::leaf::LeafReader;
 use crate::schema::{Leaf, Node};
+use crate::survey::Survey;
 
 /// What all row groups of a scan have in common.
 #[derive(Debug)]

@@ -12,7 +12,8 @@
 //! group of values that ends on a byte (8 levels of 3 bits, 4 of 6).
 //!
 //! A level is one load of 64 bits, of which at least 57 count, whatever bit it begins at; single levels that follow
-//! each other share one load.
+//! each other share one load. Levels of one bit, which most columns have, take a way of their own: all singles of a load
+//! at once, and short runs as one store.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::bits::{self, BitOrder};
@@ -25,6 +26,9 @@ pub fn width(max: u8) -> u32 {
 /// Fills `levels` from a stream of runs; returns how many bytes of it that took.
 pub fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
     let w = width(max);
+    if w == 1 {
+        return decode_bits(stream, levels);
+    }
     let mask = (1u64 << w) - 1;
     let (mut bit, mut at) = (0usize, 0usize);
     let end = stream.len().saturating_mul(8);
@@ -50,12 +54,8 @@ pub fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
             continue;
         }
         let value = (word >> 1 & mask).to_le_bytes()[0];
-        let (count, bits) = run_length(word >> (w + 1))?;
+        let (run, bits) = run_length(word >> (w + 1), levels.len() - at)?;
         bit += bits + w as usize + 1;
-        let left = levels.len() - at;
-        let run = usize::try_from(count).ok().filter(|n| (1..=left).contains(n)).ok_or_else(|| {
-            Error::corrupt(format!("expected a run of 1 to {left} levels, found one of {count}"))
-        })?;
         levels.get_mut(at..at + run).unwrap_or_default().fill(value);
         at += run;
     }
@@ -69,18 +69,95 @@ pub fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
     Ok(bit.div_ceil(8))
 }
 
-/// The count of a run at the front of `word` and the bits it takes.
-fn run_length(word: u64) -> Result<(u64, usize)> {
+/// Single levels of one bit that one load holds.
+const SINGLES: usize = 28;
+/// The longest run that is one store.
+const SHORT_RUN: usize = 32;
+
+/// The levels of four singles of one bit: the byte's bits 1, 3, 5 and 7.
+const FOUR_SINGLES: [[u8; 4]; 256] = {
+    let mut table = [[0; 4]; 256];
+    let mut rest: &mut [[u8; 4]] = &mut table;
+    let mut byte = 0u8;
+    while let Some((levels, behind)) = rest.split_first_mut() {
+        *levels = [byte >> 1 & 1, byte >> 3 & 1, byte >> 5 & 1, byte >> 7];
+        byte = byte.wrapping_add(1);
+        rest = behind;
+    }
+    table
+};
+
+/// [`decode_runs`] for levels of one bit.
+fn decode_bits(stream: &[u8], levels: &mut [u8]) -> Result<usize> {
+    let (mut bit, mut at) = (0usize, 0usize);
+    let end = stream.len().saturating_mul(8);
+    while at < levels.len() {
+        if bit >= end {
+            return Err(too_few(levels.len(), at));
+        }
+        // The lowest set flag is that of the first run; what is written behind the last single is overwritten.
+        let word = window(stream, bit);
+        let flags = word & 0x0055_5555_5555_5555 | 1 << (2 * SINGLES);
+        let singles = (flags.trailing_zeros() / 2) as usize;
+        let put = put_singles(word, singles, levels.get_mut(at..).unwrap_or_default());
+        at += put;
+        bit += 2 * put;
+        if singles == SINGLES || at >= levels.len() {
+            continue;
+        }
+        let word = window(stream, bit);
+        let level = (word >> 1 & 1).to_le_bytes()[0];
+        let rest = levels.get_mut(at..).unwrap_or_default();
+        let (run, bits) = run_length(word >> 2, rest.len())?;
+        bit += 2 + bits;
+        at += run;
+        match rest.first_chunk_mut::<SHORT_RUN>() {
+            Some(place) if run <= SHORT_RUN => *place = [level; SHORT_RUN],
+            _ => rest.get_mut(..run).unwrap_or_default().fill(level),
+        }
+    }
+    if bit > end {
+        return Err(too_few(levels.len(), at));
+    }
+    Ok(bit.div_ceil(8))
+}
+
+/// Writes the first `singles` levels of `word`, and maybe some behind them; how many there was room for.
+#[inline(always)]
+fn put_singles(word: u64, singles: usize, levels: &mut [u8]) -> usize {
+    if let Some(place) = levels.first_chunk_mut::<SINGLES>() {
+        for (four, byte) in place.as_chunks_mut::<4>().0.iter_mut().zip(word.to_le_bytes()) {
+            *four = FOUR_SINGLES.get(usize::from(byte)).copied().unwrap_or_default();
+        }
+        return singles;
+    }
+    let room = singles.min(levels.len());
+    for (i, level) in levels.iter_mut().take(room).enumerate() {
+        *level = (word >> (2 * i + 1) & 1).to_le_bytes()[0];
+    }
+    room
+}
+
+/// The count of a run at the front of `word`, of `left` levels at most, and the bits it takes.
+#[inline(always)]
+fn run_length(word: u64, left: usize) -> Result<(usize, usize)> {
     let (mut count, mut shift) = (0, 0);
     for group in 0..5 {
         let byte = word >> (8 * group) & 0xff;
         count |= (byte & 0x7f) << shift;
         shift += 7;
         if byte < 0x80 {
-            return Ok((count, 8 * (group + 1)));
+            let run = usize::try_from(count).ok().filter(|n| (1..=left).contains(n));
+            return Ok((run.ok_or_else(|| wrong_run(count, left))?, 8 * (group + 1)));
         }
     }
     Err(Error::corrupt("expected a run's length of at most 5 bytes, found a longer one"))
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_run(count: u64, left: usize) -> Error {
+    Error::corrupt(format!("expected a run of 1 to {left} levels, found one of {count}"))
 }
 
 /// The 57 or more bits from `bit` on; zeros behind the end.
@@ -92,6 +169,29 @@ fn window(stream: &[u8], bit: usize) -> u64 {
         None => bytes.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)),
     };
     word >> (bit % 8)
+}
+
+/// A bit for each of up to 64 levels, the first lowest: whether it is `least` or more.
+#[inline]
+pub fn at_least(levels: &[u8], least: u8) -> u64 {
+    let (eights, rest) = levels.as_chunks::<8>();
+    let mut padded = [0; 8];
+    padded.iter_mut().zip(rest).for_each(|(to, level)| *to = *level);
+    let last = eight_at_least(padded, least) & ((1 << rest.len()) - 1);
+    let bits = last.checked_shl(8 * u32::try_from(eights.len()).unwrap_or(8)).unwrap_or(0);
+    eights.iter().take(8).enumerate().fold(bits, |bits, (i, e)| bits | eight_at_least(*e, least) << (8 * i))
+}
+
+/// The same of eight levels, all at once in one register.
+#[inline(always)]
+fn eight_at_least(levels: [u8; 8], least: u8) -> u64 {
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    let (level, least) = (u64::from_le_bytes(levels), u64::from_le_bytes([least; 8]));
+    // Nothing is borrowed from one byte by another, since each has its top bit set before its low bits are taken off.
+    let low = (level | TOP) - (least & !TOP);
+    let reached = (level & !least | !(level ^ least) & low) & TOP;
+    // A byte of 0 or 1 for each level; the product gathers them in the top byte.
+    (reached >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 #[cold]
@@ -186,6 +286,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn comparisons_of_many_levels_are_those_of_each(
+            levels in proptest::collection::vec(any::<u8>(), 0..=64),
+            least in any::<u8>(),
+        ) {
+            let expected = levels.iter().rev().fold(0u64, |bits, l| bits << 1 | u64::from(*l >= least));
+            prop_assert_eq!(at_least(&levels, least), expected);
+        }
+
         #[test]
         fn streams_are_read_as_a_naive_writer_means_them(
             runs in proptest::collection::vec((0u8..=255, 0u32..300), 0..80),

@@ -12,7 +12,8 @@
 //! | [`schema`] | the tree of elements, its levels, its Arrow form |
 //! | [`dialect`] | the layouts that share one magic, and how a file tells its own |
 //! | [`page`], [`levels`], [`plain`], [`group_varint`] | what a page holds |
-//! | [`chunk`], [`assemble`] | pages to levels and values of some rows; those to arrays |
+//! | [`chunk`], [`leaf`], [`assemble`] | the pages of a column; their levels and values row by row; those as arrays |
+//! | [`survey`] | what of damaged pages can be read |
 //! | [`rebuild`] | row groups without a footer |
 //! | [`plan`], [`decode`] | the row groups of a split; their batches |
 //! | [`write`](mod@write) | the writer |
@@ -29,6 +30,7 @@ pub mod footer;
 pub mod format;
 pub mod group_varint;
 mod inspect;
+pub mod leaf;
 pub mod levels;
 pub mod metadata;
 pub mod options;
@@ -38,6 +40,7 @@ pub mod plan;
 pub mod rebuild;
 pub mod schema;
 pub mod summary;
+pub mod survey;
 pub mod thrift;
 pub mod write;
 

@@ -7,15 +7,18 @@
 //! BOOLEAN                  | a bit each, the highest of a byte first; a byte each in the first two dialects |
 //! ```
 //!
-//! Nulls are not among them: values are dense, and are spread over their rows when a column is assembled.
+//! Nulls are not among them: values are dense. Numbers of a leaf that is not repeated are spread over their rows while
+//! they are read, all others when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use coldframe_core::{Error, ErrorKind, Result};
+use coldframe_encoding::values::spread_rows;
 use coldframe_encoding::{Cursor, bits};
 
 use crate::dialect::{Dialect, LengthCoding};
 use crate::group_varint;
+use crate::levels::at_least;
 use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
 
 /// Values of a column, one after the other.
@@ -23,6 +26,8 @@ use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
 pub enum Values {
     /// Of one width, as they are in memory.
     Fixed(MutableBuffer),
+    /// The same, in the memory of a page; they may stand at any address.
+    Shared(Bytes),
     /// Byte arrays.
     Arrays {
         /// Where each ends; one more than there are.
@@ -128,15 +133,13 @@ impl PageValues {
         match (self, out) {
             (Self::Fixed { bytes, width, big_endian }, Values::Fixed(out)) => {
                 let len = n.saturating_mul(*width);
-                if len > bytes.len() {
-                    return Err(ended());
-                }
-                let part = bytes.split_to(len);
+                let part = bytes.get(..len).ok_or_else(ended)?;
                 match (*big_endian, *width) {
-                    (true, 8) => swap_into::<8>(&part, out),
-                    (true, _) => swap_into::<4>(&part, out),
-                    _ => out.extend_from_slice(&part),
+                    (true, 8) => swap_into::<8>(part, out),
+                    (true, _) => swap_into::<4>(part, out),
+                    _ => out.extend_from_slice(part),
                 }
+                bytes.advance(len);
                 Ok(())
             }
             (Self::Arrays { bytes, lengths }, Values::Arrays { offsets, data }) => {
@@ -145,7 +148,7 @@ impl PageValues {
                     LengthCoding::BigEndian => read_arrays(bytes, n, u32::from_be_bytes, offsets, data),
                     LengthCoding::Varint => read_varint_arrays(bytes, n, offsets, data),
                 }?;
-                drop(bytes.split_to(read));
+                bytes.advance(read);
                 Ok(())
             }
             (Self::Booleans { bits, at }, Values::Booleans(out)) => {
@@ -161,6 +164,44 @@ impl PageValues {
         }
     }
 
+    /// Appends a row of `width` bytes for each of `levels`: the next value where the level is `max`, else zeros. For
+    /// values of a fixed width in this machine's byte order.
+    pub fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
+        let (Self::Fixed { bytes, width, .. }, Values::Fixed(out)) = (self, out) else {
+            return Err(Error::corrupt("expected values of one type, found pages of two"));
+        };
+        let read = match *width {
+            4 => spread_bytes::<4>(bytes, levels, max, out),
+            8 => spread_bytes::<8>(bytes, levels, max, out),
+            _ => None,
+        };
+        bytes.advance(read.ok_or_else(ended)?);
+        Ok(())
+    }
+
+    /// The next `n` values as all of `out`, without a copy where they are as they are to be in memory.
+    pub fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
+        match self {
+            Self::Fixed { bytes, width, big_endian: false } => {
+                let len = n.saturating_mul(*width);
+                if len > bytes.len() {
+                    return Err(ended());
+                }
+                *out = Values::Shared(bytes.split_to(len));
+                Ok(())
+            }
+            _ => self.read(n, out),
+        }
+    }
+
+    /// The memory of the page, if nobody else has a part of it: only its capacity is of use.
+    pub fn into_memory(self) -> Vec<u8> {
+        match self {
+            Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } if bytes.is_empty() => bytes.into(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Passes over the next `n` values.
     pub fn skip(&mut self, n: usize) -> Result<()> {
         match self {
@@ -169,7 +210,7 @@ impl PageValues {
                 if len > bytes.len() {
                     return Err(ended());
                 }
-                drop(bytes.split_to(len));
+                bytes.advance(len);
             }
             Self::Arrays { bytes, lengths } => {
                 let mut c = Cursor::new(bytes, 0);
@@ -182,7 +223,7 @@ impl PageValues {
                     c.skip(usize::try_from(len).unwrap_or(usize::MAX))?;
                 }
                 let read = bytes.len() - c.remaining();
-                drop(bytes.split_to(read));
+                bytes.advance(read);
             }
             Self::Booleans { bits, at } => {
                 if (*at + n).div_ceil(8) > bits.len() {
@@ -205,6 +246,25 @@ impl PageValues {
         }
         Err(Error::corrupt(format!("expected the page's end behind its values, found {left} more bytes")))
     }
+}
+
+/// [`PageValues::read_rows`] of values of `W` bytes; the bytes read, or `None` if they end before.
+fn spread_bytes<const W: usize>(
+    bytes: &[u8],
+    levels: &[u8],
+    max: u8,
+    out: &mut MutableBuffer,
+) -> Option<usize> {
+    let mut at = 0;
+    let dense = bytes.as_chunks::<W>().0;
+    // Rows are made where they stay in the fastest cache, so that their place in the column is written once.
+    let mut block = [[0; W]; 64];
+    for levels in levels.chunks(block.len()) {
+        let rows = block.get_mut(..levels.len())?;
+        at += spread_rows(dense.get(at..)?, at_least(levels, max), rows, [0; W])?;
+        out.extend_from_slice(rows.as_flattened());
+    }
+    Some(at * W)
 }
 
 #[cold]

@@ -48,6 +48,7 @@ use std::ops::Range;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use coldframe_core::BatchWriter;
+use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
@@ -149,7 +150,7 @@ pub struct Writer<W> {
     footer_end: u64,
     sync: Option<[u8; 16]>,
     options: WriteOptions,
-    failed: bool,
+    failed: Failed,
 }
 
 impl<W> std::fmt::Debug for Writer<W> {
@@ -201,25 +202,19 @@ impl<W: Write> Writer<W> {
             footer_end: 0,
             sync,
             options,
-            failed: false,
+            failed: Failed::default(),
         })
     }
 
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written before; it is incomplete"));
-        }
+        self.failed.check()?;
         let written = self.write_batch(batch);
-        self.failed = written.is_err();
-        written
+        self.failed.keep(written)
     }
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        if batch.num_columns() != self.nodes.len() {
-            let (expected, found) = (self.nodes.len(), batch.num_columns());
-            return Err(Error::schema(format!("expected batches of {expected} columns, found {found}")));
-        }
+        check_column_count(batch, self.nodes.len())?;
         let fields = self.schema.arrow.fields().iter();
         let arrays = fields.zip(batch.columns()).map(|(field, array)| {
             prepare::prepare(array, field.data_type())
@@ -327,9 +322,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the last row group and the footer, and flushes. Returns the sink and the file's length.
     pub fn finish(mut self) -> Result<(W, u64)> {
-        if self.failed {
-            return Err(Error::invalid("this file could not be written; it is incomplete"));
-        }
+        self.failed.check()?;
         let none = self.footer.row_groups.is_empty() && self.options.dialect == Dialect::RedelmF;
         if self.rows > 0 || none {
             self.write_row_group()?;

@@ -35,10 +35,16 @@ fn open(bytes: Vec<u8>, extra: &[(&str, Value)]) -> coldframe_core::Result<RedFi
 }
 
 fn read(file: &RedFile) -> RecordBatch {
+    read_by(file, Scan::default().batch_rows)
+}
+
+/// All rows, by batches of at most `batch_rows`.
+fn read_by(file: &RedFile, batch_rows: usize) -> RecordBatch {
+    let scan = Scan { batch_rows, ..Scan::default() };
     let mut batches = Vec::new();
     for split in file.splits(1).unwrap() {
         let damage = DamageLog::default();
-        let mut reader = ScanReader::try_new(file, &Scan::default(), &split, damage).unwrap();
+        let mut reader = ScanReader::try_new(file, &scan, &split, damage).unwrap();
         while let Some(batch) = reader.next_batch().unwrap() {
             batches.push(batch);
         }
@@ -197,6 +203,7 @@ proptest! {
         step in 1usize..700,
         page_bytes in prop_oneof![0usize..300, Just(8192)],
         row_group_bytes in prop_oneof![0u64..20_000, Just(50 << 20)],
+        batch_rows in prop_oneof![1usize..100, Just(65536)],
         codec in 0usize..4,
         flags: [bool; 4],
     ) {
@@ -218,7 +225,7 @@ proptest! {
         prop_assert_eq!(&bytes, &write(&batch, rows.max(1), options));
         let dialect = if spec { "spec" } else { "redelm-f" };
         for extra in [&[("dialect", Value::from(dialect))][..], &[]] {
-            same(&read(&open(bytes.clone(), extra).unwrap()), &batch);
+            same(&read_by(&open(bytes.clone(), extra).unwrap(), batch_rows), &batch);
         }
     }
 }
@@ -226,6 +233,22 @@ proptest! {
 fn numbers(rows: Range<i32>) -> RecordBatch {
     let array: ArrayRef = Arc::new(Int32Array::from_iter_values(rows));
     RecordBatch::try_from_iter_with_nullable([("n", array, false)]).unwrap()
+}
+
+/// Batches that hold many pages, end with one, and are a part of one; whatever the address of a page.
+#[test]
+fn numbers_come_out_of_pages_of_all_sizes() {
+    let batch = numbers(-700..6300);
+    for codec in CODECS {
+        for page_bytes in [64, 4000, 1 << 20] {
+            let options = WriteOptions { codec, page_bytes, crc: true, ..WriteOptions::default() };
+            let bytes = write(&batch, 7000, options);
+            let file = open(bytes.clone(), &[]).unwrap();
+            for batch_rows in [1, 17, 1000, 1001, 7000] {
+                same(&read_by(&file, batch_rows), &batch);
+            }
+        }
+    }
 }
 
 /// The README's "Potential extension".

@@ -71,7 +71,7 @@ pub fn source_of_path(path: &str, storage_options: &BTreeMap<String, String>) ->
 
 #[cfg(feature = "object-store")]
 fn url_source(url: &str, _scheme: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    Ok(Source::file(url, coldframe_core::io::open_url(url, storage_options)?))
+    coldframe_core::io::open_url(url, storage_options)
 }
 
 #[cfg(not(feature = "object-store"))]

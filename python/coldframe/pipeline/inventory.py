@@ -7,15 +7,17 @@ what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, tho
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
 
 TABLES_FILE = "tables.toml"
+ROOT = "."
+"""The relative path of the source's root itself, where that is the data of one server or of several."""
 _LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 _THREADS = 8
 
@@ -54,17 +56,35 @@ class Inventory:
     """Files of another format, or too damaged to tell."""
 
 
-def take_inventory(root: str) -> Inventory:
-    """Walks the tree and looks at each file."""
+def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
+    """Walks the tree and looks at each file.
+
+    A root that holds nothing but Kudu's data is one source, unless `named` has paths of directories below it.
+    """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
     inventory = Inventory(root)
+    below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
+    if not below and _is_kudu(root):
+        inventory.files.append(replace(_look(root, root, True), format="kudu"))
+        return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
         for file in threads.map(lambda found: _look(root, *found), _walk(root)):
             kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
             kind.append(file)
     return inventory
+
+
+def _is_kudu(root: str) -> bool:
+    """Whether a folder holds Kudu's data and nothing else but a tables.toml: the servers by themselves would
+    give the rows of their replicas more than once.
+    """
+    if _detect(root) == "kudu":
+        return True
+    with os.scandir(root) as entries:
+        shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
+    return bool(shown) and all(one.is_dir() and _detect(one.path) == "kudu" for one in shown)
 
 
 def is_partition(folder: str) -> bool:

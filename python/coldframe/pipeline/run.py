@@ -124,7 +124,7 @@ def migrate(
     source, goal = _roots(src, dst)
     started = time.time()
     specs, tables_file = _specs(tables, source)
-    inventory = take_inventory(source)
+    inventory = take_inventory(source, [spec.path for spec in specs])
     found = find_tables(inventory, specs)
     if not untyped:
         demand_schemas(found, tables_file=tables_file)

@@ -14,7 +14,8 @@
     "field.delim" = "|"
 
 A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
-directory.
+directory. A data directory of Kudu's is as many tables as it holds: those that entries of its path name by
+`table`, or all.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError
-from coldframe.pipeline.inventory import Inventory, SourceFile, is_partition
+from coldframe._coldframe import ColdframeError, SchemaError, kudu_tables
+from coldframe.pipeline.inventory import ROOT, Inventory, SourceFile, is_partition
 
 # Part of Python since 3.11.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -142,14 +143,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
     groups: dict[tuple[str, str], Table] = {}
     for file in inventory.files:
-        for spec in _specs_of(file, specs):
-            place = _place_of(inventory, file) if spec is None else spec.path
-            name = place.replace("/", ".") if spec is None else spec.name
-            part = file
-            if spec is not None and _shared(spec, specs):
-                # What is done with a source goes by its relative path: each of its tables has one.
-                place = f"{place}/{spec.name}"
-                part = replace(file, relative=f"{file.relative}/{spec.name}")
+        for name, place, spec, part in _tables_of(inventory, file, specs):
             table = groups.get((name, str(file.format)))
             if table is None:
                 table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec, [])
@@ -166,18 +160,62 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
     return sorted(tables, key=lambda table: table.name)
 
 
-def _specs_of(file: SourceFile, specs: Sequence[TableSpec]) -> Sequence[TableSpec | None]:
-    """The entries that a file's rows go by: one, or none; several of one path for a directory of Kudu's that
-    holds many tables.
-    """
+def _tables_of(
+    inventory: Inventory, file: SourceFile, specs: Sequence[TableSpec]
+) -> Iterator[tuple[str, str, TableSpec | None, SourceFile]]:
+    """The tables that a file's rows go to: name, path, entry, and the file as a part of the table."""
     spec = _spec_of(file, specs)
-    if spec is not None and file.format == "kudu":
-        return [other for other in specs if other.path == spec.path]
-    return [spec]
+    if file.format == "kudu":
+        given = [other for other in specs if spec is not None and other.path == spec.path]
+        if len(given) > 1 or any("table" in one.options for one in given):
+            # What is done with a source goes by its relative path: each of its tables has one.
+            for one in given:
+                shared = len(given) > 1 or one.path == ROOT
+                part = replace(file, relative=f"{file.relative}/{one.name}") if shared else file
+                yield one.name, _below(one.path, one.name) if shared else one.path, one, part
+            return
+        held = _held_tables(file, spec)
+        if len(held) > 1 or (held and file.relative == ROOT):
+            place = file.relative if spec is None else spec.path
+            for one in held:
+                path = _below(place, one.path)
+                part = replace(file, relative=f"{file.relative}/{one.path}")
+                yield one.name if place == ROOT else f"{place.replace('/', '.')}.{one.name}", path, one, part
+            return
+    place = _place_of(inventory, file) if spec is None or spec.path == ROOT else spec.path
+    yield place.replace("/", ".") if spec is None else spec.name, place, spec, file
 
 
-def _shared(spec: TableSpec, specs: Sequence[TableSpec]) -> bool:
-    return any(other.path == spec.path and other is not spec for other in specs)
+def _below(place: str, name: str) -> str:
+    return name if place == ROOT else f"{place}/{name}"
+
+
+def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
+    """An entry for each table that a data directory of Kudu's holds, with the options that its own entry has
+    for all of them; its path is a folder's name. None where they cannot be told: opening it says why.
+    """
+    options = dict(spec.options) if spec is not None else {}
+    ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}
+    try:
+        held = kudu_tables(file.path, **ways)
+    except (ColdframeError, OSError, ValueError):
+        return []
+    names = [name for _, name in held]
+    folders = [_folder_name(name) for name in names]
+    return [
+        TableSpec(
+            name if names.count(name) == 1 else f"{name}-{table_id}",
+            folder if folders.count(folder) == 1 else f"{folder}-{table_id}",
+            "kudu",
+            options={**options, "table": table_id},
+        )
+        for (table_id, name), folder in zip(held, folders, strict=True)
+    ]
+
+
+def _folder_name(table: str) -> str:
+    """A table's name as the name of a folder that Hive and Spark see, and take for no partition."""
+    return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
 
 
 def _spec_of(file: SourceFile, specs: Sequence[TableSpec]) -> TableSpec | None:
@@ -197,7 +235,8 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
     for folder in file.relative.split("/") if os.path.isdir(file.path) else file.folders:
         if is_partition(folder):
             break
-        place.append(folder)
+        if folder != ROOT:
+            place.append(folder)
     return "/".join(place) or os.path.basename(inventory.root) or "root"
 
 

@@ -30,10 +30,8 @@ pub fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
         return Err(Error::corrupt(format!("expected {count} offsets, found {found} bytes")));
     }
     offsets.reserve(n.next_multiple_of(4) + 1);
-    let mut cursor = Cursor::new(stored, end.into());
-    while offsets.len() < n {
-        offsets.extend(cursor.group_varint()?);
-    }
+    offsets.resize(n.next_multiple_of(4), 0);
+    groups(stored, end.into(), offsets)?;
     offsets.truncate(n);
     offsets.push(end);
     // `fold` and not a search: it runs through without a branch.
@@ -46,4 +44,76 @@ pub fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
         return Err(Error::corrupt("expected offsets that do not fall, found one below the one before"));
     }
     Ok(BlockHead { count, ordinal })
+}
+
+/// For each selector of a group, where values 1 to 3 begin behind it, and where the next group does.
+static STARTS: [[u8; 4]; 256] = {
+    let mut all = [[0; 4]; 256];
+    let (mut rest, mut selector): (&mut [[u8; 4]], u16) = (&mut all, 0);
+    while let [[first, second, third, end], behind @ ..] = rest {
+        let [a, b, c, d] = [selector >> 6, selector >> 4 & 3, selector >> 2 & 3, selector & 3];
+        [*first, *second, *third, *end] =
+            [low(a + 1), low(a + b + 2), low(a + b + c + 3), low(a + b + c + d + 4)];
+        (rest, selector) = (behind, selector + 1);
+    }
+    all
+};
+
+const fn low(n: u16) -> u8 {
+    let [low, _] = n.to_le_bytes();
+    low
+}
+
+/// Fills `out`, a multiple of 4, with groups of integers; `at` is their place, for errors. It is what
+/// [`Cursor::group_varint`] does, without a check for each group as long as the largest one is in sight.
+fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
+    let mut rest = stored;
+    let (groups, _) = out.as_chunks_mut::<4>();
+    let mut groups = groups.iter_mut();
+    while let [selector, behind @ ..] = rest
+        && let Some(window) = behind.first_chunk::<16>()
+        && let Some(group) = groups.next()
+    {
+        let [first, second, third, end] = STARTS.get(usize::from(*selector)).copied().unwrap_or_default();
+        let value = |from: u8, to: u8| {
+            // None begins behind byte 12 of the sixteen.
+            let word = window.get(from.into()..).and_then(|w| w.first_chunk()).copied().unwrap_or_default();
+            u32::from_le_bytes(word) & (u32::MAX >> (32 - 8 * u32::from(to - from)))
+        };
+        *group = [value(0, first), value(first, second), value(second, third), value(third, end)];
+        rest = behind.get(end.into()..).unwrap_or_default();
+    }
+    let mut cursor = Cursor::new(rest, at + (stored.len() - rest.len()) as u64);
+    for group in groups {
+        *group = cursor.group_varint()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::varint::put_group_varint;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn groups_are_what_the_cursor_reads(
+            values in proptest::collection::vec((any::<[u32; 4]>(), any::<[u8; 4]>()), 0..40),
+            behind in 0usize..20,
+            cut in 0usize..30,
+        ) {
+            let values: Vec<[u32; 4]> =
+                values.iter().map(|(v, shift)| std::array::from_fn(|i| v[i] >> (shift[i] % 32))).collect();
+            let mut stored = Vec::new();
+            values.iter().for_each(|group| put_group_varint(&mut stored, *group));
+            let whole = stored.len();
+            stored.resize(whole + behind, 0xee);
+            let mut out = vec![0; values.len() * 4];
+            groups(&stored, 0, &mut out).unwrap();
+            prop_assert_eq!(&out, values.as_flattened());
+            let short = whole.saturating_sub(cut.max(1));
+            prop_assert!(values.is_empty() || groups(&stored[..short], 0, &mut out).is_err());
+        }
+    }
 }

@@ -7,14 +7,12 @@
 //!
 //! Once the dictionary has grown to the column's block size, its writer goes over to mode 2: both modes mix in one file.
 
-use std::sync::Arc;
-
-use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::ArrayRef;
 use bytes::Bytes;
-use coldframe_core::{Error, ErrorKind, Result, arrow_error};
+use coldframe_core::{Error, ErrorKind, Result};
 
 use crate::encoding::binary;
+use crate::encoding::strings::{reserve, strings};
 use crate::types::KuduType;
 
 /// Code words follow.
@@ -68,7 +66,14 @@ impl Dictionary {
     }
 
     /// Appends the values of `places` (code word + 1, or 0 for null) to strings that end at `offsets.last()`.
-    pub fn gather(&self, places: &[u32], offsets: &mut Vec<i32>, data: &mut Vec<u8>) -> Result<()> {
+    /// Room is made for `left` values from the first of them on.
+    pub fn gather(
+        &self,
+        places: &[u32],
+        left: usize,
+        offsets: &mut Vec<i32>,
+        data: &mut Vec<u8>,
+    ) -> Result<()> {
         let start = data.len();
         let first = offsets.len();
         let mut end = start;
@@ -82,6 +87,7 @@ impl Dictionary {
             offsets.truncate(first);
             return Err(too_long(end));
         }
+        reserve(data, end + STEP - start, places.len(), left);
         data.resize(end + STEP, 0);
         let mut at = start;
         for place in places {
@@ -127,25 +133,5 @@ pub fn too_long(asked: usize) -> Error {
         asked: asked as u64,
         limit: i32::MAX as u64,
         option: "batch_size",
-    })
-}
-
-/// Offsets and data as an array; text must be UTF-8.
-pub fn strings(
-    offsets: Vec<i32>,
-    data: Vec<u8>,
-    nulls: Option<arrow_buffer::NullBuffer>,
-    text: bool,
-) -> Result<ArrayRef> {
-    let not_ordered = || Error::corrupt("expected offsets that do not fall, found one below the one before");
-    if !offsets.is_sorted() || offsets.first().is_none_or(|o| *o < 0) {
-        return Err(not_ordered());
-    }
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let data = Buffer::from_vec(data);
-    Ok(if text {
-        Arc::new(StringArray::try_new(offsets, data, nulls).map_err(arrow_error)?) as Arc<dyn Array>
-    } else {
-        Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)?)
     })
 }

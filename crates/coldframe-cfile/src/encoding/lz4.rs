@@ -6,8 +6,11 @@
 //! ```
 //!
 //! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of numbers that grow repeat at distances of 1, 2, 4 or 8 bytes; a general decoder
-//! copies such repeats byte by byte. This one writes eight or sixteen bytes at a time, and may write [`SLACK`] bytes behind
-//! what is asked for, where nothing is looked at.
+//! copies such repeats byte by byte. This one writes sixteen bytes at a time, and may write [`SLACK`] bytes behind what is asked
+//! for, where nothing is looked at. Where the processor has SSSE3, `ssse3` does the same faster.
+
+#[cfg(target_arch = "x86_64")]
+mod ssse3;
 
 /// So many bytes behind the output may be overwritten.
 pub const SLACK: usize = 32;
@@ -15,6 +18,16 @@ pub const SLACK: usize = 32;
 /// Decodes all of `src` into the first `size` bytes of `dst`, which has [`SLACK`] bytes more; `false` if that is not what `src`
 /// holds.
 pub fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("ssse3") {
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: the function is safe where SSSE3 is, as was asked.
+        return unsafe { ssse3::decode(src, dst, size) };
+    }
+    decode_safe(src, dst, size)
+}
+
+fn decode_safe(src: &[u8], dst: &mut [u8], size: usize) -> bool {
     dst.len() >= size.saturating_add(SLACK) && sequences(src, dst, size).is_some()
 }
 
@@ -116,12 +129,67 @@ mod tests {
     use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
     use proptest::prelude::*;
 
+    /// What either decoder makes of it: they agree.
     fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
-        let mut out = vec![0xee; size + SLACK];
-        decode(src, &mut out, size).then(|| out[..size].to_vec())
+        let [fast, safe] = [decode, decode_safe].map(|decode| {
+            let mut out = vec![0xee; size + SLACK];
+            decode(src, &mut out, size).then(|| out[..size].to_vec())
+        });
+        assert_eq!(fast, safe);
+        safe
+    }
+
+    #[test]
+    fn every_distance_and_length() {
+        for distance in 1u16..=40 {
+            for length in [4u8, 5, 15, 16, 17, 18, 19, 31, 33, 64, 200] {
+                let head: Vec<u8> = (0..u8::try_from(distance).unwrap()).collect();
+                let mut packed = vec![];
+                let literals = u8::try_from(head.len()).unwrap();
+                let short = |n: u8| n.min(15);
+                packed.push(short(literals) << 4 | short(length - 4));
+                if literals >= 15 {
+                    packed.push(literals - 15);
+                }
+                packed.extend(&head);
+                packed.extend(distance.to_le_bytes());
+                if length - 4 >= 15 {
+                    packed.push(length - 4 - 15);
+                }
+                packed.push(1 << 4);
+                packed.push(0xab);
+                let mut expected: Vec<u8> =
+                    head.iter().copied().cycle().take(head.len() + usize::from(length)).collect();
+                expected.push(0xab);
+                assert_eq!(decoded(&packed, expected.len()), Some(expected.clone()), "{distance} {length}");
+                assert_eq!(decoded(&packed, expected.len() - 1), None);
+                for end in 0..packed.len() {
+                    assert_eq!(decoded(&packed[..end], expected.len()), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_lz4() {
+        // A distance of none, one before the start, lengths without an end, and no byte at all.
+        for wrong in [&[0x10, 1, 0, 0][..], &[0x10, 1, 2, 0], &[0xf0, 255, 255], &[0x1f, 1, 1, 0, 255], &[]] {
+            assert_eq!(decoded(wrong, 5), None, "{wrong:?}");
+        }
+        let mut short = [0u8; 10];
+        assert!(!decode(&[0x10, 1], &mut short, 1) && !decode_safe(&[0x10, 1], &mut short, 1));
+        assert_eq!(decoded(&[0], 0), Some(vec![]));
     }
 
     proptest! {
+        #[test]
+        fn both_make_the_same_of_garbage(
+            src in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..4, Just(0xf0), Just(0xff)], 0..90),
+            size in 0usize..400,
+        ) {
+            decoded(&src, size);
+        }
+
         #[test]
         fn it_agrees_with_the_general_decoder(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 1..40), 1usize..60), 0..30),

@@ -21,6 +21,7 @@ pub mod group_varint;
 pub mod lz4;
 pub mod prefix;
 pub mod rle;
+pub mod strings;
 pub mod transpose;
 
 use arrow_buffer::Buffer;
@@ -85,7 +86,7 @@ pub trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
 }
 
 macro_rules! words {
-    ($($type:ident $signed:ident $untranspose:ident $($from:ident)?;)*) => {$(
+    ($($type:ident $signed:ident $untranspose:ident;)*) => {$(
         impl Word for $type {
             const SIZE: usize = size_of::<$type>();
 
@@ -100,7 +101,7 @@ macro_rules! words {
             }
 
             fn untranspose(planes: &[u8], out: &mut [Self]) -> bool {
-                transpose::$untranspose(planes, out$(, <$type>::$from)?)
+                transpose::$untranspose(planes, out)
             }
 
             fn transpose(values: &[Self], out: &mut Vec<u8>) {
@@ -132,8 +133,8 @@ macro_rules! words {
 }
 
 words! {
-    u8 i8 untranspose from_le_bytes;
-    u16 i16 untranspose from_le_bytes;
+    u8 i8 untranspose_u8;
+    u16 i16 untranspose_u16;
     u32 i32 untranspose_u32;
     u64 i64 untranspose_u64;
     i128 i128 untranspose_i128;

@@ -101,11 +101,14 @@ impl<'a> Records<'a> {
 
 /// The first message of a container that holds one.
 pub(super) fn only_message<M: Message + Default>(bytes: &[u8], checked: bool) -> Result<M> {
+    decode(only_bytes(bytes, checked)?)
+}
+
+/// The bytes of the first message of a container that holds one.
+pub(super) fn only_bytes(bytes: &[u8], checked: bool) -> Result<&[u8]> {
     let mut records = Records::open(bytes, checked)?;
     let message = records.next_bytes()?;
-    let message =
-        message.ok_or_else(|| Error::corrupt("expected a message in the protobuf container, found none"))?;
-    decode(message)
+    message.ok_or_else(|| Error::corrupt("expected a message in the protobuf container, found none"))
 }
 
 /// Decodes one message.

@@ -171,7 +171,10 @@ impl DecodeRows {
         losses: &mut Losses,
     ) -> Result<()> {
         let mut apply = || -> Result<()> {
-            for entry in entries(contents, block.at)? {
+            let mut places = Vec::new();
+            let entries = entries(contents, block.at, &mut places)?;
+            changes.expect(entries.len());
+            for entry in entries {
                 let delta = Delta::parse(entry, block.at)?;
                 let counts = match self.snapshot {
                     None => !block.file.undo,

@@ -10,8 +10,10 @@
 //! CFile of such entries, sorted by row, then by time: upwards in REDO files, downwards in UNDO files. An UNDO entry says
 //! how to get from the row as it is to the row before the time it names; DELETE: there was none.
 
-use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
+
+use crate::encoding::binary;
 
 /// A column's number, and its value or null.
 pub(crate) type Cell<'a> = (i32, Option<&'a [u8]>);
@@ -30,104 +32,130 @@ pub(crate) struct Delta<'a> {
     pub(crate) row: u64,
     pub(crate) time: u64,
     pub(crate) kind: Kind,
-    cells: Cursor<'a>,
+    cells: &'a [u8],
+    /// Where the entry's block begins, for errors.
+    at: u64,
+}
+
+/// The integer in front of `bytes`, whose encoding sorts by bytes, and what is behind it.
+#[inline(always)]
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, rest) = bytes.split_first()?;
+    let more = match first {
+        0..=240 => return Some((u64::from(*first), rest)),
+        241..=248 => {
+            let (low, rest) = rest.split_first()?;
+            return Some((240 + 256 * u64::from(first - 241) + u64::from(*low), rest));
+        }
+        249 => {
+            let (low, rest) = rest.split_first_chunk()?;
+            return Some((2288 + u64::from(u16::from_be_bytes(*low)), rest));
+        }
+        250..=255 => usize::from(first - 247),
+    };
+    let (stored, behind) = rest.split_at_checked(more)?;
+    let number = match rest.first_chunk() {
+        Some(eight) => u64::from_be_bytes(*eight) >> (64 - 8 * more),
+        None => stored.iter().fold(0, |n, b| n << 8 | u64::from(*b)),
+    };
+    Some((number, behind))
 }
 
 /// The integer in front of `cursor`, whose encoding sorts by bytes.
 pub(crate) fn sorted_varint(cursor: &mut Cursor<'_>) -> Result<u64> {
-    let first = cursor.u8()?;
-    let more = match first {
-        0..=240 => return Ok(first.into()),
-        241..=248 => return Ok(240 + 256 * u64::from(first - 241) + u64::from(cursor.u8()?)),
-        249 => return Ok(2288 + u64::from(cursor.u16_be()?)),
-        255 => return cursor.u64_be(),
-        250..=254 => usize::from(first - 247),
+    let before = cursor.rest();
+    let Some((number, behind)) = varint(before) else {
+        let found = before.len();
+        let e = Error::corrupt(format!("expected an integer that sorts, found {found} bytes"));
+        return Err(e.at(cursor.offset()));
     };
-    Ok(cursor.take(more)?.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
-}
-
-/// The row and the time that an entry, or the key of an index, begins with.
-pub(crate) fn key(cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
-    Ok((sorted_varint(cursor)?, sorted_varint(cursor)?))
+    cursor.skip(before.len() - behind.len())?;
+    Ok(number)
 }
 
 impl<'a> Delta<'a> {
     /// Parses an entry up to its cells.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(entry: &'a [u8], at: u64) -> Result<Self> {
-        let mut cells = Cursor::new(entry, at);
-        let (row, time) = key(&mut cells)?;
-        let kind = match cells.u8()? {
-            1 => Kind::Update,
-            2 => Kind::Delete,
-            3 => Kind::Reinsert,
-            n => {
-                return Err(Error::corrupt(format!(
-                    "expected UPDATE (1), DELETE (2) or REINSERT (3), found {n}"
-                )));
-            }
+        let parts = || {
+            let (row, rest) = varint(entry)?;
+            let (time, rest) = varint(rest)?;
+            let (kind, cells) = rest.split_first()?;
+            Some((row, time, *kind, cells))
         };
-        if kind == Kind::Delete {
-            cells.finish().within(|| "DELETE")?;
-        }
-        Ok(Self { row, time, kind, cells })
+        let Some((row, time, kind, cells)) = parts() else { return Err(cut_short(entry, at)) };
+        let kind = match kind {
+            1 => Kind::Update,
+            2 if cells.is_empty() => Kind::Delete,
+            3 => Kind::Reinsert,
+            other => return Err(no_such_kind(other, cells, at)),
+        };
+        Ok(Self { row, time, kind, cells, at })
     }
 
     /// The next cell: the column's number, and its bytes or null.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_cell(&mut self) -> Result<Option<Cell<'a>>> {
-        if self.cells.is_empty() {
-            return Ok(None);
+        match self.cells {
+            [] => Ok(None),
+            [id @ 0..0x80, 0, rest @ ..] => {
+                self.cells = rest;
+                Ok(Some(((*id).into(), None)))
+            }
+            [id @ 0..0x80, length @ 1..0x80, rest @ ..] if rest.len() >= usize::from(length - 1) => {
+                let (cell, behind) = rest.split_at_checked(usize::from(length - 1)).unwrap_or_default();
+                self.cells = behind;
+                Ok(Some(((*id).into(), Some(cell))))
+            }
+            _ => self.long_cell().map(Some),
         }
-        let id = self.cells.uleb128()?;
-        let id = i32::try_from(id).map_err(|_| {
-            Error::corrupt(format!("expected a column's number, found {id}")).at(self.cells.offset())
-        })?;
-        let length = self.cells.uleb128()?;
+    }
+
+    /// A cell whose number or length takes more than a byte, or one that is cut short.
+    #[inline(never)]
+    fn long_cell(&mut self) -> Result<Cell<'a>> {
+        let mut cells = Cursor::new(self.cells, self.at);
+        let id = cells.uleb128()?;
+        let id = i32::try_from(id)
+            .map_err(|_| Error::corrupt(format!("expected a column's number, found {id}")).at(self.at))?;
+        let length = cells.uleb128()?;
         let cell = match length.checked_sub(1) {
             None => None,
-            Some(n) => Some(self.cells.take(usize::try_from(n).unwrap_or(usize::MAX))?),
+            Some(n) => Some(cells.take(usize::try_from(n).unwrap_or(usize::MAX))?),
         };
-        Ok(Some((id, cell)))
+        self.cells = cells.rest();
+        Ok((id, cell))
     }
 }
 
-/// The entries of a block: ordinal, count and the place of the offsets, values, offsets in groups of four.
-///
-/// ```text
-/// | ordinal u32 | count u32 | place u32 | value .. | offset of each value from the block's start, group varint |
-/// ```
-pub(crate) fn entries(block: &[u8], at: u64) -> Result<Vec<&[u8]>> {
-    let mut cursor = Cursor::new(block, at);
-    let _ordinal = cursor.u32_le()?;
-    let count = cursor.u32_le()?;
-    let place = usize::try_from(cursor.u32_le()?).unwrap_or(usize::MAX);
-    let offsets = block.get(place..).filter(|_| place >= 12).ok_or_else(|| {
-        Error::corrupt(format!("expected the offsets at 12..={}, found {place}", block.len())).at(at)
-    })?;
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    // Four offsets take five bytes at least.
-    if count.div_ceil(4) > offsets.len() / 5 {
-        return Err(Error::corrupt(format!("expected {count} offsets, found {} bytes", offsets.len())).at(at));
-    }
-    let mut cursor = Cursor::new(offsets, at + place as u64);
-    let mut starts = Vec::with_capacity(count.next_multiple_of(4));
-    for _ in 0..count.div_ceil(4) {
-        starts.extend(cursor.group_varint()?);
-    }
-    starts.truncate(count);
-    let ends = starts.iter().skip(1).copied().map(widen).chain([place]);
-    starts
-        .iter()
-        .copied()
-        .map(widen)
-        .zip(ends)
-        .map(|(start, end)| {
-            block.get(start..end).filter(|_| start >= 12 && end <= place).ok_or_else(|| {
-                Error::corrupt(format!("expected a value within 12..{place}, found {start}..{end}")).at(at)
-            })
-        })
-        .collect()
+#[cold]
+#[inline(never)]
+fn cut_short(entry: &[u8], at: u64) -> Error {
+    let found = entry.len();
+    Error::corrupt(format!("expected a row, a time and a kind, found {found} bytes")).at(at)
+}
+
+#[cold]
+#[inline(never)]
+fn no_such_kind(kind: u8, cells: &[u8], at: u64) -> Error {
+    Error::corrupt(match kind {
+        2 => format!("expected a DELETE without cells, found {} more bytes", cells.len()),
+        _ => format!("expected UPDATE (1), DELETE (2) or REINSERT (3), found {kind}"),
+    })
+    .at(at)
+}
+
+/// The entries of a block, values of PLAIN bytes; their places are left in `offsets`.
+pub(crate) fn entries<'a, 'o>(
+    block: &'a [u8],
+    at: u64,
+    offsets: &'o mut Vec<u32>,
+) -> Result<impl ExactSizeIterator<Item = &'a [u8]> + use<'a, 'o>> {
+    binary::offsets(block, offsets).map_err(|e| e.at(at))?;
+    let ends = offsets.iter().skip(1);
+    // None falls and none is outside of the block, as was checked.
+    let entry = |(start, end): (&u32, &u32)| block.get(widen(*start)..widen(*end)).unwrap_or_default();
+    Ok(offsets.iter().zip(ends).map(entry))
 }
 
 fn widen(n: u32) -> usize {
@@ -172,6 +200,25 @@ mod tests {
         assert_eq!(delta.next_cell().unwrap(), None);
         assert!(Delta::parse(&[5, 5, 2, 0], 0).is_err());
         assert!(Delta::parse(&[5, 5, 4], 0).is_err());
+        for cut in 0..4 {
+            assert!(Delta::parse(&entry[..cut], 0).is_err());
+        }
+        for cut in [5, 7] {
+            let mut delta = Delta::parse(&entry[..cut], 0).unwrap();
+            assert!(delta.next_cell().is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn cells_with_long_numbers_and_lengths() {
+        let mut entry = vec![0, 0, 3, 0x85, 1, 0x83, 1];
+        entry.extend([b'x'; 130]);
+        entry.extend([7, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0]);
+        let mut delta = Delta::parse(&entry, 0).unwrap();
+        assert_eq!(delta.next_cell().unwrap(), Some((133, Some(&[b'x'; 130][..]))));
+        assert_eq!(delta.next_cell().unwrap(), Some((7, Some(&[][..]))));
+        let e = delta.next_cell().unwrap_err();
+        assert_eq!(e.reason(), "expected a column's number, found 4294967296");
     }
 
     #[test]
@@ -182,14 +229,17 @@ mod tests {
         }
         block.extend(b"abc");
         block.extend([0, 12, 13, 0, 0]);
-        assert_eq!(entries(&block, 0).unwrap(), [&b"a"[..], &b"bc"[..]]);
+        let read = |block: &[u8]| -> Result<Vec<Vec<u8>>> {
+            Ok(entries(block, 0, &mut vec![])?.map(<[u8]>::to_vec).collect())
+        };
+        assert_eq!(read(&block).unwrap(), [&b"a"[..], &b"bc"[..]]);
         for (at, value) in [(16, 11), (17, 16), (16, 14), (8, 11), (8, 60), (4, 9)] {
             let mut hurt = block.clone();
             hurt[at] = value;
-            assert!(entries(&hurt, 0).is_err(), "{at} {value}");
+            assert!(read(&hurt).is_err(), "{at} {value}");
         }
         for cut in 0..block.len() {
-            assert!(entries(&block[..cut], 0).is_err(), "{cut}");
+            assert!(read(&block[..cut]).is_err(), "{cut}");
         }
     }
 }

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteArray, cast::AsArray};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
+use arrow_array::{Array, ArrayRef, BooleanArray, cast::AsArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, MutableBuffer, NullBuffer};
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::DataType;
 use coldframe_core::{Error, Result, arrow_error};
 
 use super::delta::{Delta, Kind};
 use super::schema::{Column, arrow_width, check_cell, widen};
+use crate::encoding::strings::strings;
 
 /// A row of the unit, and its new value or null.
 type RowCell<'a> = (u32, Option<&'a [u8]>);
@@ -30,6 +31,8 @@ pub(super) struct Changes<'a> {
     cells: Vec<Vec<RowCell<'a>>>,
     /// Which rows are there, once one is not.
     present: Option<BooleanBufferBuilder>,
+    /// So many entries follow.
+    expected: usize,
 }
 
 /// Above this, a column's number is not looked up by a table.
@@ -49,11 +52,16 @@ impl<'a> Changes<'a> {
                 *slot = Some(place);
             }
         }
-        Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None })
+        Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None, expected: 0 })
+    }
+
+    /// So many entries follow: columns that one of them changes make room for all.
+    pub(super) fn expect(&mut self, entries: usize) {
+        self.expected = entries.min(self.rows);
     }
 
     /// Takes in an entry whose row is one of the unit's.
-    #[inline]
+    #[inline(always)]
     pub(super) fn apply(&mut self, mut delta: Delta<'a>) -> Result<()> {
         let row = delta.row.wrapping_sub(self.first);
         let Ok(row) = u32::try_from(row) else { return Ok(()) };
@@ -67,6 +75,9 @@ impl<'a> Changes<'a> {
         while let Some((id, cell)) = delta.next_cell()? {
             let place = usize::try_from(id).ok().and_then(|id| self.places.get(id).copied().flatten());
             if let Some(cells) = place.and_then(|p| self.cells.get_mut(p)) {
+                if cells.len() == cells.capacity() {
+                    cells.reserve(self.expected.max(1));
+                }
                 cells.push((row, cell));
             }
         }
@@ -189,8 +200,14 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
 fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
     // Of the cells of one row the last: a sort by row that keeps their order.
-    let mut last: Vec<RowCell<'_>> = cells.to_vec();
-    last.sort_by_key(|(row, _)| *row);
+    let mut sorted: Vec<RowCell<'_>> = Vec::new();
+    let last = if cells.is_sorted_by_key(|(row, _)| *row) {
+        cells
+    } else {
+        sorted.extend_from_slice(cells);
+        sorted.sort_by_key(|(row, _)| *row);
+        &sorted
+    };
     let (offsets, values) = (array.value_offsets(), array.value_data());
     let added: usize = last.iter().filter_map(|(_, c)| c.map(<[u8]>::len)).sum();
     let mut out: Vec<u8> = Vec::with_capacity(values.len().saturating_add(added));
@@ -208,11 +225,8 @@ fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_
         at = index(*row) + 1;
     }
     copy_run(offsets.get(at..), values, &mut out, &mut ends)?;
-    let nulls = patch_nulls(array.nulls(), array.len(), &last);
-    let offsets = OffsetBuffer::new(ends.into());
-    let patched = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(out), nulls)
-        .map_err(|e| Error::corrupt(format!("expected UTF-8 in changed values, found other bytes ({e})")))?;
-    Ok(Arc::new(patched))
+    let nulls = patch_nulls(array.nulls(), array.len(), last);
+    strings(ends, out, nulls, T::DATA_TYPE == DataType::Utf8).map_err(|e| e.within("changed values"))
 }
 
 fn end_of(out: &[u8]) -> Result<i32> {

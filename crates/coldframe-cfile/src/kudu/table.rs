@@ -1,6 +1,7 @@
 //! A table of a Kudu data directory: the best replica of each of its tablets, as one `TableFile`.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
@@ -45,20 +46,52 @@ struct Part {
     bytes: OnceLock<u64>,
 }
 
+/// The ids and names of all tables in `folder`, which errors call `path`, sorted by name.
+pub fn tables(
+    folder: &Arc<dyn Folder>,
+    path: &Arc<str>,
+    options: &OpenOptions,
+) -> Result<Vec<(String, String)>> {
+    let (_, all, unreadable) = replicas(folder, path, options)?;
+    if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
+        return Err(first.damage.to_error());
+    }
+    // A table that is being renamed has tablets of both names: the newest schema's counts.
+    let mut newest: BTreeMap<String, (u32, String)> = BTreeMap::new();
+    for tablet in best_replicas(all) {
+        let known = newest.entry(tablet.table_id).or_insert((tablet.schema_version, tablet.table.clone()));
+        if tablet.schema_version > known.0 {
+            *known = (tablet.schema_version, tablet.table);
+        }
+    }
+    let mut tables: Vec<(String, String)> = newest.into_iter().map(|(id, (_, name))| (id, name)).collect();
+    tables.sort_by(|a, b| a.1.cmp(&b.1));
+    Ok(tables)
+}
+
+type Replicas = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+
+/// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
+fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Replicas> {
+    let (checked, limits) = (!options.skip_checksums, options.limits);
+    let key = options.key("server")?;
+    let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
+        .into_iter()
+        .map(|dirs| Arc::new(Server::new(folder, path, dirs, key.as_ref(), checked, limits)))
+        .collect();
+    let (mut all, mut unreadable) = (Vec::new(), Vec::new());
+    for server in &servers {
+        all.extend(server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?);
+    }
+    Ok((servers, all, unreadable))
+}
+
 impl KuduTable {
     /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
-        let key = options.keys.get("server");
-        let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
-            .into_iter()
-            .map(|dirs| Arc::new(Server::new(folder, path, dirs, key, checked, limits)))
-            .collect();
-        let (mut all, mut unreadable) = (Vec::new(), Vec::new());
-        for server in &servers {
-            all.extend(server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?);
-        }
+        let (servers, all, mut unreadable) = replicas(folder, path, options)?;
         // Another replica does, and one that was not asked for does not matter.
         unreadable.retain(|u: &Unreadable| {
             all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
@@ -204,6 +237,7 @@ impl TableFile for KuduTable {
         let key: Vec<Value> = self.columns.iter().filter(|c| c.key).map(|c| c.name.as_str().into()).collect();
         let wals: u64 = self.tablets.iter().map(|t| t.wal_segments()).sum();
         let newest = self.tablets.iter().max_by_key(|t| t.schema_version);
+        let undated = self.parts.iter().filter(|p| p.rowset.undo.is_empty()).count();
         let servers = self.servers.iter().map(|s| {
             Value::map([
                 ("uuid", Value::from(s.uuid.as_str())),
@@ -228,6 +262,7 @@ impl TableFile for KuduTable {
             ("servers", Value::List(servers.collect())),
             ("wal_segments", Value::from(wals)),
             ("wal_may_hold_rows", Value::from(wals > 0)),
+            ("rowsets_without_undo", Value::from(undated as u64)),
         ]))
     }
 

@@ -12,8 +12,9 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
 
 use super::blocks::BlockStore;
-use super::container::{MAGIC, only_message, whole_file};
+use super::container::{MAGIC, decode, only_bytes, whole_file};
 use super::crypt::{Section, ServerKeys, decrypted};
+use super::expansion::{self, Shaped};
 use super::proto::{self, Consensus, SuperBlock};
 use super::roots::{ServerDirs, join, name_of};
 use super::schema::TableSchema;
@@ -165,7 +166,7 @@ impl Server {
         })
     }
 
-    fn message<M: prost::Message + Default>(
+    fn message<M: prost::Message + Default + Shaped>(
         &self,
         folder: &dyn Folder,
         path: &str,
@@ -174,7 +175,10 @@ impl Server {
     ) -> Result<M> {
         let (file, start) = decrypted(folder.open(path)?, &self.keys, Some(MAGIC))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
-        only_message(&whole_file(file.as_ref(), limits)?, checked)
+        let bytes = whole_file(file.as_ref(), limits)?;
+        let message = only_bytes(&bytes, checked)?;
+        expansion::check::<M>(message, limits)?;
+        decode(message)
     }
 
     fn standing(&self, consensus: &Consensus) -> (i64, bool, i64) {

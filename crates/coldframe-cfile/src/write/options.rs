@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{flag, integer, text};
-use coldframe_core::{Error, OptionDoc, Result, Value};
+use coldframe_core::options::{flag, integer, text, unexpected};
+use coldframe_core::{OptionDoc, Result, Value};
 
 use crate::types::{Compression, Encoding, KuduType};
 
@@ -79,7 +79,7 @@ impl Options {
         }
         if let Some(bytes) = integer::<u32>(extra, "block_size")? {
             if !(512..=64 << 20).contains(&bytes) {
-                return Err(unexpected("block_size", "512 to 67108864", &bytes.to_string()));
+                return Err(unexpected("block_size", "512 to 67108864", bytes));
             }
             to.block_size = bytes as usize;
         }
@@ -93,8 +93,4 @@ impl Options {
         }
         Ok(to)
     }
-}
-
-fn unexpected(name: &str, expected: &str, found: &str) -> Error {
-    Error::invalid(format!("option `{name}`: expected {expected}, found \"{found}\""))
 }

@@ -7,14 +7,24 @@ use coldframe_encoding::{Error, Result};
 
 use super::{ReadAt, memory::slice};
 
-/// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too. Sorted, without overlap.
+/// A request that is longer than this is not made longer still: an allocator takes larger blocks from the kernel each time, which
+/// clears them, and gives them back; smaller ones it keeps for the next.
+const LONG: u64 = 8 << 20;
+
+/// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too, none longer than [`LONG`] for the sake of
+/// that alone. Sorted, without overlap.
 pub fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
     for range in sorted {
         match merged.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(gap) => last.end = last.end.max(range.end),
+            Some(last)
+                if range.start < last.end
+                    || (range.start - last.end <= gap && range.end.max(last.end) - last.start <= LONG) =>
+            {
+                last.end = last.end.max(range.end);
+            }
             _ => merged.push(range),
         }
     }

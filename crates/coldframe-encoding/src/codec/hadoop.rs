@@ -123,6 +123,23 @@ impl HadoopCodec {
         Err(self.algorithm.corrupt(format_args!("expected {expected} bytes, found {found}")))
     }
 
+    /// Fills `dst` with what `src` holds, which must be exactly as much. An error says less than that of
+    /// [`Self::decompress_exact`], and leaves anything in `dst`. Whoever allocates for `src` asks [`Self::may_expand`].
+    pub fn decompress_into(&self, decompressor: &mut Decompressor, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        if self.framed || src.is_empty() {
+            return self.fill_by_chunks(decompressor, src, dst);
+        }
+        match decompressor.fill(self.algorithm, src, dst)? {
+            Filled::To(n) if n == dst.len() => Ok(()),
+            _ => Err(self.algorithm.corrupt(format_args!("expected {} bytes, found others", dst.len()))),
+        }
+    }
+
+    /// Whether memory may be taken for the `size` bytes that `src` is said to hold.
+    pub fn may_expand(&self, src: &[u8], size: usize) -> bool {
+        size <= self.algorithm.justified(src.len())
+    }
+
     /// Fills `dst` from blocks of one chunk each or, where their raw length says that there is more, of many; a raw
     /// length that is wrong does no harm as long as exactly `dst` comes out of all chunks.
     fn fill_by_chunks(&self, decompressor: &mut Decompressor, src: &[u8], mut dst: &mut [u8]) -> Result<()> {
@@ -368,6 +385,14 @@ mod tests {
             for (byte, mask) in [(0, 0xff), (1, 1), (3, 0x40), (3, 0x08)] {
                 let mut damaged = src.clone();
                 damaged[byte] ^= mask;
+                let mut place = vec![0; text.len()];
+                assert!(codec.may_expand(&damaged, text.len()) && !codec.may_expand(&damaged, 1 << 20));
+                codec.decompress_into(&mut Decompressor::new(), &damaged, &mut place).unwrap();
+                assert_eq!(place, text);
+                for size in [42, 44] {
+                    let place = &mut vec![0; size];
+                    assert!(codec.decompress_into(&mut Decompressor::new(), &damaged, place).is_err());
+                }
                 let mut out = b"before ".to_vec();
                 codec.decompress_exact(&mut Decompressor::new(), &damaged, text.len(), &mut out).unwrap();
                 assert_eq!(&out[7..], text, "{algorithm} {byte} {mask:x}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coldframe_core::options::{integer, text};
+use coldframe_core::options::{boolean, integer, pairs, text, text_or_bytes, unexpected};
 use coldframe_core::{Error, OptionDoc, Result, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
@@ -239,18 +239,6 @@ fn codec_of(name: &str) -> Result<Option<HadoopCodec>> {
     }))
 }
 
-fn unexpected(option: &str, expected: &str, found: &Value) -> Error {
-    Error::invalid(format!("option `{option}`: expected {expected}, found {found:?}"))
-}
-
-fn boolean(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<bool>> {
-    match extra.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Bool(b)) => Ok(Some(*b)),
-        Some(other) => Err(unexpected(name, "a boolean", other)),
-    }
-}
-
 /// A number of bytes or entries, `least` or more.
 fn size(extra: &BTreeMap<String, Value>, name: &str, least: i32) -> Result<Option<usize>> {
     let Some(n) = integer::<i32>(extra, name)? else { return Ok(None) };
@@ -260,6 +248,21 @@ fn size(extra: &BTreeMap<String, Value>, name: &str, least: i32) -> Result<Optio
     }
 }
 
+fn bytes(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<Vec<u8>>> {
+    match extra.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => text_or_bytes(value).map(Some).map_err(|e| e.within(format!("option `{name}`"))),
+    }
+}
+
+fn entries(extra: &BTreeMap<String, Value>, name: &str) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let entries = pairs(extra, name, |value| match value {
+        Value::Null => Ok(Vec::new()),
+        value => text_or_bytes(value),
+    })?;
+    Ok(entries.into_iter().map(|(key, value)| (key.into_bytes(), value)).collect())
+}
+
 fn choice<T: Clone>(extra: &BTreeMap<String, Value>, name: &str, of: &[(&str, T)]) -> Result<Option<T>> {
     let Some(chosen) = text(extra, name)? else { return Ok(None) };
     if let Some((_, found)) = of.iter().find(|(name, _)| name.eq_ignore_ascii_case(chosen)) {
@@ -267,30 +270,4 @@ fn choice<T: Clone>(extra: &BTreeMap<String, Value>, name: &str, of: &[(&str, T)
     }
     let names: Vec<&str> = of.iter().map(|(name, _)| *name).collect();
     Err(Error::invalid(format!("option `{name}`: expected {}, found {chosen:?}", names.join(" or "))))
-}
-
-fn bytes(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<Vec<u8>>> {
-    extra.get(name).map_or(Ok(None), |value| bytes_of(name, value))
-}
-
-fn bytes_of(name: &str, value: &Value) -> Result<Option<Vec<u8>>> {
-    match value {
-        Value::Null => Ok(None),
-        Value::Str(s) => Ok(Some(s.clone().into_bytes())),
-        Value::Bytes(b) => Ok(Some(b.clone())),
-        other => Err(unexpected(name, "text or bytes", other)),
-    }
-}
-
-fn entries(extra: &BTreeMap<String, Value>, name: &str) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
-    let pairs = match extra.get(name) {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Map(pairs)) => pairs,
-        Some(other) => return Err(unexpected(name, "a mapping", other)),
-    };
-    let entry = |(key, value): &(String, Value)| {
-        let value = bytes_of(&format!("{name}` of `{key}"), value)?.unwrap_or_default();
-        Ok((key.clone().into_bytes(), value))
-    };
-    pairs.iter().map(entry).collect()
 }

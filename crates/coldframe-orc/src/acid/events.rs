@@ -10,11 +10,14 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use coldframe_core::{Error, Result};
+
+use super::write_ids::WriteIds;
 
 /// `operation` of an inserted row, an updated one and a deleted one.
 pub const INSERT: i32 = 0;
@@ -31,6 +34,8 @@ pub const IDENTITY: [&str; 5] = ["operation", "originalTransaction", "bucket", "
 pub struct Events {
     /// By write and bucket property; sorted by row when complete.
     groups: BTreeMap<(i64, i32), Vec<Event>>,
+    /// Which writes count; all without.
+    ids: Option<Arc<WriteIds>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +96,15 @@ pub fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
+    /// None yet, of the writes that count.
+    pub fn new(ids: Option<Arc<WriteIds>>) -> Self {
+        Self { groups: BTreeMap::new(), ids }
+    }
+
+    fn counts(&self, write: i64) -> bool {
+        self.ids.as_ref().is_none_or(|ids| ids.has(write))
+    }
+
     /// Whether nothing happened.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
@@ -117,6 +131,9 @@ impl Events {
                     return Err(Error::corrupt(format!("expected an operation of 0 to 2, found {other}")));
                 }
             };
+            if !self.counts(write) {
+                continue;
+            }
             let event = Event { row, deletes, write, statement };
             self.groups.entry((original, bucket)).or_default().push(event);
         }
@@ -143,7 +160,7 @@ impl Events {
             .map(|(operation, original, bucket, row, write)| {
                 let event = self.find(&mut at, (original, bucket), row);
                 let last = event.is_none_or(|e| !e.deletes && (write, statement) >= (e.write, e.statement));
-                Some(operation != DELETE && last)
+                Some(operation != DELETE && last && self.counts(write))
             })
             .collect())
     }

@@ -12,13 +12,15 @@
 //! The rules of Hive's `AcidUtils.getAcidState`: the newest base; then deltas in the order of their first write, wider
 //! ones first, each that reaches beyond what is covered already; of a multi-statement transaction all statements, unless
 //! a delta without statement (a compaction) covers them; a delete delta goes with the insert delta of the same name. A write that a
-//! metastore knows as open or aborted cannot be told from the files: what is there counts as committed.
+//! metastore knows as open or aborted cannot be told from the files: without a list of [`WriteIds`] what is there counts as committed.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use coldframe_core::io::{Entry, Folder};
 use coldframe_core::{Error, ReadAt, Result};
+
+use super::write_ids::WriteIds;
 
 /// Directories in directories of original files.
 const MOST_DEPTH: usize = 8;
@@ -67,13 +69,14 @@ pub fn is_acid(folder: &dyn Folder) -> Result<bool> {
 }
 
 /// The files that hold the table's present rows and deletes, rows in the order of their writes.
-pub fn current_files(folder: &dyn Folder) -> Result<Vec<DataFile>> {
+pub fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
     let folders = || top.iter().filter(|e| e.is_folder);
     let base = folders()
         .filter_map(|e| parse_base(&e.path).map(|(write, visible)| (write, visible, e.path.clone())))
+        .filter(|(write, visible, _)| ids.is_none_or(|ids| ids.has_base(*write, *visible > 0)))
         .max();
-    let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref());
+    let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
     match &base {
         Some((write, _, path)) => add_bucket_files(folder, path, Role::Rows, (*write, 0), false, &mut files)?,
@@ -143,7 +146,13 @@ fn parse_delta(path: &str) -> Option<Delta> {
     Some(Delta { path: path.to_owned(), deletes, min, max, statement, compacted: visible > 0 })
 }
 
-fn current_deltas(mut all: Vec<Delta>, base: Option<&(i64, i64, String)>) -> Vec<Delta> {
+fn current_deltas(
+    mut all: Vec<Delta>,
+    base: Option<&(i64, i64, String)>,
+    ids: Option<&WriteIds>,
+) -> Vec<Delta> {
+    let counts = |least: i64, most: i64| ids.is_none_or(|ids| ids.has_any(least, most));
+    all.retain(|d| counts(d.min, d.max));
     all.sort_by(|a, b| {
         let key = |d: &Delta| (d.min, Reverse(d.max), d.statement);
         key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
@@ -155,6 +164,9 @@ fn current_deltas(mut all: Vec<Delta>, base: Option<&(i64, i64, String)>) -> Vec
         let same_as_last =
             kept.last().is_some_and(|p| (p.min, p.max, p.statement) == (next.min, next.max, next.statement));
         if next.max > covered {
+            if !counts(covered.saturating_add(1), next.max) {
+                continue;
+            }
             (covered, last_statement) = (next.max, next.statement);
             kept.push(next);
         } else if (next.max == covered && last_statement >= 0) || same_as_last {
@@ -272,7 +284,7 @@ mod tests {
     }
 
     fn current(paths: &[&str]) -> Vec<String> {
-        current_files(&Files::new(paths)).unwrap().into_iter().map(|f| f.path).collect()
+        current_files(&Files::new(paths), None).unwrap().into_iter().map(|f| f.path).collect()
     }
 
     #[test]
@@ -331,6 +343,29 @@ mod tests {
     }
 
     #[test]
+    fn writes_that_do_not_count_leave_their_directories_out() {
+        let paths = [
+            "base_5_v20/bucket_0",
+            "base_8/bucket_0",
+            "delta_6_6_0/bucket_0",
+            "delta_7_7_0/bucket_0",
+            "delta_9_9_0/bucket_0",
+            "delete_delta_9_9_0/bucket_0",
+            "delta_6_10/bucket_0",
+        ];
+        let files = |list: &str| -> Vec<String> {
+            let found = current_files(&Files::new(&paths), Some(&list.parse().unwrap()));
+            found.unwrap().into_iter().map(|f| f.path).collect()
+        };
+        // The overwrite 8 is aborted, 7 open, nothing above 9 known: the wide delta holds 6 and 9.
+        assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
+        assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
+        // 5 was open, so nothing that was compacted up to it may be read.
+        assert_eq!(files("t:7:5:5:6"), ["delta_6_10/bucket_0"]);
+        assert!(files("t:0:9223372036854775807::").is_empty());
+    }
+
+    #[test]
     fn original_files_count_without_a_base() {
         let files = Files::new(&[
             "000001_0",
@@ -342,7 +377,7 @@ mod tests {
             "delta_1_1/000002_0",
         ]);
         assert!(is_acid(&files).unwrap());
-        let all = current_files(&files).unwrap();
+        let all = current_files(&files, None).unwrap();
         let got: Vec<_> = all.iter().map(|f| (f.path.as_str(), f.bucket, f.write_id)).collect();
         assert_eq!(
             got,
@@ -362,7 +397,7 @@ mod tests {
         let mut files = Files::new(&["delta_1_10/bucket_00000", "delta_1_10/bucket_00000_flush_length"]);
         let lengths = [7u64.to_be_bytes().as_slice(), &3u64.to_be_bytes(), &[1, 2]].concat();
         files.0.insert("delta_1_10/bucket_00000_flush_length".into(), lengths.into());
-        let all = current_files(&files).unwrap();
+        let all = current_files(&files, None).unwrap();
         assert_eq!((all.len(), all[0].valid_len), (1, Some(3)));
     }
 }

@@ -18,7 +18,7 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use coldframe_core::{Error, ErrorContext, Result};
 
 use super::input::Input;
-use super::{ColumnReader, Present, array, boxed, dense, primitive, to_rows};
+use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::rle::int::IntRle;
 use crate::stripe::StreamKind;
 use crate::types::{Column, Kind};
@@ -31,6 +31,9 @@ const SECOND: i64 = 1_000_000_000;
 /// 1582-10-15 in seconds.
 const CUTOVER: i64 = calendar::CUTOVER as i64 * 86_400;
 
+/// Values converted together.
+const BATCH: usize = 1024;
+
 pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     let version = input.version(column.id)?;
     let instant = column.kind == Kind::TimestampInstant;
@@ -39,12 +42,15 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         present: input.present(column.id)?,
         seconds: input.integers(column.id, StreamKind::Data, version, true)?,
         nanos: input.integers(column.id, StreamKind::Secondary, version, false)?,
-        base: zone.base(),
-        zone,
-        instant,
-        unit: arrow::unit_of(field.data_type()),
+        fractions: vec![0; BATCH],
+        clock: Clock {
+            base: zone.base(),
+            zone,
+            instant,
+            unit: arrow::unit_of(field.data_type()),
+            hybrid: input.dialect.hybrid,
+        },
         data_type: field.data_type().clone(),
-        hybrid: input.dialect.hybrid,
     })
 }
 
@@ -52,29 +58,30 @@ struct Timestamps {
     present: Present,
     seconds: IntRle,
     nanos: IntRle,
-    base: i64,
-    zone: Arc<Zone>,
-    instant: bool,
-    unit: TimeUnit,
+    /// Memory for nanoseconds.
+    fractions: Vec<u64>,
+    clock: Clock,
     data_type: DataType,
-    hybrid: bool,
 }
 
 impl ColumnReader for Timestamps {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
-        let mut values = vec![0u64; rows];
-        let stored = dense(&mut values, &validity);
-        self.seconds.read(stored).within(|| "DATA")?;
-        let mut nanos = vec![0u64; stored.len()];
-        self.nanos.read(&mut nanos).within(|| "SECONDARY")?;
-        self.convert(stored, &nanos)?;
-        to_rows(&mut values, &validity)?;
+        let mut values = Vec::with_capacity(rows);
+        self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
+        for part in values.chunks_mut(BATCH) {
+            let nanos = self.fractions.get_mut(..part.len()).unwrap_or_default();
+            self.nanos.read(nanos).within(|| "SECONDARY")?;
+            if !self.clock.convert_usual(part, nanos) {
+                self.clock.convert(part, nanos)?;
+            }
+        }
+        let values = placed(values, rows, &validity)?;
         let zone = match &self.data_type {
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
         };
-        Ok(match self.unit {
+        Ok(match self.clock.unit {
             TimeUnit::Microsecond => array(
                 primitive::<TimestampMicrosecondType, _>(values, validity.nulls).with_timezone_opt(zone),
             ),
@@ -85,7 +92,48 @@ impl ColumnReader for Timestamps {
     }
 }
 
-impl Timestamps {
+/// What makes values of stored numbers.
+struct Clock {
+    base: i64,
+    zone: Arc<Zone>,
+    instant: bool,
+    unit: TimeUnit,
+    hybrid: bool,
+}
+
+impl Clock {
+    /// [`Self::convert`] for values that are all since 1970 and in range, under one offset of the zone, with nanoseconds of no
+    /// sign: without a branch. Returns whether they are; if not, nothing is changed.
+    fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
+        let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), value| {
+            (least.min(value.cast_signed()), most.max(value.cast_signed()))
+        });
+        let (Some(first), Some(last)) = (least.checked_add(self.base), most.checked_add(self.base)) else {
+            return false;
+        };
+        let (_, end, offset) = self.zone.span(first);
+        let latest = i64::MAX / SECOND - 1;
+        if first < 0
+            || first.saturating_add(offset) < 0
+            || last >= end
+            || last.saturating_add(offset) >= latest
+        {
+            return false;
+        }
+        if nanos.iter().fold(false, |bad, stored| bad | usual_nanoseconds(*stored).is_none()) {
+            return false;
+        }
+        let (factor, divisor) =
+            if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) };
+        let shift = self.base + offset;
+        for (value, stored) in values.iter_mut().zip(nanos) {
+            let seconds = value.cast_signed() + shift;
+            let fraction = usual_nanoseconds(*stored).unwrap_or_default() / divisor;
+            *value = (seconds * factor + fraction).cast_unsigned();
+        }
+        true
+    }
+
     /// Seconds as stored become values of the unit.
     fn convert(&self, values: &mut [u64], nanos: &[u64]) -> Result<()> {
         // The span of instants that the last one was in, and its offset.
@@ -132,10 +180,21 @@ impl Timestamps {
     }
 }
 
+/// What zeros were cut off, by the lowest three bits.
+const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// [`nanoseconds`] that are so many and not negative.
+#[inline(always)]
+fn usual_nanoseconds(stored: u64) -> Option<i64> {
+    let digits = (stored >> 3).cast_signed();
+    let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
+    // The product of digits that are no second themselves does not overflow.
+    (digits < SECOND).then(|| digits * power).filter(|nanos| *nanos < SECOND)
+}
+
 /// Nanoseconds with their zeros put back.
 #[inline]
 fn nanoseconds(stored: u64) -> Result<i64> {
-    const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
     let digits = stored.cast_signed() >> 3;
     let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
     match digits.checked_mul(power) {
@@ -156,5 +215,30 @@ mod tests {
         assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);
         assert_eq!(nanoseconds(0xffff_ffff_ffff_ffdf).unwrap(), -500_000_000);
         assert!(nanoseconds(10 << 3 | 7).is_err());
+    }
+
+    #[test]
+    fn both_conversions_agree() {
+        for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
+            let zone = Zone::named(Some(zone)).unwrap();
+            for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {
+                let clock =
+                    Clock { base: zone.base(), zone: zone.clone(), instant: false, unit, hybrid: true };
+                let mut usual = 0;
+                for start in [-2_000_000_000i64, -1_420_070_400, 0, 7_000_000, 600_000_000, 9_000_000_000] {
+                    let stored: Vec<u64> = (0..50).map(|n| (start + n * 1000).cast_unsigned()).collect();
+                    let nanos: Vec<u64> = (0..50).map(|n| (n * 7 % 10) << 3 | (n % 8)).collect();
+                    let (mut fast, mut slow) = (stored.clone(), stored.clone());
+                    let is_usual = clock.convert_usual(&mut fast, &nanos);
+                    let done = clock.convert(&mut slow, &nanos);
+                    assert_eq!(fast, if is_usual { slow } else { stored });
+                    assert!(done.is_ok() || !is_usual);
+                    usual += usize::from(is_usual);
+                }
+                assert!((2..6).contains(&usual), "{usual}");
+            }
+        }
+        assert_eq!(usual_nanoseconds(u64::MAX), None);
+        assert_eq!(usual_nanoseconds(10 << 3 | 7), None);
     }
 }

@@ -61,105 +61,156 @@ pub struct IntRle {
     pending: Vec<u64>,
     /// Values of it that are handed out.
     taken: usize,
+    /// Such a run of one value, and how many are left of it.
+    repeated: (i64, usize),
     scratch: Vec<u64>,
+}
+
+/// How far decoding of whole runs came.
+struct Progress {
+    /// Bytes of them.
+    used: usize,
+    /// Values.
+    filled: usize,
+    /// What is wrong with the next one.
+    result: Result<()>,
 }
 
 impl IntRle {
     /// From the start of a run.
     pub fn new(stream: ByteStream, version: Version, signed: bool) -> Self {
-        Self { stream, version, signed, pending: Vec::new(), taken: 0, scratch: Vec::new() }
+        Self { stream, version, signed, pending: Vec::new(), taken: 0, repeated: (0, 0), scratch: Vec::new() }
     }
 
     /// Fills `out`; values that it has not the bits for are an error.
     pub fn read<W: Word>(&mut self, mut out: &mut [W]) -> Result<()> {
-        while !out.is_empty() {
-            if self.taken < self.pending.len() {
-                let held = self.pending.get(self.taken..).unwrap_or_default();
-                let n = held.len().min(out.len());
-                for (to, from) in out.iter_mut().zip(held) {
-                    *to = narrow(from.cast_signed())?;
-                }
-                self.taken += n;
-                out = out.get_mut(n..).unwrap_or_default();
-                continue;
-            }
-            let n = self.run(out)?;
+        loop {
+            let n = self.held(out)?;
             out = out.get_mut(n..).unwrap_or_default();
+            if out.is_empty() {
+                return Ok(());
+            }
+            let n = self.runs(out)?;
+            out = out.get_mut(n..).unwrap_or_default();
+            if n == 0 {
+                self.set_aside()?;
+            }
+        }
+    }
+
+    /// Appends the next `n` values to `out`. Memory is set to zero a little ahead of its values, while it is in the cache.
+    pub fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
+        /// Values.
+        const STEP: usize = 4 * MAX_RUN;
+        out.reserve(n);
+        let end = out.len() + n;
+        let mut filled = out.len();
+        while filled < end {
+            if end > out.len() && out.len() - filled < MAX_RUN {
+                out.resize(end.min(out.len() + STEP), W::default());
+            }
+            let open = out.get_mut(filled..).unwrap_or_default();
+            let mut n = self.held(open)?;
+            if n == 0 {
+                n = self.runs(open)?;
+            }
+            if n == 0 {
+                self.set_aside()?;
+            }
+            filled += n;
         }
         Ok(())
     }
 
-    /// Decodes the next run: into the front of `out`, or aside if it is too long for that. Returns how many values of
-    /// `out` were filled.
-    fn run<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
-        let (version, signed) = (self.version, self.signed);
-        let result = match version {
+    /// Hands out what was set aside. Returns how many values that filled.
+    fn held<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+        let (value, left) = self.repeated;
+        if left > 0 {
+            let n = left.min(out.len());
+            out.get_mut(..n).unwrap_or_default().fill(narrow(value)?);
+            self.repeated.1 -= n;
+            return Ok(n);
+        }
+        let held = self.pending.get(self.taken..).unwrap_or_default();
+        let n = held.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(held) {
+            *to = narrow(from.cast_signed())?;
+        }
+        self.taken += n;
+        Ok(n)
+    }
+
+    /// Decodes those next runs that are at hand and that `out` has room for. Returns how many values that filled; none if
+    /// the next run is too long.
+    fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+        let Progress { used, filled, result } = match self.version {
+            Version::V1 => v1::runs(self.stream.fill(v1::MAX_BYTES)?, self.signed, out),
+            Version::V2 => v2::runs(self.stream.fill(v2::MAX_BYTES)?, self.signed, &mut self.scratch, out),
+        };
+        self.stream.consume(used);
+        result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
+    }
+
+    /// Decodes the next run for [`Self::held`].
+    fn set_aside(&mut self) -> Result<()> {
+        self.pending.clear();
+        self.taken = 0;
+        let used = match self.version {
             Version::V1 => {
                 let bytes = self.stream.fill(v1::MAX_BYTES)?;
                 v1::head(bytes).and_then(|head| {
-                    let (to, n) = place(out, &mut self.pending, head.count);
-                    let used = match to {
-                        Some(out) => v1::run(bytes, head, signed, out),
-                        None => v1::run(bytes, head, signed, &mut self.pending),
-                    };
-                    used.map(|used| (used, n))
+                    self.pending.resize(head.count, 0);
+                    v1::run(bytes, head, self.signed, &mut self.pending)
                 })
             }
             Version::V2 => {
                 let bytes = self.stream.fill(v2::MAX_BYTES)?;
                 v2::head(bytes).and_then(|head| {
-                    let (to, n) = place(out, &mut self.pending, head.count());
-                    let used = match to {
-                        Some(out) => v2::run(bytes, head, signed, &mut self.scratch, out),
-                        None => v2::run(bytes, head, signed, &mut self.scratch, &mut self.pending),
-                    };
-                    used.map(|used| (used, n))
+                    if let Some((value, used)) = v2::repeated(bytes, head, self.signed)? {
+                        self.repeated = (value, head.count());
+                        return Ok(used);
+                    }
+                    self.pending.resize(head.count(), 0);
+                    v2::run(bytes, head, self.signed, &mut self.scratch, &mut self.pending)
                 })
             }
         };
-        let (used, n) = match result {
-            Ok(found) => found,
+        match used {
+            Ok(used) => {
+                self.stream.consume(used);
+                Ok(())
+            }
             Err(e) => {
                 self.pending.clear();
-                self.taken = 0;
-                return Err(e.at(self.stream.offset()));
+                Err(e.at(self.stream.offset()))
             }
-        };
-        if n == 0 {
-            self.taken = 0;
         }
-        self.stream.consume(used);
-        Ok(n)
+    }
+
+    /// The next values, at most `most`, if they are one repeated: it and how many. Nothing where they are not.
+    pub fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
+        if self.repeated.1 == 0 && self.taken >= self.pending.len() {
+            self.set_aside()?;
+        }
+        let n = self.repeated.1.min(most);
+        self.repeated.1 -= n;
+        Ok((n > 0).then_some((self.repeated.0, n)))
     }
 
     /// Passes over `n` values.
     pub fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
-            if self.taken >= self.pending.len() {
-                self.run::<u64>(&mut [])?;
+            if self.constant(n)?.is_some_and(|(_, passed)| {
+                n -= passed;
+                true
+            }) {
+                continue;
             }
             let some = (self.pending.len() - self.taken).min(n);
             self.taken += some;
             n -= some;
         }
         Ok(())
-    }
-}
-
-/// Where a run of `count` values goes: the front of `out` if it has the room, else `pending`.
-#[inline]
-fn place<'a, W: Word>(
-    out: &'a mut [W],
-    pending: &mut Vec<u64>,
-    count: usize,
-) -> (Option<&'a mut [W]>, usize) {
-    match out.get_mut(..count) {
-        Some(front) => (Some(front), count),
-        None => {
-            pending.clear();
-            pending.resize(count, 0);
-            (None, 0)
-        }
     }
 }
 
@@ -180,9 +231,18 @@ fn short() -> Error {
     Error::corrupt("expected a run of integers, found the end of the stream")
 }
 
-/// A base-128 varint of at most 64 bits at the front of `bytes`, and its length.
-#[inline]
+/// A varint of at most 64 bits at the front of `bytes`, and its length.
+#[inline(always)]
 fn varint(bytes: &[u8]) -> Result<(u64, usize)> {
+    match crate::varint::short(bytes) {
+        Some(found) => Ok(found),
+        None => long_varint(bytes),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Result<(u64, usize)> {
     let mut value = 0u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);
@@ -194,7 +254,7 @@ fn varint(bytes: &[u8]) -> Result<(u64, usize)> {
 }
 
 /// The same, signed as the stream is.
-#[inline]
+#[inline(always)]
 fn signed_varint(bytes: &[u8], signed: bool) -> Result<(i64, usize)> {
     let (value, used) = varint(bytes)?;
     Ok((if signed { unzigzag(value) } else { value.cast_signed() }, used))

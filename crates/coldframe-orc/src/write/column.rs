@@ -85,7 +85,7 @@ impl Column {
             Kind::Boolean => OfType::Boolean(0),
             Kind::Byte | Kind::Short | Kind::Int | Kind::Long => OfType::Integer(None, 0),
             Kind::Float | Kind::Double => OfType::Double(None, 0.0),
-            Kind::String => OfType::Text(None, 0),
+            Kind::String(_) => OfType::Text(None, 0),
             Kind::Binary => OfType::Binary(0),
             Kind::Decimal(_, scale) => OfType::Decimal(None, Some(0), *scale),
             Kind::Date => OfType::Date(None),
@@ -156,7 +156,10 @@ impl Column {
 
     fn write(&mut self, array: &ArrayRef, context: &mut Context) -> Result<()> {
         let path = &self.path;
-        let array = plain(array).map_err(|e| e.within(format!("column {path:?}")))?;
+        let mut array = plain(array).map_err(|e| e.within(format!("column {path:?}")))?;
+        if let Kind::String(length) = self.kind {
+            array = super::text::fitted(array, length);
+        }
         self.write_present(&array);
         self.present.spill(&mut context.codec)?;
         match &self.kind {

@@ -119,7 +119,7 @@ impl Data {
             Kind::Byte | Kind::Union => Self::Bytes(ByteRle::default(), Stream::default()),
             Kind::Short | Kind::Int | Kind::Long | Kind::Date => Self::Integers(integers(true)),
             Kind::Float | Kind::Double => Self::Floats(Stream::default()),
-            Kind::String => Self::Text(Box::new(Text::new(dictionary_threshold, aligned))),
+            Kind::String(_) => Self::Text(Box::new(Text::new(dictionary_threshold, aligned))),
             Kind::Binary => Self::Binary(Stream::default(), integers(false)),
             Kind::Decimal(..) => Self::Decimal(Stream::default(), integers(true)),
             Kind::Timestamp(_) => Self::Timestamp(integers(true), integers(false)),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{integer, text};
+use coldframe_core::options::{integer, pairs, text, text_or_bytes, unexpected};
 use coldframe_core::{OptionDoc, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
+use super::schema::Length;
 use super::stream::MAX_BLOCK;
 
 /// How to write a file.
@@ -32,6 +33,8 @@ pub struct WriteOptions {
     pub bloom_filter_columns: Vec<String>,
     /// How many values that are not there a bloom filter may take for one that is.
     pub bloom_filter_fpp: f64,
+    /// Columns of text that are varchar or char, by their paths.
+    pub(super) types: Vec<(String, Length)>,
     /// User metadata, in order.
     pub metadata: Vec<(String, Vec<u8>)>,
 }
@@ -49,6 +52,7 @@ impl Default for WriteOptions {
             aligned: true,
             bloom_filter_columns: Vec::new(),
             bloom_filter_fpp: 0.01,
+            types: Vec::new(),
             metadata: Vec::new(),
         }
     }
@@ -88,6 +92,11 @@ pub const WRITE_OPTIONS: &[OptionDoc] = &[
         name: "bloom_filter_fpp",
         help: "part of absent values that a bloom filter lets pass; default 0.01",
     },
+    OptionDoc {
+        name: "types",
+        help: "\"varchar(n)\" or \"char(n)\" by the names of string columns, nested ones as a.b: values are cut to n characters, \
+               of char filled up with blanks",
+    },
     OptionDoc { name: "metadata", help: "the file's user metadata: text or bytes by name" },
 ];
 
@@ -118,14 +127,14 @@ pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOpti
     }
     to.compression_block_size = at_least_one(extra, "compression_block_size")?;
     if let Some(size) = to.compression_block_size.filter(|size| *size > MAX_BLOCK) {
-        return Err(unexpected("compression_block_size", &format!("at most {MAX_BLOCK}"), &size.to_string()));
+        return Err(unexpected("compression_block_size", &format!("at most {MAX_BLOCK}"), size));
     }
     to.stripe_size = at_least_one(extra, "stripe_size")?.unwrap_or(to.stripe_size);
     to.stripe_rows = at_least_one(extra, "stripe_rows")?.map_or(to.stripe_rows, |rows| rows as u64);
     let stride = integer::<i32>(extra, "row_index_stride")?;
     if let Some(stride) = stride {
-        to.row_index_stride = usize::try_from(stride)
-            .map_err(|_| unexpected("row_index_stride", "0 or more", &stride.to_string()))?;
+        to.row_index_stride =
+            usize::try_from(stride).map_err(|_| unexpected("row_index_stride", "0 or more", stride))?;
     }
     to.dictionary_threshold = number(extra, "dictionary_threshold")?.unwrap_or(to.dictionary_threshold);
     if let Some(strategy) = text(extra, "encoding_strategy")? {
@@ -138,21 +147,20 @@ pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOpti
     to.bloom_filter_columns = names(extra, "bloom_filter_columns")?;
     if let Some(fpp) = number(extra, "bloom_filter_fpp")? {
         if !(fpp > 0.0 && fpp < 1.0) {
-            return Err(unexpected("bloom_filter_fpp", "a number between 0 and 1", &fpp.to_string()));
+            return Err(unexpected("bloom_filter_fpp", "a number between 0 and 1", fpp));
         }
         to.bloom_filter_fpp = fpp;
     }
-    to.metadata = pairs(extra, "metadata")?;
+    let types = pairs(extra, "types", text_or_bytes)?.into_iter();
+    to.types =
+        types.map(|(path, of)| Ok((path, String::from_utf8_lossy(&of).parse()?))).collect::<Result<_>>()?;
+    to.metadata = pairs(extra, "metadata", text_or_bytes)?;
     Ok(to)
-}
-
-fn unexpected(option: &str, expected: &str, found: &str) -> Error {
-    Error::invalid(format!("option `{option}`: expected {expected}, found {found:?}"))
 }
 
 fn at_least_one(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<usize>> {
     match integer(extra, name)? {
-        Some(0) => Err(unexpected(name, "1 or more", "0")),
+        Some(0) => Err(unexpected(name, "1 or more", 0)),
         other => Ok(other),
     }
 }
@@ -162,14 +170,14 @@ fn number(extra: &BTreeMap<String, Value>, name: &str) -> Result<Option<f64>> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Float(f)) if !f.is_nan() => Ok(Some(*f)),
         Some(Value::Int(i)) => Ok(i32::try_from(*i).ok().map(f64::from)),
-        Some(other) => Err(Error::invalid(format!("option `{name}`: expected a number, found {other:?}"))),
+        Some(other) => Err(unexpected(name, "a number", other)),
     }
 }
 
 fn names(extra: &BTreeMap<String, Value>, name: &str) -> Result<Vec<String>> {
     let of = |value: &Value| match value {
         Value::Str(s) => Ok(s.trim().to_owned()),
-        other => Err(Error::invalid(format!("option `{name}`: expected names, found {other:?}"))),
+        other => Err(unexpected(name, "names", other)),
     };
     match extra.get(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -179,24 +187,6 @@ fn names(extra: &BTreeMap<String, Value>, name: &str) -> Result<Vec<String>> {
         Some(Value::List(all)) => all.iter().map(of).collect(),
         Some(other) => of(other).map(|n| vec![n]),
     }
-}
-
-fn pairs(extra: &BTreeMap<String, Value>, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
-    let pairs = match extra.get(name) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Map(pairs)) => pairs,
-        Some(other) => {
-            return Err(Error::invalid(format!("option `{name}`: expected a mapping, found {other:?}")));
-        }
-    };
-    let pairs = pairs.iter().map(|(key, value)| match value {
-        Value::Str(s) => Ok((key.clone(), s.clone().into_bytes())),
-        Value::Bytes(b) => Ok((key.clone(), b.clone())),
-        other => {
-            Err(Error::invalid(format!("option `{name}`, `{key}`: expected text or bytes, found {other:?}")))
-        }
-    });
-    pairs.collect()
 }
 
 #[cfg(test)]
@@ -221,6 +211,7 @@ mod tests {
             ("encoding_strategy", Value::from("compression")),
             ("bloom_filter_columns", Value::from("a, b.c")),
             ("bloom_filter_fpp", Value::Float(0.5)),
+            ("types", Value::map([("t", Value::from("char(5)"))])),
             ("metadata", Value::map([("b", Value::from("1")), ("a", Value::Bytes(vec![255]))])),
         ];
         let known: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
@@ -236,6 +227,7 @@ mod tests {
             aligned: false,
             bloom_filter_columns: vec!["a".to_owned(), "b.c".to_owned()],
             bloom_filter_fpp: 0.5,
+            types: vec![("t".to_owned(), Length::Exactly(5))],
             metadata: vec![("b".to_owned(), b"1".to_vec()), ("a".to_owned(), vec![255])],
         };
         assert_eq!(parse(&given).unwrap(), expected);
@@ -257,18 +249,14 @@ mod tests {
             (
                 "compression_block_size",
                 Value::Int(1 << 23),
-                "option `compression_block_size`: expected at most 8388607, found \"8388608\"",
+                "option `compression_block_size`: expected at most 8388607, found 8388608",
             ),
-            ("stripe_rows", Value::Int(0), "option `stripe_rows`: expected 1 or more, found \"0\""),
-            (
-                "row_index_stride",
-                Value::Int(-1),
-                "option `row_index_stride`: expected 0 or more, found \"-1\"",
-            ),
+            ("stripe_rows", Value::Int(0), "option `stripe_rows`: expected 1 or more, found 0"),
+            ("row_index_stride", Value::Int(-1), "option `row_index_stride`: expected 0 or more, found -1"),
             (
                 "bloom_filter_fpp",
                 Value::Float(1.0),
-                "option `bloom_filter_fpp`: expected a number between 0 and 1, found \"1\"",
+                "option `bloom_filter_fpp`: expected a number between 0 and 1, found 1.0",
             ),
             ("metadata", Value::from("a"), "option `metadata`: expected a mapping, found Str(\"a\")"),
         ] {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | bool, int8, int16, int32, int64 | boolean, tinyint, smallint, int, bigint |
 //! | float16, float32, float64 | float, float, double |
-//! | string, binary: all layouts | string, binary |
+//! | string, binary: all layouts | string, or varchar(n) or char(n) where the option `types` says so; binary |
 //! | date32, date64 | date |
 //! | timestamp of any unit, without and with a zone | timestamp, timestamp with local time zone |
 //! | decimal of up to 38 digits | decimal |
@@ -19,6 +19,11 @@ use arrow_schema::{DataType, Field, Schema, UnionMode};
 use coldframe_encoding::{Error, Limits, Result};
 
 use crate::proto;
+
+/// Hive's bounds.
+const MAX_VARCHAR: u32 = 65_535;
+/// See [`MAX_VARCHAR`].
+const MAX_CHAR: u32 = 255;
 
 /// Most branches of a union: its tag is a signed byte.
 const MAX_BRANCHES: usize = 128;
@@ -35,6 +40,38 @@ pub(super) struct ColumnType {
     attributes: Vec<(String, String)>,
 }
 
+/// How many characters a text has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// string
+    Any,
+    /// varchar(n): more are cut off.
+    AtMost(u32),
+    /// char(n): more are cut off, fewer filled up with blanks.
+    Exactly(u32),
+}
+
+impl std::str::FromStr for Length {
+    type Err = Error;
+
+    /// As Hive writes the type.
+    fn from_str(text: &str) -> Result<Self> {
+        let lower = text.trim().to_ascii_lowercase();
+        let within = |name: &str, most: u32| {
+            let number = lower.strip_prefix(name)?.trim().strip_prefix('(')?.strip_suffix(')')?;
+            number.trim().parse::<u32>().ok().filter(|n| (1..=most).contains(n))
+        };
+        match (lower.as_str(), within("varchar", MAX_VARCHAR), within("char", MAX_CHAR)) {
+            ("string", ..) => Ok(Self::Any),
+            (_, Some(n), _) => Ok(Self::AtMost(n)),
+            (_, _, Some(n)) => Ok(Self::Exactly(n)),
+            _ => Err(Error::invalid(format!(
+                "option `types`: expected string, varchar(1) to varchar({MAX_VARCHAR}) or char(1) to char({MAX_CHAR}), found {text:?}"
+            ))),
+        }
+    }
+}
+
 /// What a column holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -45,7 +82,7 @@ pub(super) enum Kind {
     Long,
     Float,
     Double,
-    String,
+    String(Length),
     Binary,
     Date,
     /// Whether its values are instants.
@@ -69,7 +106,7 @@ impl Kind {
             Self::Long => 4,
             Self::Float => 5,
             Self::Double => 6,
-            Self::String => 7,
+            Self::String(Length::Any) => 7,
             Self::Binary => 8,
             Self::Timestamp(false) => 9,
             Self::List => 10,
@@ -78,17 +115,36 @@ impl Kind {
             Self::Union => 13,
             Self::Decimal(..) => 14,
             Self::Date => 15,
+            Self::String(Length::AtMost(_)) => 16,
+            Self::String(Length::Exactly(_)) => 17,
             Self::Timestamp(true) => 18,
         }
     }
 }
 
 impl ColumnType {
-    /// The root.
-    pub(super) fn of(schema: &Schema) -> Result<Self> {
+    /// The root. `lengths` are those of columns of text by their paths.
+    pub(super) fn of(schema: &Schema, lengths: &[(String, Length)]) -> Result<Self> {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
-        types.of_field(&root, "", 0)
+        let mut root = types.of_field(&root, "", 0)?;
+        for (path, length) in lengths {
+            let Some(column) = root.find(path) else {
+                return Err(Error::not_found(format!("column {path:?} of `types`")));
+            };
+            if !matches!(column.kind, Kind::String(_)) {
+                return Err(Error::invalid(format!("option `types`: column {path:?} is no text")));
+            }
+            column.kind = Kind::String(*length);
+        }
+        Ok(root)
+    }
+
+    fn find(&mut self, path: &str) -> Option<&mut Self> {
+        if self.id > 0 && self.path == path {
+            return Some(self);
+        }
+        self.children.iter_mut().find_map(|c| c.find(path))
     }
 
     /// This type and those in it, in order of their numbers.
@@ -112,6 +168,7 @@ impl ColumnType {
         };
         match &self.kind {
             Kind::Struct(names) => to.field_names.clone_from(names),
+            Kind::String(Length::AtMost(n) | Length::Exactly(n)) => to.maximum_length = Some(*n),
             Kind::Decimal(precision, scale) => {
                 to.precision = Some((*precision).into());
                 to.scale = u32::try_from(*scale).ok();
@@ -196,7 +253,7 @@ fn leaf_kind(data_type: &DataType) -> Result<Kind> {
         DataType::Int64 => Kind::Long,
         DataType::Float16 | DataType::Float32 => Kind::Float,
         DataType::Float64 => Kind::Double,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::String,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::String(Length::Any),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             Kind::Binary
         }
@@ -238,7 +295,7 @@ mod tests {
             Field::new("a", inner, true),
             Field::new("b", unit, true).with_metadata([("k".to_owned(), "v".to_owned())]),
         ]);
-        let root = ColumnType::of(&schema).unwrap();
+        let root = ColumnType::of(&schema, &[]).unwrap();
         let found: Vec<(u32, &str, u32)> =
             root.all().iter().map(|t| (t.id, t.path.as_str(), t.kind.code())).collect();
         assert_eq!(found, [(0, "", 12), (1, "a", 12), (2, "a.x", 10), (3, "a.x.item", 1), (4, "b", 18)]);
@@ -249,8 +306,24 @@ mod tests {
     }
 
     #[test]
+    fn lengths_of_text_are_by_path() {
+        let inner = DataType::Struct(vec![Field::new("t", DataType::LargeUtf8, true)].into());
+        let schema = Schema::new(vec![Field::new("s", inner, true), Field::new("n", DataType::Int8, true)]);
+        let of = |path: &str, text: &str| ColumnType::of(&schema, &[(path.to_owned(), text.parse()?)]);
+        let stored = |text: &str| of("s.t", text).unwrap().all()[2].to_proto();
+        assert_eq!((stored("varchar(10)").kind(), stored("VARCHAR( 10 )").maximum_length()), (16, 10));
+        assert_eq!((stored("char(3)").kind(), stored("char(3)").maximum_length()), (17, 3));
+        assert_eq!((stored("string").kind(), stored("string").maximum_length), (7, None));
+        assert!(of("t", "char(3)").is_err() && of("n", "char(3)").is_err());
+        for text in ["char(0)", "char(256)", "varchar(65536)", "varchar", "int"] {
+            assert!(text.parse::<Length>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn what_orc_has_not_is_refused_by_name() {
-        let of = |t| ColumnType::of(&Schema::new(vec![Field::new("a", t, true)])).unwrap_err().to_string();
+        let of =
+            |t| ColumnType::of(&Schema::new(vec![Field::new("a", t, true)]), &[]).unwrap_err().to_string();
         assert_eq!(
             of(DataType::UInt16),
             "column \"a\": ORC has no unsigned integers: cast UInt16 to a signed type that holds its values"

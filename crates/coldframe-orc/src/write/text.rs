@@ -10,12 +10,40 @@
 //! The numbers of a stripe's values are known only with all its entries, as these are sorted; so are the positions.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use coldframe_encoding::Result;
 use coldframe_encoding::hash::murmur3_64;
 
 use super::leaf::IntStream;
+use super::schema::Length;
 use super::stream::{Codec, Stream};
+
+/// Values of varchar and char as Java's writer stores them: cut to so many characters, those of char filled up with blanks.
+pub(super) fn fitted(values: ArrayRef, length: Length) -> ArrayRef {
+    let (Length::AtMost(most) | Length::Exactly(most)) = length else { return values };
+    let most = most as usize;
+    let text = values.as_string::<i32>();
+    let mut out = StringBuilder::with_capacity(text.len(), text.value_data().len());
+    for value in text {
+        let Some(value) = value else {
+            out.append_null();
+            continue;
+        };
+        let end = value.char_indices().nth(most).map_or(value.len(), |(at, _)| at);
+        let (kept, _) = value.split_at_checked(end).unwrap_or((value, ""));
+        if matches!(length, Length::Exactly(_)) {
+            let missing = most - kept.chars().count().min(most);
+            out.append_value(format!("{kept}{:missing$}", ""));
+        } else {
+            out.append_value(kept);
+        }
+    }
+    Arc::new(out.finish())
+}
 
 /// The values of a stripe.
 #[derive(Debug)]

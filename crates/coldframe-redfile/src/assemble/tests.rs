@@ -39,7 +39,14 @@ fn texts(levels: &[(u8, u8)], values: &[&str]) -> LeafData {
 
 fn of(levels: &[(u8, u8)], values: Values) -> LeafData {
     let (repetition, definition) = levels.iter().copied().unzip();
-    LeafData { entries: levels.len(), levels: Levels { definition, repetition }, values }
+    let max_repetition = levels.iter().map(|(r, _)| *r).max().unwrap_or(0);
+    LeafData {
+        entries: levels.len(),
+        max_repetition,
+        levels: Levels { definition, repetition },
+        values,
+        spread: false,
+    }
 }
 
 use Repetition::{Optional, Repeated, Required};
@@ -59,7 +66,13 @@ fn the_papers_document_is_assembled() {
         element("Country", Some(Type::ByteArray), Optional, 0),
         element("Url", Some(Type::ByteArray), Optional, 0),
     ]);
-    let doc_id = LeafData { entries: 2, levels: Levels::default(), values: longs(&[], &[10, 20]).values };
+    let doc_id = LeafData {
+        entries: 2,
+        max_repetition: 0,
+        levels: Levels::default(),
+        values: longs(&[], &[10, 20]).values,
+        spread: false,
+    };
     let mut leaves = Leaves::from([
         (0, doc_id),
         (1, longs(&[(0, 1), (0, 2), (1, 2)], &[10, 30])),
@@ -138,10 +151,10 @@ fn int96_is_a_julian_day_behind_its_nanoseconds() {
     value[..8].copy_from_slice(&5i64.to_le_bytes());
     value[8..].copy_from_slice(&2_440_589i32.to_le_bytes());
     let nanos = DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, None);
-    let array = int96(&[value], &nanos, None).unwrap();
+    let array = int96(&value, &nanos, None, 1, None).unwrap();
     let found = array.as_primitive::<types::TimestampNanosecondType>().value(0);
     assert_eq!(found, 86_400_000_000_005);
-    assert!(int96(&[[0x7f; 12]], &nanos, None).is_err());
-    assert!(int96(&[[0; 12]], &nanos, None).is_err());
-    assert_eq!(int96(&[value], &DataType::FixedSizeBinary(12), None).unwrap().len(), 1);
+    assert!(int96(&[0x7f; 12], &nanos, None, 1, None).is_err());
+    assert!(int96(&[0; 12], &nanos, None, 1, None).is_err());
+    assert_eq!(int96(&value, &DataType::FixedSizeBinary(12), None, 1, None).unwrap().len(), 1);
 }

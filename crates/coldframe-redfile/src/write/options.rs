@@ -1,8 +1,6 @@
 //! The writer's options by name.
 
-use std::collections::BTreeMap;
-
-use coldframe_core::options::{integer, text};
+use coldframe_core::options::{flag, integer, pairs, text, unexpected};
 use coldframe_core::{OptionDoc, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
@@ -72,13 +70,7 @@ pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOpti
             _ => return Err(unexpected("encoding", "\"plain\" or \"group_var_int\"", encoding)),
         };
     }
-    to.crc = match extra.get("crc") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(crc)) => *crc,
-        Some(other) => {
-            return Err(Error::invalid(format!("option `crc`: expected a boolean, found {other:?}")));
-        }
-    };
+    to.crc = flag(extra, "crc")?;
     to.compression_level = integer(extra, "compression_level")?;
     to.page_bytes = integer(extra, "page_bytes")?.unwrap_or(to.page_bytes);
     to.row_group_bytes = integer(extra, "row_group_bytes")?.unwrap_or(to.row_group_bytes);
@@ -88,7 +80,11 @@ pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOpti
     if let Some(name) = text(extra, "schema_name")? {
         name.clone_into(&mut to.schema_name);
     }
-    to.metadata = pairs(extra, "metadata")?;
+    to.metadata = pairs(extra, "metadata", |value| match value {
+        Value::Null => Ok(None),
+        Value::Str(s) => Ok(Some(s.clone())),
+        other => Err(Error::invalid(format!("expected a string, found {other:?}"))),
+    })?;
     Ok(to)
 }
 
@@ -101,26 +97,6 @@ pub(super) fn stored_codec(algorithm: Algorithm) -> Result<Codec> {
         Algorithm::Lzo => Ok(Codec::Lzo),
         other => Err(Error::unsupported(format!("Redfile has no codec {other}"))),
     }
-}
-
-fn unexpected(option: &str, expected: &str, found: &str) -> Error {
-    Error::invalid(format!("option `{option}`: expected {expected}, found {found:?}"))
-}
-
-fn pairs(extra: &BTreeMap<String, Value>, name: &str) -> Result<Vec<(String, Option<String>)>> {
-    let pairs = match extra.get(name) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Map(pairs)) => pairs,
-        Some(other) => {
-            return Err(Error::invalid(format!("option `{name}`: expected a mapping, found {other:?}")));
-        }
-    };
-    let pairs = pairs.iter().map(|(key, value)| match value {
-        Value::Null => Ok((key.clone(), None)),
-        Value::Str(s) => Ok((key.clone(), Some(s.clone()))),
-        other => Err(Error::invalid(format!("option `{name}`, `{key}`: expected a string, found {other:?}"))),
-    });
-    pairs.collect()
 }
 
 #[cfg(test)]
@@ -186,7 +162,7 @@ mod tests {
                 Value::from("zstd"),
                 "option `codec`: expected none, snappy, gzip or lzo, found \"zstd\"",
             ),
-            ("crc", Value::Int(1), "option `crc`: expected a boolean, found Int(1)"),
+            ("crc", Value::Int(1), "option `crc`: expected true or false, found Int(1)"),
             ("page_bytes", Value::Int(-1), "option `page_bytes`: -1 is out of range"),
             ("metadata", Value::from("a"), "option `metadata`: expected a mapping, found Str(\"a\")"),
             ("schema_name", Value::Bool(true), "option `schema_name`: expected a string, found Bool(true)"),

@@ -7,7 +7,7 @@
 
 use coldframe_encoding::Result;
 
-use super::{Word, narrow, short, signed_varint};
+use super::{Progress, Word, narrow, short, signed_varint};
 
 /// Most bytes of a run.
 pub(super) const MAX_BYTES: usize = 1 + 128 * 10;
@@ -26,6 +26,31 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     } else {
         Head { count: 256 - usize::from(first), literal: true }
     })
+}
+
+/// Decodes runs from the front of `bytes` while the longest one would be at hand, or nothing more comes, and `out` has room.
+pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, out: &mut [W]) -> Progress {
+    let last = bytes.len() < MAX_BYTES;
+    let (mut used, mut filled) = (0, 0);
+    let mut next = || -> Result<bool> {
+        let rest = bytes.get(used..).unwrap_or_default();
+        if filled == out.len() || (used > 0 && !last && rest.len() < MAX_BYTES) {
+            return Ok(false);
+        }
+        let head = head(rest)?;
+        let Some(now) = out.get_mut(filled..filled + head.count) else { return Ok(false) };
+        used += run(rest, head, signed, now)?;
+        filled += head.count;
+        Ok(true)
+    };
+    let result = loop {
+        match next() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(e) => break Err(e),
+        }
+    };
+    Progress { used, filled, result }
 }
 
 /// Decodes the run at the front of `bytes` into `out`; returns its length in bytes.

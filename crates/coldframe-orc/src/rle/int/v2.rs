@@ -14,7 +14,7 @@ use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::varint::unzigzag;
 use coldframe_encoding::{Error, Result};
 
-use super::{MAX_RUN, Word, narrow, short, signed_varint, varint};
+use super::{MAX_RUN, Progress, Word, narrow, short, signed_varint, varint};
 
 /// Most bytes of a run: a patched one.
 pub(super) const MAX_BYTES: usize = 4 + 8 + MAX_RUN * 8 + 31 * 8;
@@ -80,6 +80,78 @@ pub(super) fn head(bytes: &[u8]) -> Result<Head> {
     })
 }
 
+/// Most values of a short repeat.
+const MAX_REPEAT: usize = 10;
+
+/// Decodes runs from the front of `bytes` while the longest one would be at hand, or nothing more comes, and `out` has room.
+pub(super) fn runs<W: Word>(bytes: &[u8], signed: bool, scratch: &mut Vec<u64>, out: &mut [W]) -> Progress {
+    let last = bytes.len() < MAX_BYTES;
+    let (mut rest, mut open) = (bytes, &mut *out);
+    let mut result = Ok(());
+    while !open.is_empty() && (rest.len() >= MAX_BYTES || last || rest.len() == bytes.len()) {
+        match next(rest, signed, scratch, open) {
+            Ok((0, _)) => break,
+            Ok((count, used)) => {
+                rest = rest.get(used..).unwrap_or_default();
+                open = open.get_mut(count..).unwrap_or_default();
+            }
+            Err(e) => {
+                result = Err(e);
+                break;
+            }
+        }
+    }
+    let (used, left) = (bytes.len() - rest.len(), open.len());
+    Progress { used, filled: out.len() - left, result }
+}
+
+/// Decodes the next run into the front of `open`; returns its values and bytes. No values if there is no room.
+#[inline(always)]
+fn next<W: Word>(
+    rest: &[u8],
+    signed: bool,
+    scratch: &mut Vec<u64>,
+    open: &mut [W],
+) -> Result<(usize, usize)> {
+    // Most runs of columns that change often: no loop that depends on their length.
+    if let (Some(window), Some(out)) = (rest.first_chunk::<9>(), open.first_chunk_mut::<MAX_REPEAT>())
+        && let [first, value @ ..] = *window
+        && first >> 6 == 0
+    {
+        let (count, bytes) = (usize::from(first & 7) + 3, u32::from(first >> 3 & 7) + 1);
+        let value = u64::from_be_bytes(value) >> (64 - 8 * bytes);
+        *out = [narrow(if signed { unzigzag(value) } else { value.cast_signed() })?; MAX_REPEAT];
+        return Ok((count, 1 + bytes as usize));
+    }
+    let head = head(rest)?;
+    let count = head.count();
+    let Some(out) = open.get_mut(..count) else { return Ok((0, 0)) };
+    run(rest, head, signed, scratch, out).map(|used| (count, used))
+}
+
+/// The value of a run that has only one, and the run's length in bytes.
+pub(super) fn repeated(bytes: &[u8], head: Head, signed: bool) -> Result<Option<(i64, usize)>> {
+    match head {
+        Head::ShortRepeat { bytes: n, .. } => {
+            let value = big_endian(bytes.get(1..=n).ok_or_else(short)?);
+            Ok(Some((if signed { unzigzag(value) } else { value.cast_signed() }, 1 + n)))
+        }
+        Head::Delta { width: 0, .. } => {
+            let (base, first, used) = delta_start(bytes, signed)?;
+            Ok((first == 0).then_some((base, used)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A delta run's first value, the step to the second, and the bytes in front of the others.
+#[inline(always)]
+fn delta_start(bytes: &[u8], signed: bool) -> Result<(i64, i64, usize)> {
+    let (base, base_len) = signed_varint(bytes.get(2..).unwrap_or_default(), signed)?;
+    let (first, first_len) = varint(bytes.get(2 + base_len..).unwrap_or_default())?;
+    Ok((base, unzigzag(first), 2 + base_len + first_len))
+}
+
 /// Decodes the run at the front of `bytes` into `out`, which has its number of values; returns its length in bytes.
 #[inline]
 pub(super) fn run<W: Word>(
@@ -92,8 +164,7 @@ pub(super) fn run<W: Word>(
     match head {
         Head::ShortRepeat { bytes: n, .. } => {
             let value = big_endian(bytes.get(1..=n).ok_or_else(short)?);
-            let value = if signed { unzigzag(value) } else { value.cast_signed() };
-            out.fill(narrow(value)?);
+            out.fill(narrow(if signed { unzigzag(value) } else { value.cast_signed() })?);
             Ok(1 + n)
         }
         Head::Direct { width, .. } => direct(bytes, width, signed, scratch, out),
@@ -123,7 +194,9 @@ fn direct<W: Word>(
         }
         return Ok(used);
     }
-    scratch.resize(MAX_RUN, 0);
+    if scratch.len() < MAX_RUN {
+        scratch.resize(MAX_RUN, 0);
+    }
     let wide = scratch.get_mut(..out.len()).unwrap_or_default();
     bits::unpack(BitOrder::Msb, width, packed, wide)?;
     for (to, from) in out.iter_mut().zip(wide) {
@@ -144,7 +217,9 @@ fn patched<W: Word>(bytes: &[u8], width: u32, scratch: &mut Vec<u64>, out: &mut 
         if stored & sign == 0 { stored.cast_signed() } else { (stored & !sign).cast_signed().wrapping_neg() };
     let mut at = 4 + base_len;
     let count = out.len();
-    scratch.resize(MAX_RUN + 31, 0);
+    if scratch.len() < MAX_RUN + 31 {
+        scratch.resize(MAX_RUN + 31, 0);
+    }
     let (values, list) = scratch.split_at_mut_checked(MAX_RUN).unwrap_or_default();
     let values = values.get_mut(..count).unwrap_or_default();
     let list = list.get_mut(..patches).unwrap_or_default();
@@ -187,12 +262,7 @@ fn delta<W: Word>(
     scratch: &mut Vec<u64>,
     out: &mut [W],
 ) -> Result<usize> {
-    let mut at = 2;
-    let (base, used) = signed_varint(bytes.get(at..).unwrap_or_default(), signed)?;
-    at += used;
-    let (first, used) = varint(bytes.get(at..).unwrap_or_default())?;
-    at += used;
-    let first = unzigzag(first);
+    let (base, first, at) = delta_start(bytes, signed)?;
     if width == 0 {
         let mut value = base;
         for to in out {
@@ -202,23 +272,31 @@ fn delta<W: Word>(
         return Ok(at);
     }
     let further = out.len().saturating_sub(2);
-    scratch.resize(MAX_RUN, 0);
+    if scratch.len() < MAX_RUN {
+        scratch.resize(MAX_RUN, 0);
+    }
     let deltas = scratch.get_mut(..further).unwrap_or_default();
     bits::unpack(BitOrder::Msb, width, bytes.get(at..).unwrap_or_default(), deltas)?;
-    at += bits::packed_len(further, width);
-    let mut out = out.iter_mut();
-    let mut value = base;
-    if let Some(to) = out.next() {
+    let second = base.wrapping_add(first);
+    let mut starts = [base, second].into_iter();
+    let (start, rest) = out.split_at_mut(out.len().min(2));
+    for (to, value) in start.iter_mut().zip(&mut starts) {
         *to = narrow(value)?;
     }
-    value = value.wrapping_add(first);
-    if let Some(to) = out.next() {
+    if first < 0 {
+        sum(second, rest, deltas, i64::wrapping_sub)?;
+    } else {
+        sum(second, rest, deltas, i64::wrapping_add)?;
+    }
+    Ok(at + bits::packed_len(further, width))
+}
+
+/// Values that go on from `value` by `deltas`.
+#[inline(always)]
+fn sum<W: Word>(mut value: i64, out: &mut [W], deltas: &[u64], step: impl Fn(i64, i64) -> i64) -> Result<()> {
+    for (to, delta) in out.iter_mut().zip(deltas) {
+        value = step(value, delta.cast_signed());
         *to = narrow(value)?;
     }
-    for (to, step) in out.zip(deltas) {
-        let step = step.cast_signed();
-        value = if first < 0 { value.wrapping_sub(step) } else { value.wrapping_add(step) };
-        *to = narrow(value)?;
-    }
-    Ok(at)
+    Ok(())
 }

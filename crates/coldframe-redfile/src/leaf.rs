@@ -1,0 +1,332 @@
+//! The rows of one leaf in one row group, read a number of rows at a time out of the pages of its chunk.
+//!
+//! A page may end inside a row, and rows may end inside a page, which then stays open. Pages of plain numbers without
+//! levels that the rows asked for hold whole are decompressed where the column's values are to stand.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Error, Result};
+use coldframe_encoding::codec::Decompressor;
+
+use crate::chunk::{ChunkContext, Page, PageWalk};
+use crate::dialect::Levels;
+use crate::metadata::ColumnMetaData;
+use crate::plain::{PageValues, Values};
+use crate::schema::Leaf;
+
+/// What of a chunk is read, in order.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A page; after a gap, only from its first row on.
+    Page {
+        /// The page.
+        page: Page,
+        /// Whether what comes before its first row belongs to a lost row.
+        from_first_row: bool,
+    },
+    /// Rows that are lost.
+    Gap {
+        /// How many.
+        rows: u64,
+    },
+}
+
+/// Where the parts come from.
+#[derive(Clone, Debug)]
+enum Parts {
+    /// From a walk whose errors end the scan.
+    Walk(PageWalk),
+    /// From a survey that has met them all.
+    Surveyed(VecDeque<Part>),
+}
+
+/// A page being read.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenPage {
+    pub(crate) number: usize,
+    pub(crate) offset: u64,
+    pub(crate) count: usize,
+    pub(crate) at: usize,
+    /// Values that are not null and not read.
+    pub(crate) present: usize,
+    pub(crate) levels: Levels,
+    pub(crate) values: PageValues,
+}
+
+/// Memory of a page that was read, for the next one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare {
+    pub(crate) levels: Levels,
+    /// Of its decompressed bytes.
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl OpenPage {
+    pub(crate) fn place(&self, e: Error) -> Error {
+        Error::new(e.into_kind()).at(self.offset).within(format!("page {}", self.number))
+    }
+}
+
+/// Some rows of a leaf: levels and dense values.
+#[derive(Debug)]
+pub struct LeafData {
+    /// Entries: values, nulls and empty lists.
+    pub entries: usize,
+    /// The highest repetition level of the leaf.
+    pub max_repetition: u8,
+    /// Levels of each entry; empty where the highest is 0.
+    pub levels: Levels,
+    /// The values that are there.
+    pub values: Values,
+    /// Whether `values` has a place for each entry without a value, too.
+    pub spread: bool,
+}
+
+/// Reads the rows of one chunk.
+#[derive(Clone)]
+pub struct LeafReader {
+    context: Arc<ChunkContext>,
+    parts: Parts,
+    /// A page that was taken off the walk, but not opened.
+    next: Option<Page>,
+    page: Option<OpenPage>,
+    spare: Spare,
+}
+
+impl LeafReader {
+    /// For a chunk whose bytes stand at `offset`.
+    pub fn new(context: Arc<ChunkContext>, metadata: &ColumnMetaData, bytes: Bytes, offset: u64) -> Self {
+        let values = u64::try_from(metadata.num_values).unwrap_or(0);
+        let walk = PageWalk::new(bytes, offset, values, context.limits);
+        Self::over(context, Parts::Walk(walk))
+    }
+
+    /// For what a survey found.
+    pub fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<Part>) -> Self {
+        Self::over(context, Parts::Surveyed(parts))
+    }
+
+    fn over(context: Arc<ChunkContext>, parts: Parts) -> Self {
+        Self { context, parts, next: None, page: None, spare: Spare::default() }
+    }
+
+    /// Opens the next page that has entries; `None` at the end and in front of a gap.
+    fn open_page(&mut self, decompressor: &mut Decompressor) -> Result<Option<&mut OpenPage>> {
+        while self.page.as_ref().is_none_or(|p| p.at >= p.count) {
+            self.close_page()?;
+            let (page, from_first_row) = match &mut self.parts {
+                Parts::Walk(walk) => {
+                    match self.next.take().map_or_else(|| walk.next_page(), |p| Ok(Some(p)))? {
+                        Some(page) => (page, false),
+                        None => return Ok(None),
+                    }
+                }
+                Parts::Surveyed(parts) => match parts.pop_front() {
+                    Some(Part::Page { page, from_first_row }) => (page, from_first_row),
+                    Some(Part::Gap { rows: 0 }) => continue,
+                    Some(gap) => {
+                        parts.push_front(gap);
+                        return Ok(None);
+                    }
+                    None => return Ok(None),
+                },
+            };
+            let mut open = self.context.load(&page, decompressor, std::mem::take(&mut self.spare))?;
+            if from_first_row {
+                let first = open.levels.repetition.iter().position(|r| *r == 0).unwrap_or(open.count);
+                let values = present(&self.context.leaf, &open.levels, 0..first);
+                open.values.skip(values).map_err(|e| open.place(e))?;
+                open.present -= values;
+                open.at = first;
+            }
+            self.page = Some(open);
+        }
+        Ok(self.page.as_mut())
+    }
+
+    /// The page that was read to its end has nothing left.
+    fn close_page(&mut self) -> Result<()> {
+        let Some(page) = self.page.take() else { return Ok(()) };
+        page.values.finish().map_err(|e| page.place(e))?;
+        let scratch = if self.context.codec.is_some() { page.values.into_memory() } else { Vec::new() };
+        self.spare = Spare { levels: page.levels, scratch };
+        Ok(())
+    }
+
+    /// Appends pages that hold no more than `rows` rows, from the next one on, without opening them; how many rows.
+    fn append_pages(
+        &mut self,
+        rows: usize,
+        decompressor: &mut Decompressor,
+        data: &mut LeafData,
+    ) -> Result<usize> {
+        if self.context.leaf.max_definition > 0 || self.page.as_ref().is_some_and(|p| p.at < p.count) {
+            return Ok(0);
+        }
+        self.close_page()?;
+        while let Parts::Walk(walk) = &mut self.parts
+            && data.entries < rows
+            && self.next.is_none()
+            && let Some(page) = walk.next_page()?
+        {
+            let fits = page.data.num_values <= rows - data.entries;
+            if fits && self.context.append_plain(&page, decompressor, &mut data.values) {
+                data.entries += page.data.num_values;
+            } else {
+                self.next = Some(page);
+            }
+        }
+        Ok(data.entries)
+    }
+
+    /// The next `rows` rows.
+    pub fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
+        let context = self.context.clone();
+        let leaf = &context.leaf;
+        // A page's memory may become that of a column without levels; but not the memory of the whole row group.
+        let shares = leaf.max_definition == 0 && context.codec.is_some();
+        let mut data = LeafData {
+            entries: 0,
+            max_repetition: leaf.max_repetition,
+            levels: Levels::default(),
+            values: Values::new(leaf.physical_type),
+            spread: context.spreads(),
+        };
+        if let (Values::Fixed(values), Some(width)) =
+            (&mut data.values, crate::plain::fixed_width(leaf.physical_type))
+        {
+            values.reserve(rows.min(1 << 20) * width);
+        }
+        let left = rows - self.append_pages(rows, decompressor, &mut data)?;
+        let left = self.advance(left, decompressor, |page, entries, present| {
+            let entries_in_page = entries.len();
+            data.entries += entries_in_page;
+            let definition = page.levels.definition.get(entries.clone()).unwrap_or_default();
+            data.levels.definition.extend_from_slice(definition);
+            let repetition = page.levels.repetition.get(entries).unwrap_or_default();
+            data.levels.repetition.extend_from_slice(repetition);
+            match data.spread {
+                true => page.values.read_rows(definition, leaf.max_definition, &mut data.values),
+                false if shares && entries_in_page == rows => {
+                    page.values.read_shared(present, &mut data.values)
+                }
+                false => page.values.read(present, &mut data.values),
+            }
+        })?;
+        if left == 0 {
+            return Ok(data);
+        }
+        Err(Error::corrupt(format!("expected {left} more rows, found the end of the pages")))
+    }
+
+    /// Passes over `rows` rows, lost ones among them.
+    pub fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
+        while rows > 0 {
+            let left = self.advance(rows, decompressor, |page, _, present| page.values.skip(present))?;
+            let Parts::Surveyed(parts) = &mut self.parts else { break };
+            match parts.front_mut() {
+                _ if left == 0 => {}
+                Some(Part::Gap { rows: lost }) => {
+                    let passed = (*lost).min(left as u64);
+                    *lost -= passed;
+                    if *lost == 0 {
+                        parts.pop_front();
+                    }
+                    rows = left - usize::try_from(passed).unwrap_or(left);
+                    continue;
+                }
+                _ => {}
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// Goes over the entries of the next `rows` rows, page by page; how many rows are left at the end or at a gap.
+    fn advance(
+        &mut self,
+        rows: usize,
+        decompressor: &mut Decompressor,
+        mut each: impl FnMut(&mut OpenPage, Range<usize>, usize) -> Result<()>,
+    ) -> Result<usize> {
+        let context = self.context.clone();
+        let leaf = &context.leaf;
+        let mut left = rows;
+        let mut inside = false;
+        // A row of a repeated leaf ends where the next one begins, maybe in a later page.
+        while left > 0 || (inside && leaf.max_repetition > 0) {
+            let Some(page) = self.open_page(decompressor)? else { break };
+            let (entries, begun) = take_rows(leaf, page, left);
+            if begun == 0 && entries.is_empty() {
+                break;
+            }
+            if !inside && leaf.max_repetition > 0 && page.levels.repetition.get(entries.start) != Some(&0) {
+                let e = Error::corrupt("expected a row to begin, found an entry that goes on with one");
+                return Err(page.place(e));
+            }
+            inside = true;
+            left -= begun;
+            page.at = entries.end;
+            let values = present(leaf, &page.levels, entries.clone());
+            let values = if entries.end == page.count { page.present } else { values };
+            page.present -= values;
+            each(page, entries, values).map_err(|e| match e.kind() {
+                coldframe_core::ErrorKind::LimitExceeded { .. } => e,
+                _ => page.place(e),
+            })?;
+        }
+        Ok(left)
+    }
+
+    /// All rows were read: no page may be left.
+    pub fn finish(&mut self, decompressor: &mut Decompressor) -> Result<()> {
+        match self.open_page(decompressor)? {
+            None => Ok(()),
+            Some(page) => {
+                let left = page.count - page.at;
+                Err(page.place(Error::corrupt(format!("expected no more rows, found {left} more values"))))
+            }
+        }
+    }
+}
+
+/// Values among some entries of a page.
+fn present(leaf: &Leaf, levels: &Levels, entries: Range<usize>) -> usize {
+    if leaf.max_definition == 0 {
+        return entries.len();
+    }
+    crate::dialect::count_level(levels.definition.get(entries).unwrap_or_default(), leaf.max_definition)
+}
+
+/// The entries of the next rows of a page, at most `rows`, and how many rows begin among them.
+fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize) {
+    let left = page.count - page.at;
+    if leaf.max_repetition == 0 {
+        let n = left.min(rows);
+        return (page.at..page.at + n, n);
+    }
+    let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
+    // As many rows as entries: all fit without a look at where they end.
+    if left <= rows {
+        return (page.at..page.count, crate::dialect::count_level(levels, 0));
+    }
+    let mut begun = 0;
+    for (i, block) in levels.chunks(64).enumerate() {
+        let in_block = block.iter().fold(0u8, |n, l| n + u8::from(*l == 0));
+        if begun + usize::from(in_block) <= rows {
+            begun += usize::from(in_block);
+            continue;
+        }
+        for (k, level) in block.iter().enumerate() {
+            if *level == 0 && begun == rows {
+                let end = page.at + i * 64 + k;
+                return (page.at..end, begun);
+            }
+            begun += usize::from(*level == 0);
+        }
+    }
+    (page.at..page.count, begun)
+}

@@ -1,0 +1,146 @@
+//! What of a damaged chunk can still be read: every page is tried before the first row is handed out.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::codec::Decompressor;
+
+use crate::chunk::{ChunkContext, Page, PageWalk};
+use crate::leaf::Part;
+
+/// What a survey of a damaged chunk found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What can be read.
+    pub parts: VecDeque<Part>,
+    /// Rows that cannot.
+    pub lost: Vec<Range<u64>>,
+    /// Why: the bytes, the rows of each page where they are known.
+    pub damage: Vec<(Error, Range<u64>, Range<u64>)>,
+}
+
+impl Survey {
+    /// A chunk without a readable page.
+    pub fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
+        let parts = VecDeque::from([Part::Gap { rows }]);
+        Self { parts, lost: std::iter::once(0..rows).collect(), damage: vec![(e, bytes, 0..rows)] }
+    }
+
+    /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost, and
+    /// from a header that does not parse on all that follows.
+    pub fn new(
+        context: &ChunkContext,
+        mut walk: PageWalk,
+        rows: u64,
+        end: u64,
+        decompressor: &mut Decompressor,
+    ) -> Self {
+        let nested = context.leaf.max_repetition > 0;
+        let mut tried = Vec::new();
+        let stopped = loop {
+            match walk.next_page() {
+                Ok(Some(page)) => {
+                    let begun = context.try_page(&page, decompressor).map(|levels| match nested {
+                        true => crate::dialect::count_level(&levels.repetition, 0),
+                        false => page.data.num_values,
+                    });
+                    tried.push((page, begun));
+                }
+                Ok(None) => break None,
+                Err(e) => break Some(e),
+            }
+        };
+        let found: u64 = tried.iter().filter_map(|(_, begun)| begun.as_ref().ok()).map(|n| *n as u64).sum();
+        let whole = stopped.is_none() && tried.iter().all(|(_, begun)| begun.is_ok());
+        let rest = walk.offset()..end.max(walk.offset());
+        if whole && found == rows {
+            let parts = tried.into_iter().map(|(page, _)| Part::Page { page, from_first_row: false });
+            return Self { parts: parts.collect(), ..Self::default() };
+        }
+        if whole {
+            let e = Error::corrupt(format!("expected pages of {rows} rows, found {found}"));
+            return Self::all_lost(e, rest, rows);
+        }
+        if nested { Self::nested(tried, stopped, rest, rows) } else { Self::flat(tried, stopped, rest, rows) }
+    }
+
+    /// Each page says how many rows it has. Where the pages together have not as many as they should, a bad page's own
+    /// number may be what is wrong: then what follows it has no place among the rows.
+    fn flat(tried: Vec<(Page, Result<usize>)>, stopped: Option<Error>, rest: Range<u64>, rows: u64) -> Self {
+        let (mut survey, mut at, mut placed) = (Self::default(), 0u64, true);
+        for (page, begun) in tried {
+            let next = at.saturating_add(page.data.num_values as u64).min(rows);
+            match begun {
+                Ok(_) if placed => survey.parts.push_back(Part::Page { page, from_first_row: false }),
+                Ok(_) => continue,
+                Err(e) if stopped.is_none() => survey.lose(e, page.place, at..next),
+                Err(e) => {
+                    if placed {
+                        survey.lose(e, page.place.start..rest.end, at..rows);
+                    }
+                    placed = false;
+                    continue;
+                }
+            }
+            at = next;
+        }
+        match stopped {
+            Some(e) if placed => survey.lose(e, rest, at..rows),
+            None if at < rows => survey.lose(Error::corrupt("expected more rows"), rest, at..rows),
+            _ => {}
+        }
+        survey
+    }
+
+    fn lose(&mut self, e: Error, bytes: Range<u64>, rows: Range<u64>) {
+        self.parts.push_back(Part::Gap { rows: rows.end - rows.start });
+        self.lost.push(rows.clone());
+        self.damage.push((e, bytes, rows));
+    }
+
+    /// Only levels say how many rows a page has: those of the good pages at both ends are counted, what lies between the
+    /// first bad page and the last is lost.
+    fn nested(
+        tried: Vec<(Page, Result<usize>)>,
+        stopped: Option<Error>,
+        rest: Range<u64>,
+        rows: u64,
+    ) -> Self {
+        let mut survey = Self::default();
+        let head = tried.iter().take_while(|(_, begun)| begun.is_ok()).count();
+        let good_tail = tried.iter().rev().take_while(|(_, begun)| begun.is_ok()).count();
+        let tail = if stopped.is_some() { 0 } else { good_tail.min(tried.len() - head) };
+        let tail_at = tried.len() - tail;
+        let sum = |pages: &[(Page, Result<usize>)]| -> u64 {
+            pages.iter().filter_map(|(_, begun)| begun.as_ref().ok()).map(|n| *n as u64).sum()
+        };
+        let before = sum(tried.get(..head).unwrap_or_default()).min(rows);
+        let after = sum(tried.get(tail_at..).unwrap_or_default()).min(rows - before);
+        // The last row before the damage may have gone on in it.
+        let lost = before.saturating_sub(1)..rows - after;
+        let mut from_first_row = true;
+        for (i, (page, begun)) in tried.into_iter().enumerate() {
+            if i == head {
+                survey.parts.push_back(Part::Gap { rows: rows - after - before });
+            }
+            match begun {
+                Ok(_) if i < head => survey.parts.push_back(Part::Page { page, from_first_row: false }),
+                Ok(begun) if i >= tail_at => {
+                    survey.parts.push_back(Part::Page { page, from_first_row });
+                    from_first_row &= begun == 0;
+                }
+                Ok(_) => {}
+                Err(e) => survey.damage.push((e, page.place.clone(), lost.clone())),
+            }
+        }
+        if head == survey.parts.len() {
+            survey.parts.push_back(Part::Gap { rows: rows - after - before });
+        }
+        if let Some(e) = stopped {
+            survey.damage.push((e, rest, lost.clone()));
+        }
+        survey.lost.push(lost);
+        survey
+    }
+}

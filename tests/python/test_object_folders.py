@@ -1,0 +1,148 @@
+"""Directories that are tables, in an object store: what a small server speaks of S3 is enough for it."""
+
+from __future__ import annotations
+
+import http.server
+import re
+import shutil
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+import pytest
+
+import coldframe as cf
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+class Bucket(http.server.ThreadingHTTPServer):
+    """A directory as the bucket `data`."""
+
+    daemon_threads = True
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.root = root
+        self.bytes_read = 0
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        endpoint = f"http://127.0.0.1:{self.server_port}"
+        return {"endpoint": endpoint, "allow_http": "true", "skip_signature": "true", "region": "here"}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Bucket
+
+    def do_HEAD(self) -> None:
+        self.answer(send=False)
+
+    def do_GET(self) -> None:
+        self.answer(send=True)
+
+    def answer(self, *, send: bool) -> None:
+        url = urlsplit(self.path)
+        query = parse_qs(url.query)
+        if "list-type" in query:
+            return self.reply(200, self.listing(query.get("prefix", [""])[0]))
+        path = self.server.root / unquote(url.path).removeprefix("/data/")
+        if not path.is_file():
+            return self.reply(404, b"<Error><Code>NoSuchKey</Code></Error>", send=send)
+        body, headers, status = path.read_bytes(), {}, 200
+        if wanted := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
+            start, last = int(wanted[1]), int(wanted[2])
+            headers["Content-Range"] = f"bytes {start}-{last}/{len(body)}"
+            body, status = body[start : last + 1], 206
+            self.server.bytes_read += len(body)
+        return self.reply(status, body, headers, send=send)
+
+    def listing(self, prefix: str) -> bytes:
+        """ListObjectsV2 with the delimiter `/`."""
+        folder = self.server.root / prefix
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        parts = [
+            f"<CommonPrefixes><Prefix>{escape(prefix + one.name)}/</Prefix></CommonPrefixes>"
+            if one.is_dir()
+            else f"<Contents><Key>{escape(prefix + one.name)}</Key><Size>{one.stat().st_size}</Size>"
+            '<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>"1"</ETag></Contents>'
+            for one in found
+        ]
+        head = f"<Name>data</Name><Prefix>{escape(prefix)}</Prefix><IsTruncated>false</IsTruncated>"
+        return f"<ListBucketResult>{head}{''.join(parts)}</ListBucketResult>".encode()
+
+    def reply(
+        self, status: int, body: bytes, headers: dict[str, str] | None = None, send: bool = True
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if send:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Bucket]:
+    with Bucket(tmp_path) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_a_kudu_table(bucket: Bucket) -> None:
+    folder = bucket.root / "backup" / "tserver"
+    shutil.copytree(DATA / "kudu" / "files" / "log_blocks", folder)
+    options = {"table": "events"}
+    file = cf.open("s3://data/backup/tserver", storage_options=bucket.storage_options, **options)
+    assert file.format == "kudu"
+    assert file.read().equals(cf.open(folder, **options).read())
+    split = file.splits()[0]
+    assert sum(batch.num_rows for batch in split.to_batches()) == split.rows
+
+
+def test_a_kudu_table_reads_one_column(bucket: Bucket) -> None:
+    folder = bucket.root / "tserver"
+    shutil.copytree(DATA / "kudu" / "files" / "log_blocks", folder)
+
+    def bytes_of(columns: list[str] | None) -> int:
+        file = cf.open("s3://data/tserver", storage_options=bucket.storage_options, table="events")
+        bucket.bytes_read = 0
+        file.read(columns=columns)
+        return bucket.bytes_read
+
+    assert 0 < bytes_of(["ratio"]) < 0.8 * bytes_of(None)
+
+
+def test_an_acid_table(bucket: Bucket) -> None:
+    folder = bucket.root / "warehouse" / "t"
+    shutil.copytree(DATA / "orc" / "files" / "acid_table", folder)
+    file = cf.open("s3://data/warehouse/t/", storage_options=bucket.storage_options, acid=True)
+    assert file.read().equals(cf.open(folder, acid=True).read())
+
+
+def test_hudi_metadata(bucket: Bucket) -> None:
+    with tarfile.open(DATA / "hudi" / "lab-1.1.1.tar.gz") as tar:
+        tar.extractall(bucket.root, filter="data")
+    (metadata,) = bucket.root.rglob("metadata/files")
+    name = metadata.relative_to(bucket.root).as_posix()
+    file = cf.open(f"s3://data/{name}", storage_options=bucket.storage_options)
+    assert file.read().equals(cf.open(metadata).read())
+
+
+def test_what_is_neither_object_nor_folder(bucket: Bucket) -> None:
+    with pytest.raises(cf.NotFoundError, match="s3://data/nothing"):
+        cf.open("s3://data/nothing", storage_options=bucket.storage_options)

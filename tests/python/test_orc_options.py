@@ -1,0 +1,102 @@
+"""ORC by what the user says: keys from a function, writes that count, lengths of text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pytest
+from truth import ROOT
+
+import coldframe as cf
+
+FILES = ROOT / "tests" / "data" / "orc" / "files"
+KEY = "000102030405060708090a0b0c0d0e0f"
+
+
+@pytest.mark.parametrize("given", [KEY, bytes.fromhex(KEY)])
+def test_a_function_is_asked_for_keys(given: str | bytes) -> None:
+    asked: list[str] = []
+
+    def keys(name: str) -> str | bytes | None:
+        asked.append(name)
+        return given if name == "pii" else None
+
+    file = FILES / "encrypted.orc"
+    expected = cf.open(file, keys={"pii": KEY}).read()
+    assert cf.open(file, keys=keys).read().equals(expected)
+    assert asked.count("pii") == 1
+    assert cf.scan(file, keys=keys).to_table().equals(expected)
+
+
+def test_a_function_without_the_key_or_that_fails() -> None:
+    file = FILES / "encrypted.orc"
+    with pytest.warns(cf.EncryptedColumnWarning):
+        masked = cf.open(file)
+    with pytest.warns(cf.EncryptedColumnWarning):
+        assert cf.open(file, keys=lambda _: None).read().equals(masked.read())
+    with pytest.raises(cf.KeyUnavailableError, match="pii"):
+        cf.open(file, keys=lambda _: None, masked="error").read()
+    with pytest.raises(ValueError, match="16 bytes"):
+        cf.open(file, keys=lambda _: b"short")
+
+    def broken(name: str) -> bytes:
+        raise LookupError(f"no way to {name}")
+
+    with pytest.raises(LookupError, match="no way to pii"):
+        cf.open(file, keys=broken)
+
+
+def test_only_writes_that_count_are_read() -> None:
+    table = FILES / "acid_table"
+
+    def rows(**options: str) -> int:
+        return cf.open(table, acid=True, **options).read().num_rows
+
+    everything = cf.open(table, acid=True).read()
+    most = 2**63 - 1
+    assert rows(acid_valid_write_ids=f"default.t:4:{most}::") == everything.num_rows
+    base = cf.open(table / "base_0000001" / "bucket_00000").read().num_rows
+    assert rows(acid_valid_write_ids=f"default.t:1:{most}::") == base
+    # Without the deletes of 3 and 4 and the inserts of 4, those of 2 are added.
+    second = cf.open(table / "delta_0000002_0000002_0000" / "bucket_00000").read().num_rows
+    assert rows(acid_valid_write_ids="default.t:4:3:3:4") == base + second
+    with pytest.raises(ValueError, match="acid_valid_write_ids"):
+        rows(acid_valid_write_ids="4")
+
+
+def test_varchar_and_char_are_cut_and_filled_up(tmp_path: Path) -> None:
+    texts = [None, "", "ab", "Grüße, Welt", "日本語の文字列", "🦀🦀🦀", "x  "]
+    table = pa.table(
+        {
+            "v": texts,
+            "c": pa.array(texts, pa.large_string()),
+            "s": pa.StructArray.from_arrays([pa.array(texts).dictionary_encode()], ["c"]),
+        }
+    )
+    types = {"v": "varchar(2)", "c": "char(3)", "s.c": "CHAR(1)"}
+    path = tmp_path / "file.orc"
+    cf.write(table, path, format="orc", types=types, bloom_filter_columns=["c"])
+    expected = {
+        "v": [None, "", "ab", "Gr", "日本", "🦀🦀", "x "],
+        "c": [None, "   ", "ab ", "Grü", "日本語", "🦀🦀🦀", "x  "],
+        "s": [{"c": one} for one in [None, " ", "a", "G", "日", "🦀", "x"]],
+    }
+    assert cf.open(path).read().to_pydict() == expected
+    assert cf.open(path).read(filter=[("c", "=", "ab ")]).num_rows == 1
+    assert po.ORCFile(path).read().to_pydict() == expected
+    found = {one["name"]: one["type"] for one in declared(path)}
+    assert found == {"v": "varchar(2)", "c": "char(3)", "s.c": "char(1)"}
+    for wrong in ({"w": "char(3)"}, {"s": "char(3)"}, {"v": "char(256)"}):
+        with pytest.raises((ValueError, cf.NotFoundError), match="types"):
+            cf.write(table, path, format="orc", types=wrong)
+
+
+def declared(path: Path) -> list[dict[str, str]]:
+    """The columns of text with their lengths, as the file's footer has them."""
+    return [
+        {"name": one["path"], "type": f"{one['kind']}({one['maximum_length']})"}
+        for one in cf.open(path).metadata["types"]
+        if one.get("maximum_length") is not None
+    ]
