@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
+from coldframe import _coldframe
 
 FILES = pathlib.Path(__file__).resolve().parents[1] / "data" / "hfile" / "files"
 CELLS = FILES / "cells_none.hfile"
@@ -95,3 +96,24 @@ def test_other_formats_have_no_look_ups() -> None:
     for ask in (other.get, other.might_contain, lambda key: other.get_many([key]), other.scan):
         with pytest.raises(cf.UnsupportedError, match="rcfile"):
             ask("key")
+
+
+def test_what_a_look_up_found_is_imported_once_and_released_without() -> None:
+    file = cf.open(PAIRS)
+    key = file.read().column("key")[0].as_py()
+    schema = pa.schema([("key", pa.string()), ("value", pa.binary())])
+    found = _coldframe.hfile_get(file._raw, key)
+    assert pa.schema(found) == schema
+    (address,) = found.addresses()
+    assert pa.RecordBatch._import_from_c(address, schema).column(0).to_pylist() == [key]
+    with pytest.raises(pa.ArrowInvalid, match="released"):
+        pa.RecordBatch._import_from_c(address, schema)
+    # What is imported outlives the object, what nobody imports goes with it.
+    del found
+    for _ in range(100):
+        assert len(_coldframe.hfile_get(file._raw, key).addresses()) == 1
+    table = file.get(key)
+    table.validate(full=True)
+    assert table.schema == schema
+    assert table.column("key").to_pylist() == [key]
+    assert file.get("not there").num_rows == 0
