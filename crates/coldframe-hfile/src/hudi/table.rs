@@ -470,9 +470,13 @@ impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some(group) = self.groups.pop_front() else { return Ok(None) };
         let bytes = group.files.iter().map(|(_, source)| source.len()).fold(0, u64::saturating_add);
-        // Of a base file, a few keys are looked up by its index; all else is read whole.
+        // Of a base file, a few keys are looked up by its index, a request for each block; all else is read whole.
+        let few = |source: &Arc<dyn ReadAt>| {
+            let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);
+            keys.saturating_mul(source.worthwhile_gap()) < source.len()
+        };
         let first = group.files.first().filter(|_| group.has_base);
-        let searched = first.filter(|_| self.context.keys.is_some()).map(|(_, source)| source.clone());
+        let searched = first.map(|(_, source)| source).filter(|source| few(source)).cloned();
         let read = group.files.iter().skip(usize::from(searched.is_some()));
         let fetch: Vec<Fetch> =
             read.map(|(_, source)| Fetch { source: source.clone(), range: 0..source.len() }).collect();
