@@ -134,7 +134,7 @@ impl StripeIndex {
         filtered: &[usize],
         count: usize,
     ) -> Result<Self> {
-        let rows = columns.iter().copied().zip(reader.row_indexes(stripe, layout, columns)?);
+        let rows = columns.iter().copied().zip(reader.row_indexes::<RowIndex>(stripe, layout, columns)?);
         let rows =
             rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
         let places: Vec<(&StreamPlace, Hashing)> =

@@ -14,7 +14,7 @@ use prost::Message;
 
 use crate::compression::Compression;
 use crate::encryption::Encryption;
-use crate::proto::{self, RowIndex};
+use crate::proto;
 use crate::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::types::{Column, Kind};
 
@@ -29,6 +29,24 @@ pub struct StreamPosition {
     pub run: u64,
     /// Bits in front of it in the byte.
     pub bit: u64,
+}
+
+/// Where a row group begins in the streams of all columns that are read.
+#[derive(Clone, Debug, Default)]
+pub struct Positions(Vec<((usize, StreamKind), StreamPosition)>);
+
+impl Positions {
+    /// Of streams, each of which is there once.
+    pub fn new(mut all: Vec<((usize, StreamKind), StreamPosition)>) -> Self {
+        all.sort_unstable_by_key(|(stream, _)| *stream);
+        Self(all)
+    }
+
+    /// Where it begins in a stream; at the start of one that is not known.
+    pub fn of(&self, column: usize, kind: StreamKind) -> StreamPosition {
+        let found = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
+        found.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
+    }
 }
 
 /// What is needed to read index streams of a file.
@@ -61,13 +79,13 @@ impl IndexReader<'_> {
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
-    /// The row indexes of `columns`; nothing for one that has none.
-    pub fn row_indexes(
+    /// The row indexes of `columns`, or what `M` has of them; nothing for one that has none.
+    pub fn row_indexes<M: Message + Default>(
         &self,
         stripe: &Stripe,
         layout: &StripeLayout,
         columns: &[usize],
-    ) -> Result<Vec<Option<RowIndex>>> {
+    ) -> Result<Vec<Option<M>>> {
         let place =
             |column: &usize| layout.stream(*column, StreamKind::RowIndex).filter(|p| !p.bytes.is_empty());
         let places: Vec<_> = columns.iter().filter_map(place).collect();

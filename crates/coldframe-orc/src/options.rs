@@ -28,7 +28,7 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
     },
     OptionDoc {
         name: "threads",
-        help: "how many threads decode the columns of a stripe; default all processors the process may use",
+        help: "how many threads may be at work on columns, those of other stripes counted; default all processors, 1 for none but the caller's",
     },
     OptionDoc {
         name: "acid",

@@ -9,7 +9,7 @@
 //! A unit is a stripe. What a run of row groups takes of a stream begins where the index says and ends where the next group
 //! begins, plus the chunks that a run of values may reach into.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use coldframe_core::{Damage, DamageLog, Error, ErrorContext, OnError, Plan, Plan
 use crate::decode::DecodeStripe;
 use crate::file::Shape;
 use crate::groups::end_before;
-use crate::index::{self, IndexReader, StreamPosition, is_dictionary};
-use crate::proto::RowIndex;
+use crate::index::{self, IndexReader, Positions, is_dictionary};
+use crate::proto::PositionIndex;
 use crate::stripe::{StreamKind, Stripe, StripeLayout};
 use crate::types::{Column, Kind};
 
@@ -126,9 +126,6 @@ fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>)
         _ => Ok(()),
     }
 }
-
-/// Where a run of row groups begins in each stream.
-pub type Positions = HashMap<(usize, StreamKind), StreamPosition>;
 
 /// Rows of a stripe that are decoded one behind the other.
 #[derive(Clone, Debug)]
@@ -286,12 +283,12 @@ impl StripePlan {
         Ok(self.groups_by(job, &indexes, stride))
     }
 
-    fn groups_by(&self, job: &StripeJob, indexes: &[Option<RowIndex>], stride: u64) -> Option<Vec<Run>> {
+    fn groups_by(&self, job: &StripeJob, indexes: &[Option<PositionIndex>], stride: u64) -> Option<Vec<Run>> {
         let shape = &self.scan.shape;
         let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
         let mut groups = Vec::with_capacity(count);
         for group in 0..count {
-            let mut all = Positions::new();
+            let mut all = Vec::new();
             for (id, index) in self.scan.needed.iter().zip(indexes).filter(|_| group > 0) {
                 let column = shape.tree.get(*id)?;
                 if has_no_streams(column, &job.layout) {
@@ -305,7 +302,7 @@ impl StripePlan {
             }
             let start = group as u64 * stride;
             let rows = start..(start + stride).min(job.stripe.rows);
-            groups.push(Run { rows, positions: (group > 0).then(|| Arc::new(all)), skip: 0 });
+            groups.push(Run { rows, positions: (group > 0).then(|| Arc::new(Positions::new(all))), skip: 0 });
         }
         Some(groups)
     }
@@ -335,9 +332,7 @@ impl StripePlan {
                     continue;
                 }
                 let length = place.bytes.end - place.bytes.start;
-                let at = |group: &Run| {
-                    group.positions.as_ref().and_then(|p| p.get(&(*id, kind))).copied().unwrap_or_default()
-                };
+                let at = |group: &Run| group.positions.as_ref().map(|p| p.of(*id, kind)).unwrap_or_default();
                 for (_, range) in runs(groups, wanted) {
                     let start = groups.get(range.start).map_or(0, |first| at(first).chunk).min(length);
                     let later = groups.iter().skip(range.end).map(|group| at(group).chunk);

@@ -480,6 +480,22 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
+/// [`RowIndex`] without the statistics: of columns that no filter asks about, they are most of it and of no use.
+#[derive(Clone, PartialEq, Message)]
+pub struct PositionIndex {
+    /// One for each row group.
+    #[prost(message, repeated, tag = "1")]
+    pub entry: Vec<PositionEntry>,
+}
+
+/// See [`RowIndexEntry`].
+#[derive(Clone, PartialEq, Message)]
+pub struct PositionEntry {
+    /// See [`RowIndexEntry::positions`].
+    #[prost(uint64, repeated, tag = "1")]
+    pub positions: Vec<u64>,
+}
+
 /// The bloom filters of a column.
 #[derive(Clone, PartialEq, Message)]
 pub struct BloomFilterIndex {

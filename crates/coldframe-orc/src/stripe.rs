@@ -18,7 +18,7 @@ use crate::encryption::Encryption;
 use crate::proto::{self, ColumnEncoding, StripeFooter, StripeInformation};
 
 /// `Stream.Kind`: the streams that a reader looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are the specification's")]
 pub enum StreamKind {
     Present,

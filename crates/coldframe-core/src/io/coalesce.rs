@@ -57,6 +57,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn long_requests_are_not_made_longer() {
+        let mib = |range: Range<u64>| range.start << 20..range.end << 20;
+        let near = [mib(0..6), mib(6..12), mib(12..13)];
+        assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
+        // What overlaps is one request all the same, and what is long by itself stays whole.
+        assert_eq!(coalesce(&[mib(0..6), mib(5..12), mib(20..40)], 0), [mib(0..12), mib(20..40)]);
+    }
+
     proptest! {
         #[test]
         fn coalesced_reads_equal_plain_ones(

@@ -9,7 +9,7 @@ use coldframe_core::{Error, Limits, Result};
 use super::Present;
 use super::text::Dictionary;
 use crate::compression::Compression;
-use crate::index::StreamPosition;
+use crate::index::{Positions, StreamPosition};
 use crate::proto::ColumnEncoding;
 use crate::rle::bytes::{BitRle, ByteRle};
 use crate::rle::int::{IntRle, Version};
@@ -54,7 +54,7 @@ pub struct Input<'a> {
     /// What was fetched.
     pub streams: &'a StoredStreams,
     /// Where to begin; nothing for the stripe's start.
-    pub positions: Option<&'a HashMap<(usize, StreamKind), StreamPosition>>,
+    pub positions: Option<&'a Positions>,
     /// The file's codec.
     pub compression: Compression,
     /// Shared by all streams.
@@ -85,7 +85,7 @@ impl Input<'_> {
     }
 
     fn position(&self, column: usize, kind: StreamKind) -> StreamPosition {
-        self.positions.and_then(|p| p.get(&(column, kind))).copied().unwrap_or_default()
+        self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
     }
 
     /// A stream from its start, whatever the row group; without bytes where the stripe has no such stream.

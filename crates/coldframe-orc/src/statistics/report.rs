@@ -101,7 +101,7 @@ fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let source = shape.source.as_ref();
     let layout = StripeLayout::read(source, stripe, compression, columns.len(), &shape.encryption, limits)?;
     let reader = IndexReader { source, compression, encryption: &shape.encryption, limits };
-    let indexes = reader.row_indexes(stripe, &layout, &columns)?;
+    let indexes = reader.row_indexes::<crate::proto::RowIndex>(stripe, &layout, &columns)?;
     let count = indexes.iter().flatten().map(|i| i.entry.len()).max().unwrap_or(0);
     let group = |group: usize| {
         let stats = indexes.iter().map(|i| i.as_ref()?.entry.get(group)?.statistics.as_ref());
