@@ -130,6 +130,11 @@ impl Algorithm {
     }
 
     #[cold]
+    fn found_more(self, most: usize) -> Error {
+        self.corrupt(format_args!("expected at most {most} bytes, found more"))
+    }
+
+    #[cold]
     #[inline(never)]
     fn corrupt(self, message: impl fmt::Display) -> Error {
         Error::corrupt(format!("{self}: {message}"))
@@ -212,47 +217,63 @@ impl Decompressor {
         ceiling: usize,
         out: &mut Vec<u8>,
     ) -> Result<usize> {
-        let guess = match algorithm.stated_size(src) {
-            Some(n) => n,
-            None => src.len().saturating_mul(16).max(64 << 10),
-        };
-        let most = ceiling.min(algorithm.max_expansion(src.len()));
-        let first = guess.min(most).min(algorithm.justified(src.len()));
+        let (first, most) = bounds(algorithm, src, ceiling);
         let found = self.append(algorithm, src, first, most, out)?;
-        found.ok_or_else(|| algorithm.corrupt(format_args!("expected at most {most} bytes, found more")))
+        found.ok_or_else(|| algorithm.found_more(most))
     }
 
-    /// Decodes into a tail of `out` that is first `room`, at last `most` bytes long, and cuts it to what was found;
-    /// `None` and nothing appended if `most` bytes do not suffice.
+    /// The same over what stands in `out` from `at` on, which is made longer where that does not suffice. What is behind the
+    /// bytes found is anything: memory that is used again need not be cleared.
+    pub fn decompress_over(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        ceiling: usize,
+        out: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<usize> {
+        let (first, most) = bounds(algorithm, src, ceiling);
+        let found = self.write_at(algorithm, src, first, most, out, at)?;
+        found.ok_or_else(|| algorithm.found_more(most))
+    }
+
+    /// Decodes behind `out`; `None` and nothing appended if `most` bytes do not suffice.
     fn append(
+        &mut self,
+        algorithm: Algorithm,
+        src: &[u8],
+        room: usize,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let start = out.len();
+        let found = self.write_at(algorithm, src, room, most, out, start);
+        let appended = if let Ok(Some(n)) = &found { *n } else { 0 };
+        out.truncate(start.saturating_add(appended));
+        found
+    }
+
+    /// Decodes into what `out` has from `at` on, first `room`, at last `most` bytes; `None` if those do not suffice.
+    fn write_at(
         &mut self,
         algorithm: Algorithm,
         src: &[u8],
         mut room: usize,
         most: usize,
         out: &mut Vec<u8>,
+        at: usize,
     ) -> Result<Option<usize>> {
-        let start = out.len();
         loop {
-            out.resize(start.saturating_add(room), 0);
-            let filled = self.fill(algorithm, src, out.get_mut(start..).unwrap_or_default());
-            match filled {
-                Ok(Filled::To(n)) => {
-                    out.truncate(start.saturating_add(n));
-                    return Ok(Some(n));
-                }
-                Ok(Filled::Overflow) if room < most => {
-                    out.truncate(start);
+            let end = at.saturating_add(room);
+            if out.len() < end {
+                out.resize(end, 0);
+            }
+            match self.fill(algorithm, src, out.get_mut(at..end).unwrap_or_default())? {
+                Filled::To(n) => return Ok(Some(n)),
+                Filled::Overflow if room < most => {
                     room = room.saturating_mul(8).clamp(4096, most.max(4096)).min(most);
                 }
-                Ok(Filled::Overflow) => {
-                    out.truncate(start);
-                    return Ok(None);
-                }
-                Err(e) => {
-                    out.truncate(start);
-                    return Err(e);
-                }
+                Filled::Overflow => return Ok(None),
             }
         }
     }
@@ -272,6 +293,16 @@ impl Decompressor {
             Algorithm::Brotli => streams::brotli(src, dst),
         }
     }
+}
+
+/// The room to try first and the most to give where the size is not known.
+fn bounds(algorithm: Algorithm, src: &[u8], ceiling: usize) -> (usize, usize) {
+    let guess = match algorithm.stated_size(src) {
+        Some(n) => n,
+        None => src.len().saturating_mul(16).max(64 << 10),
+    };
+    let most = ceiling.min(algorithm.max_expansion(src.len()));
+    (guess.min(most).min(algorithm.justified(src.len())), most)
 }
 
 /// An error if `src` cannot become `claimed` bytes.

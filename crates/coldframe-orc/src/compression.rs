@@ -109,8 +109,26 @@ impl Compression {
         codec
             .decompress_bounded(self.algorithm, chunk.bytes, self.block_size, out)
             .map_err(|e| e.at(chunk.start))?;
+        self.check_end(chunk)
+    }
+
+    /// A compressed chunk's content over what `out` has from `at` on; how long it is.
+    pub fn decompress_over(
+        self,
+        codec: &mut Decompressor,
+        chunk: &Chunk<'_>,
+        out: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<usize> {
+        let found = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
+        let found = found.map_err(|e| e.at(chunk.start))?;
+        self.check_end(chunk)?;
+        Ok(found)
+    }
+
+    fn check_end(self, chunk: &Chunk<'_>) -> Result<()> {
         if self.strict && self.algorithm == Algorithm::Deflate {
-            check_end(chunk.bytes).map_err(|e| e.at(chunk.start))?;
+            return check_end(chunk.bytes).map_err(|e| e.at(chunk.start));
         }
         Ok(())
     }

@@ -25,12 +25,53 @@ use crate::compression::{Chunk, ChunkHeader, Compression, HEADER};
 pub struct Codec(Arc<Mutex<Vec<Decompressor>>>);
 
 impl Codec {
-    fn decompress(&self, compression: Compression, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<()> {
+    /// Lends a decompressor.
+    fn with<T>(&self, task: impl FnOnce(&mut Decompressor) -> T) -> T {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut codec = idle.unwrap_or_default();
-        let result = compression.decompress(&mut codec, chunk, out);
+        let result = task(&mut codec);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(codec);
         result
+    }
+}
+
+/// Decompressed bytes. Its memory stays as long as it ever was, so that it is cleared once and not for each chunk.
+#[derive(Debug, Default)]
+struct Window {
+    memory: Vec<u8>,
+    /// Where what is left begins and ends.
+    left: Range<usize>,
+}
+
+impl Window {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.left.len()
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.memory.get(self.left.clone()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn consume(&mut self, n: usize) {
+        self.left.start = self.left.start.saturating_add(n).min(self.left.end);
+    }
+
+    /// Moves what is left to the front.
+    fn compact(&mut self) {
+        self.memory.copy_within(self.left.clone(), 0);
+        self.left = 0..self.left.len();
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let end = self.left.end.saturating_add(bytes.len());
+        if self.memory.len() < end {
+            self.memory.resize(end, 0);
+        }
+        self.memory.get_mut(self.left.end..end).unwrap_or_default().copy_from_slice(bytes);
+        self.left.end = end;
     }
 }
 
@@ -44,9 +85,7 @@ pub struct ByteStream {
     offset: u64,
     compression: Compression,
     codec: Codec,
-    window: Vec<u8>,
-    /// Bytes of the window that are read.
-    read: usize,
+    window: Window,
     /// What is left in `stored` of a chunk that is stored as it is.
     plain: Range<usize>,
     /// How many bytes at the window's end are those in front of `plain`.
@@ -60,7 +99,7 @@ impl ByteStream {
             Algorithm::None => (stored.len(), 0..stored.len()),
             _ => (0, 0..0),
         };
-        Self { stored, next, offset, compression, codec, window: Vec::new(), read: 0, plain, seam: 0 }
+        Self { stored, next, offset, compression, codec, window: Window::default(), plain, seam: 0 }
     }
 
     /// Where in the file it is: to the chunk, or to the byte in a plain one.
@@ -72,8 +111,8 @@ impl ByteStream {
     /// The bytes at hand.
     #[inline]
     pub fn buffered(&self) -> &[u8] {
-        if self.read < self.window.len() {
-            self.window.get(self.read..).unwrap_or_default()
+        if self.window.len() > 0 {
+            self.window.bytes()
         } else {
             self.stored.get(self.plain.clone()).unwrap_or_default()
         }
@@ -90,14 +129,13 @@ impl ByteStream {
 
     fn refill(&mut self, want: usize) -> Result<()> {
         loop {
-            let rest = self.window.len() - self.read;
+            let rest = self.window.len();
             let found = if rest > 0 { rest } else { self.plain.len() };
             let nothing_behind = self.next >= self.stored.len() && (rest == 0 || self.plain.is_empty());
             if found >= want || nothing_behind {
                 return Ok(());
             }
-            self.window.drain(..self.read);
-            self.read = 0;
+            self.window.compact();
             if self.plain.is_empty() {
                 self.next_chunk()?;
                 continue;
@@ -106,7 +144,7 @@ impl ByteStream {
             let n = self.plain.len().min(want);
             let seam = self.plain.start..self.plain.start + n;
             self.plain.start = seam.end;
-            self.window.extend_from_slice(self.stored.get(seam).unwrap_or_default());
+            self.window.extend(self.stored.get(seam).unwrap_or_default());
             self.seam += n;
         }
     }
@@ -119,9 +157,11 @@ impl ByteStream {
             self.check_full(chunk.bytes.len(), end)?;
             self.plain = end - chunk.bytes.len()..end;
         } else {
-            let before = self.window.len();
-            self.codec.decompress(self.compression, &chunk, &mut self.window)?;
-            self.check_full(self.window.len() - before, end)?;
+            let (compression, at) = (self.compression, self.window.left.end);
+            let memory = &mut self.window.memory;
+            let found = self.codec.with(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
+            self.window.left.end += found;
+            self.check_full(found, end)?;
         }
         self.next = end;
         Ok(())
@@ -146,23 +186,23 @@ impl ByteStream {
     /// Passes over `n` bytes that are at hand.
     #[inline]
     pub fn consume(&mut self, n: usize) {
-        if self.read >= self.window.len() {
+        if self.window.len() == 0 {
             self.plain.start = self.plain.start.saturating_add(n).min(self.plain.end);
             return;
         }
-        self.read = self.read.saturating_add(n).min(self.window.len());
-        if self.window.len() - self.read <= self.seam {
+        self.window.consume(n);
+        if self.window.len() <= self.seam {
             self.leave_window();
         }
     }
 
     /// What is left of the window is in front of `plain`.
     fn leave_window(&mut self) {
-        self.plain.start -= self.window.len() - self.read;
-        (self.read, self.seam) = (0, 0);
-        self.window.clear();
+        self.plain.start -= self.window.len();
+        self.seam = 0;
+        self.window.left = 0..0;
         if self.next >= self.stored.len() {
-            self.window = Vec::new();
+            self.window = Window::default();
         }
     }
 
@@ -189,7 +229,8 @@ impl ByteStream {
             {
                 let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
                 let before = out.len();
-                self.codec.decompress(self.compression, &chunk, out)?;
+                let compression = self.compression;
+                self.codec.with(|codec| compression.decompress(codec, &chunk, out))?;
                 self.check_full(out.len() - before, end)?;
                 self.next = end;
                 n = n.saturating_sub(out.len() - before);
@@ -246,7 +287,7 @@ impl ByteStream {
 
     /// How many bytes there may be at most; for deciding whether a count is credible.
     pub fn most_left(&self) -> usize {
-        let mut most = self.window.len() - self.read + self.plain.len();
+        let mut most = self.window.len() + self.plain.len();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = ChunkHeader::new(*header);
