@@ -1,31 +1,15 @@
 //! CFile: reading a column of each encoding, and writing. Throughput in bytes of Arrow.
 
-use std::hint::black_box;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
-use coldframe::{OpenOptions, Scan, Source, Value, WriteOptions, format_named, open_source};
+use coldframe::{Scan, Value};
+use coldframe_benches::{scanned, written};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: i64 = 1_000_000;
-
-/// Memory that outlives the writer it was given to.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Numbers that look random (`splitmix64`).
 fn random(i: i64) -> u64 {
@@ -74,33 +58,13 @@ fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
 
 fn write(values: &ArrayRef, encoding: &str) -> coldframe::Result<Bytes> {
     let field = Field::new("value", values.data_type().clone(), values.is_nullable());
-    let schema = Arc::new(Schema::new(vec![field]));
-    let mut options = WriteOptions::default();
-    options.extra.insert("encoding".to_owned(), Value::from(encoding));
-    let out = Shared::default();
-    let mut writer = format_named("cfile")?.create(Box::new(out.clone()), &schema, &options)?;
-    let batch = RecordBatch::try_new(schema, vec![values.clone()]).map_err(coldframe::arrow_error)?;
-    writer.write(&batch)?;
-    writer.finish()?;
-    let bytes = std::mem::take(&mut *out.0.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(bytes.into())
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![values.clone()]);
+    let batch = batch.map_err(coldframe::arrow_error)?;
+    written("cfile", &batch, [("encoding", Value::from(encoding))]).map(Bytes::from)
 }
 
 fn read(bytes: &Bytes) -> coldframe::Result<usize> {
-    let file = open_source(
-        Source::file("memory", Arc::new(bytes.clone())),
-        None,
-        &OpenOptions::default(),
-        Vec::new(),
-    )?;
-    let mut rows = 0;
-    for split in file.whole()? {
-        let mut reader = file.scan(&Scan::default(), &split)?;
-        while let Some(batch) = reader.next_batch()? {
-            rows += black_box(batch).num_rows();
-        }
-    }
-    Ok(rows)
+    scanned(bytes, [], &Scan::default())
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

@@ -1,12 +1,11 @@
 //! HFile: scans of pairs and cells by codec and encoding, look-ups of one key and of many, and writing. In entries.
 
-use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
-use coldframe::{OpenOptions, Scan, Source, Value, open_source};
-use coldframe_benches::{Random, written};
+use coldframe::{OpenOptions, Scan, Source, Value};
+use coldframe_benches::{Random, scanned, written};
 use coldframe_hfile::HFile;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -46,16 +45,7 @@ fn cells() -> Vec<(&'static str, ArrayRef)> {
 }
 
 fn scan(file: &Bytes) -> coldframe::Result<usize> {
-    let source = Source::file("memory", Arc::new(file.clone()));
-    let file = open_source(source, None, &OpenOptions::default(), Vec::new())?;
-    let mut rows = 0;
-    for split in file.whole()? {
-        let mut reader = file.scan(&Scan::default(), &split)?;
-        while let Some(batch) = reader.next_batch()? {
-            rows += black_box(batch).num_rows();
-        }
-    }
-    Ok(rows)
+    scanned(file, [], &Scan::default())
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
-use coldframe::{OpenOptions, Result, Scan, Source, Value, WriteOptions, format_named, open_source};
-use coldframe_benches::{Random, Sink, table};
+use coldframe::{OpenOptions, Result, Source, Value, open_source};
+use coldframe_benches::{Random, columns, scanned, table, written};
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -17,30 +17,11 @@ const INTEGERS: u32 = 2_000_000;
 const CODECS: [&str; 5] = ["none", "snappy", "lz4", "zstd", "zlib"];
 
 fn orc(batch: &RecordBatch, codec: &str) -> Result<Vec<u8>> {
-    let extra = [("codec".to_owned(), Value::Str(codec.to_owned()))].into_iter().collect();
-    let sink = Sink::default();
-    let format = format_named("orc")?;
-    let mut writer = format.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra })?;
-    writer.write(batch)?;
-    writer.finish()?;
-    Ok(sink.into_bytes())
+    written("orc", batch, [("codec", Value::from(codec))])
 }
 
-fn read(file: &Bytes, columns: Option<&[&str]>) -> Result<usize> {
-    let mut options = OpenOptions::default();
-    options.extra.insert("threads".to_owned(), Value::Int(1));
-    let source = Source::file("memory", Arc::new(file.clone()));
-    let file = open_source(source, None, &options, Vec::new())?;
-    let columns = columns.map(|names| names.iter().map(|n| (*n).to_owned()).collect());
-    let scan = Scan { columns, ..Scan::default() };
-    let mut rows = 0;
-    for split in file.whole()? {
-        let mut reader = file.scan(&scan, &split)?;
-        while let Some(batch) = reader.next_batch()? {
-            rows += black_box(batch).num_rows();
-        }
-    }
-    Ok(rows)
+fn read(file: &Bytes, names: Option<&[&str]>) -> Result<usize> {
+    scanned(file, [("threads", Value::Int(1))], &columns(names))
 }
 
 /// The chunks of a file's values, and whether each is stored as it is.

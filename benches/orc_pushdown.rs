@@ -1,12 +1,11 @@
 //! ORC: what a filter on a sorted column saves, and one that only bloom filters can answer. Times of a whole scan.
 
-use std::hint::black_box;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
-use coldframe::{Op, OpenOptions, Predicate, Scan, Source, Value, WriteOptions, format_named, open_source};
+use coldframe::{Op, Predicate, Scan, Value};
+use coldframe_benches::{scanned, written};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: i64 = 2_000_000;
@@ -26,50 +25,14 @@ fn table() -> coldframe::Result<RecordBatch> {
         .map_err(coldframe::arrow_error)
 }
 
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn file(batch: &RecordBatch, codec: &str) -> coldframe::Result<Bytes> {
-    let shared = Arc::new(Mutex::new(Vec::new()));
-    let options = WriteOptions {
-        extra: [
-            ("codec".to_owned(), Value::from(codec)),
-            ("bloom_filter_columns".to_owned(), Value::List(vec!["random".into()])),
-        ]
-        .into(),
-    };
-    let mut writer =
-        format_named("orc")?.create(Box::new(Sink(shared.clone())), &batch.schema(), &options)?;
-    writer.write(batch)?;
-    writer.finish()?;
-    Ok(std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner)).into())
+    let blooms = ("bloom_filter_columns", Value::List(vec!["random".into()]));
+    written("orc", batch, [("codec", Value::from(codec)), blooms]).map(Bytes::from)
 }
 
-/// Opens the file and scans it, on one thread.
 fn scan(file: &Bytes, predicate: Option<&Predicate>) -> coldframe::Result<usize> {
-    let mut options = OpenOptions::default();
-    options.extra.insert("threads".to_owned(), Value::Int(1));
-    let source = Source::file("memory", Arc::new(file.clone()));
-    let file = open_source(source, None, &options, Vec::new())?;
     let scan = Scan { predicate: predicate.cloned(), ..Scan::default() };
-    let mut rows = 0;
-    for split in file.whole()? {
-        let mut reader = file.scan(&scan, &split)?;
-        while let Some(batch) = reader.next_batch()? {
-            rows += black_box(batch).num_rows();
-        }
-    }
-    Ok(rows)
+    scanned(file, [("threads", Value::Int(1))], &scan)
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

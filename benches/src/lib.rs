@@ -2,6 +2,7 @@
 //!
 //! It is like the one of `benches/peers`, and the same at each run.
 
+use std::hint::black_box;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,10 @@ use arrow_array::{
     StringArray, TimestampNanosecondArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use coldframe::{Result, Value, WriteOptions, arrow_error, format_named};
+use bytes::Bytes;
+use coldframe::{
+    OpenOptions, Result, Scan, Source, Value, WriteOptions, arrow_error, format_named, open_source,
+};
 
 /// The allocator of the Python package.
 #[global_allocator]
@@ -199,4 +203,29 @@ pub fn written<'a>(
     writer.write(batch)?;
     writer.finish()?;
     Ok(sink.into_bytes())
+}
+
+/// Opens a file in memory by these options, scans all of it on one thread, and returns how many rows came out.
+pub fn scanned<'a>(
+    file: &Bytes,
+    options: impl IntoIterator<Item = (&'a str, Value)>,
+    scan: &Scan,
+) -> Result<usize> {
+    let extra = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let source = Source::file("memory", Arc::new(file.clone()));
+    let file = open_source(source, None, &OpenOptions { extra, ..OpenOptions::default() }, Vec::new())?;
+    let mut rows = 0;
+    for split in file.whole()? {
+        let mut reader = file.scan(scan, &split)?;
+        while let Some(batch) = reader.next_batch()? {
+            rows += black_box(batch).num_rows();
+        }
+    }
+    Ok(rows)
+}
+
+/// A scan of some columns, or of all.
+pub fn columns(names: Option<&[&str]>) -> Scan {
+    let columns = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+    Scan { columns, ..Scan::default() }
 }
