@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
-use coldframe::{Scan, Value};
+use coldframe::{OpenOptions, Scan, Value};
 use coldframe_benches::{scanned, written};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -64,7 +64,7 @@ fn write(values: &ArrayRef, encoding: &str) -> coldframe::Result<Bytes> {
 }
 
 fn read(bytes: &Bytes) -> coldframe::Result<usize> {
-    scanned(bytes, [], &Scan::default())
+    scanned(bytes, &OpenOptions::default(), &Scan::default())
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

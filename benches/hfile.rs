@@ -45,7 +45,7 @@ fn cells() -> Vec<(&'static str, ArrayRef)> {
 }
 
 fn scan(file: &Bytes) -> coldframe::Result<usize> {
-    scanned(file, [], &Scan::default())
+    scanned(file, &OpenOptions::default(), &Scan::default())
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
 use coldframe::{OpenOptions, Result, Source, Value, open_source};
-use coldframe_benches::{Random, columns, scanned, table, written};
+use coldframe_benches::{Random, columns, option, scanned, table, written};
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -21,7 +21,7 @@ fn orc(batch: &RecordBatch, codec: &str) -> Result<Vec<u8>> {
 }
 
 fn read(file: &Bytes, names: Option<&[&str]>) -> Result<usize> {
-    scanned(file, [("threads", Value::Int(1))], &columns(names))
+    scanned(file, &option("threads", Value::Int(1)), &columns(names))
 }
 
 /// The chunks of a file's values, and whether each is stored as it is.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use coldframe::{Op, Predicate, Scan, Value};
-use coldframe_benches::{scanned, written};
+use coldframe_benches::{option, scanned, written};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: i64 = 2_000_000;
@@ -32,7 +32,7 @@ fn file(batch: &RecordBatch, codec: &str) -> coldframe::Result<Bytes> {
 
 fn scan(file: &Bytes, predicate: Option<&Predicate>) -> coldframe::Result<usize> {
     let scan = Scan { predicate: predicate.cloned(), ..Scan::default() };
-    scanned(file, [("threads", Value::Int(1))], &scan)
+    scanned(file, &option("threads", Value::Int(1)), &scan)
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

@@ -1,8 +1,8 @@
 //! RCFile: reading all columns and one of nine, and writing, by SerDe and codec. Throughput in rows.
 
 use bytes::Bytes;
-use coldframe::Value;
-use coldframe_benches::{DDL, columns, rcfile, scanned, table};
+use coldframe::{OpenOptions, SchemaSpec, Value};
+use coldframe_benches::{DDL, columns, option, rcfile, scanned, table};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: u32 = 200_000;
@@ -10,7 +10,8 @@ const SERDES: [&str; 2] = ["text", "binary"];
 const CODECS: [&str; 3] = ["none", "zlib", "snappy"];
 
 fn read(file: &Bytes, serde: &str, names: Option<&[&str]>) -> coldframe::Result<usize> {
-    scanned(file, [("schema", Value::from(DDL)), ("serde", Value::from(serde))], &columns(names))
+    let schema = Some(SchemaSpec::Ddl(DDL.to_owned()));
+    scanned(file, &OpenOptions { schema, ..option("serde", Value::from(serde)) }, &columns(names))
 }
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
-use coldframe::{Result, Value, arrow_error};
+use coldframe::{OpenOptions, Result, Value, arrow_error};
 use coldframe_benches::{Random, columns, scanned, table, written};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -43,6 +43,7 @@ fn redfile(batch: &RecordBatch, codec: &str, page_bytes: i64) -> Result<Vec<u8>>
 fn benches(c: &mut Criterion) {
     let batch = batch().expect("the table");
     let kinds = || CODECS.into_iter().flat_map(|codec| PAGES.map(|(name, bytes)| (codec, name, bytes)));
+    let options = OpenOptions::default();
     let files: Vec<(String, Bytes)> = kinds()
         .map(|(codec, page, bytes)| {
             (format!("{codec}, {page}"), redfile(&batch, codec, bytes).expect("a file").into())
@@ -58,10 +59,10 @@ fn benches(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("redfile/{name}"));
         group.throughput(Throughput::Elements(ROWS.into()));
         for (id, file) in &files {
-            let rows = scanned(file, [], &columns(names)).expect("the file reads");
+            let rows = scanned(file, &options, &columns(names)).expect("the file reads");
             assert_eq!(u32::try_from(rows), Ok(ROWS));
             group.bench_with_input(BenchmarkId::from_parameter(id), file, |b, file| {
-                b.iter(|| scanned(file, [], &columns(names)));
+                b.iter(|| scanned(file, &options, &columns(names)));
             });
         }
         group.finish();

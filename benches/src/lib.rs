@@ -205,15 +205,10 @@ pub fn written<'a>(
     Ok(sink.into_bytes())
 }
 
-/// Opens a file in memory by these options, scans all of it on one thread, and returns how many rows came out.
-pub fn scanned<'a>(
-    file: &Bytes,
-    options: impl IntoIterator<Item = (&'a str, Value)>,
-    scan: &Scan,
-) -> Result<usize> {
-    let extra = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+/// Opens a file in memory, scans all of it on one thread, and returns how many rows came out.
+pub fn scanned(file: &Bytes, options: &OpenOptions, scan: &Scan) -> Result<usize> {
     let source = Source::file("memory", Arc::new(file.clone()));
-    let file = open_source(source, None, &OpenOptions { extra, ..OpenOptions::default() }, Vec::new())?;
+    let file = open_source(source, None, options, Vec::new())?;
     let mut rows = 0;
     for split in file.whole()? {
         let mut reader = file.scan(scan, &split)?;
@@ -222,6 +217,11 @@ pub fn scanned<'a>(
         }
     }
     Ok(rows)
+}
+
+/// An option of a format's own.
+pub fn option(name: &str, value: Value) -> OpenOptions {
+    OpenOptions { extra: [(name.to_owned(), value)].into(), ..OpenOptions::default() }
 }
 
 /// A scan of some columns, or of all.
