@@ -115,10 +115,10 @@ fn expand(bits: &[u8], parent: &NullBuffer) -> BooleanBuffer {
 
 /// `values` of those rows that have some, moved to their rows.
 fn placed<T: Copy + Default>(mut values: Vec<T>, rows: usize, validity: &Validity) -> Result<Vec<T>> {
-    if let Some(nulls) = &validity.nulls {
+    if validity.nulls.is_some() {
         values.resize(rows, T::default());
-        spread(&mut values, nulls.validity())?;
     }
+    to_rows(&mut values, validity)?;
     Ok(values)
 }
 

@@ -1,3 +1,5 @@
+//! Filters: normal form, pruning and exact evaluation against what SQL says of nulls, NaN and types.
+
 use std::sync::Arc;
 
 use arrow_array::{

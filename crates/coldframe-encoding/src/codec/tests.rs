@@ -1,3 +1,5 @@
+//! Every algorithm both ways, framed and not: what is damaged or claims too much is an error.
+
 use super::hadoop::HadoopCodec;
 use super::*;
 use proptest::prelude::*;
@@ -80,6 +82,11 @@ proptest! {
             prop_assert_eq!(&exact(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);
             prop_assert_eq!(&bounded(algorithm, &src, 1 << 20).unwrap(), &data, "{}", algorithm);
+            // Over memory that was used before, whether it is long enough or not.
+            let mut used = vec![7; 3 + data.len() / 2];
+            let found = Decompressor::new().decompress_over(algorithm, &src, 1 << 20, &mut used, 3).unwrap();
+            prop_assert_eq!(&used[..3], &[7; 3], "{}", algorithm);
+            prop_assert_eq!(&used[3..3 + found], &data[..], "{}", algorithm);
             prop_assert!(exact(algorithm, &src, data.len() + 1).is_err(), "{}", algorithm);
             let src = framed(algorithm, &data);
             prop_assert_eq!(&framed_exact(algorithm, &src, data.len()).unwrap(), &data, "{}", algorithm);

@@ -1,3 +1,5 @@
+//! Avro datums by their schema to Arrow; each test has the bytes of its records.
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int32Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, StructArray};

@@ -13,8 +13,8 @@
 use coldframe_core::Result;
 use coldframe_encoding::Cursor;
 
-use super::head::Head;
-use super::{Out, integer};
+use super::Out;
+use super::head::{Head, Lengths, TAIL};
 use crate::cell::{CellSink, Key};
 
 const SAME_KEY_LEN: u8 = 1;
@@ -22,8 +22,6 @@ const SAME_VALUE_LEN: u8 = 1 << 1;
 const SAME_TYPE: u8 = 1 << 2;
 const IS_DIFFERENCE: u8 = 1 << 3;
 const NEGATIVE: u8 = 1 << 7;
-/// Timestamp and type.
-const TAIL: usize = 9;
 
 /// Decodes cells to the end; `key` is memory for the previous one.
 pub(super) fn decode<S: CellSink>(
@@ -39,22 +37,17 @@ pub(super) fn decode<S: CellSink>(
     src.skip(family_len.into())?;
     let family = family_start.get(..usize::from(family_len) + 1).unwrap_or_default();
     let mut head = Head::new(key);
-    let (mut key_len, mut value_len) = (0, 0);
+    let mut lengths = Lengths::default();
     let (mut timestamp, mut kind) = (0i64, 0);
     while !src.is_empty() {
         let flags = src.u8()?;
-        if flags & SAME_KEY_LEN == 0 {
-            key_len = integer(src)?;
-        }
-        if flags & SAME_VALUE_LEN == 0 {
-            value_len = integer(src)?;
-        }
-        let common = integer(src)?;
-        out.begin(key_len, value_len)?;
+        let common = lengths.read(src, flags & SAME_KEY_LEN != 0, flags & SAME_VALUE_LEN != 0)?;
+        out.begin(lengths.key, lengths.value)?;
+        let len = lengths.key - TAIL;
         if head.keeps_row(common) {
-            head.change_behind(src, common, key_len - TAIL, (timestamp, kind))?;
+            head.change_behind(src, common, len, (timestamp, kind))?;
         } else {
-            head.change_row(src, common, key_len - TAIL, Some(family))?;
+            head.change_row(src, common, len, Some(family))?;
         }
         let stored = src.take(1 + usize::from(flags >> 4 & 7))?;
         let stored = stored.iter().rev().fold(0i64, |t, b| t << 8 | i64::from(*b));
@@ -63,7 +56,7 @@ pub(super) fn decode<S: CellSink>(
         if flags & SAME_TYPE == 0 {
             kind = src.u8()?;
         }
-        let value = src.take(value_len)?;
+        let value = src.take(lengths.value)?;
         let (row, family, qualifier) = head.parts();
         out.end(src, Key { row, family, qualifier, timestamp, kind }, value)?;
     }

@@ -12,16 +12,14 @@
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use super::head::Head;
-use super::{Out, integer};
+use super::Out;
+use super::head::{Head, Lengths, TAIL};
 use crate::cell::{CellSink, Key};
 
 const SAME_KEY_LEN: u8 = 1 << 3;
 const SAME_VALUE_LEN: u8 = 1 << 4;
 const SAME_TYPE: u8 = 1 << 5;
 const SAME_VALUE: u8 = 1 << 6;
-/// Timestamp and type.
-const TAIL: usize = 9;
 
 /// Decodes cells to the end; `key` is memory for the previous one.
 pub(super) fn decode<S: CellSink>(
@@ -30,20 +28,14 @@ pub(super) fn decode<S: CellSink>(
     out: &mut Out<'_, S>,
 ) -> Result<()> {
     let mut head = Head::new(key);
-    let (mut key_len, mut value_len) = (0, 0);
+    let mut lengths = Lengths::default();
     let (mut timestamp, mut kind) = (0, 0);
     let mut value: &[u8] = &[];
     while !src.is_empty() {
         let flags = src.u8()?;
-        if flags & SAME_KEY_LEN == 0 {
-            key_len = integer(src)?;
-        }
-        if flags & SAME_VALUE_LEN == 0 {
-            value_len = integer(src)?;
-        }
-        let common = integer(src)?;
-        out.begin(key_len, value_len)?;
-        let len = key_len - TAIL;
+        let common = lengths.read(src, flags & SAME_KEY_LEN != 0, flags & SAME_VALUE_LEN != 0)?;
+        out.begin(lengths.key, lengths.value)?;
+        let len = lengths.key - TAIL;
         if head.is_empty() {
             head.set_whole(src, common, len)?;
         } else if head.keeps_row(common) {
@@ -56,11 +48,12 @@ pub(super) fn decode<S: CellSink>(
             kind = src.u8()?;
         }
         if flags & SAME_VALUE == 0 {
-            value = src.take(value_len)?;
-        } else if value.len() != value_len {
+            value = src.take(lengths.value)?;
+        } else if value.len() != lengths.value {
             let found = value.len();
             return Err(Error::corrupt(format!(
-                "expected a previous value of {value_len} bytes, found {found}"
+                "expected a previous value of {} bytes, found {found}",
+                lengths.value
             )));
         }
         let (row, family, qualifier) = head.parts();

@@ -8,7 +8,33 @@
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
+use super::integer;
 use crate::strings::put;
+
+/// Bytes of a key behind its head: timestamp and type.
+pub(super) const TAIL: usize = 9;
+
+/// The lengths of a cell's key and value, each stored where it is not that of the cell before.
+#[derive(Default)]
+pub(super) struct Lengths {
+    pub(super) key: usize,
+    pub(super) value: usize,
+}
+
+impl Lengths {
+    /// Reads those that are not the same; returns what stands behind them: how many bytes of the previous key the key
+    /// begins with.
+    #[inline(always)]
+    pub(super) fn read(&mut self, src: &mut Cursor<'_>, same_key: bool, same_value: bool) -> Result<usize> {
+        if !same_key {
+            self.key = integer(src)?;
+        }
+        if !same_value {
+            self.value = integer(src)?;
+        }
+        integer(src)
+    }
+}
 
 /// The head of the previous key; becomes that of the next.
 pub(super) struct Head<'k> {

@@ -1,3 +1,5 @@
+//! Log files of Hudi, block by block as its writer frames them, and cut off or damaged.
+
 use super::*;
 
 /// A block as Hudi's writer frames it.

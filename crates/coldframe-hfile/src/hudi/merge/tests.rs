@@ -1,3 +1,5 @@
+//! What is left of base files and logs when later records and deletes have had their turn.
+
 use bytes::Bytes;
 
 use super::*;

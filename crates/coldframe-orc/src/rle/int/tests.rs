@@ -1,3 +1,5 @@
+//! Runs of integers: the examples of the ORC specification, "Integer Run Length Encoding", and what writers never write.
+
 use bytes::Bytes;
 use coldframe_encoding::Limits;
 
