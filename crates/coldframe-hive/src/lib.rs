@@ -1,0 +1,1 @@
+//! Hive's ACID tables: base and delta directories of ORC files.

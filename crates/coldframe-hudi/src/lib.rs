@@ -1,0 +1,1 @@
+//! Hudi's metadata table: base HFiles and the log files over them.

@@ -1,0 +1,1 @@
+//! Kudu tables: many CFiles that are one thing.

@@ -1,0 +1,1 @@
+//! Where bytes lie: local files, object stores, web servers.
