@@ -13,9 +13,12 @@
 //! | [`scan`] | what to read, and the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
+//! | [`arrays`] | strings and offsets checked in bulk |
+//! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 
+pub mod arrays;
 pub mod damage;
 pub mod format;
 pub mod io;
@@ -23,6 +26,7 @@ pub mod layout;
 pub mod options;
 pub mod predicate;
 pub mod projection;
+pub mod salvage;
 pub mod scan;
 pub mod value;
 pub mod writing;

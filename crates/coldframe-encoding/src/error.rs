@@ -38,6 +38,14 @@ pub enum ErrorKind {
         /// The option that raises the limit.
         option: &'static str,
     },
+    /// The values of so many rows are more than one Arrow array may hold; fewer rows may fit. No damage: whoever drives the
+    /// reader asks for fewer.
+    BatchTooLong {
+        /// What is too long: `the values of a batch`.
+        what: &'static str,
+        /// Its bytes or elements.
+        asked: u64,
+    },
     /// The caller passed something impossible.
     InvalidArgument(String),
     /// The schema given or asked for does not fit the data.
@@ -106,6 +114,18 @@ impl Error {
     #[inline(never)]
     pub fn not_found(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound(what.into()))
+    }
+
+    /// The values of a batch that one array cannot hold.
+    #[cold]
+    #[inline(never)]
+    pub fn batch_too_long(what: &'static str, asked: u64) -> Self {
+        Self::new(ErrorKind::BatchTooLong { what, asked })
+    }
+
+    /// Whether fewer rows at once may be read where this error came.
+    pub fn is_batch_too_long(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::BatchTooLong { .. })
     }
 
     /// Records the absolute offset in the file, unless a more precise one is already known.
@@ -184,6 +204,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::LimitExceeded { what, asked, limit, option } => {
                 write!(f, "{what} asks for {asked}, more than the limit of {limit} (option `{option}`)")
+            }
+            Self::BatchTooLong { what, asked } => {
+                write!(f, "{what} are {asked} bytes or elements, more than one Arrow array can hold")
             }
             Self::Foreign(e) => write!(f, "{e}"),
         }

@@ -3,6 +3,16 @@
 //! A length in a file is a claim. Before it becomes an allocation it is compared with the bytes that exist (by
 //! [`crate::Cursor`], or by the expansion a codec can reach) and with these bounds, which the user can raise by the
 //! option of the same name.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`message`] | what a protobuf message becomes in memory, before it does |
+//! | [`walk`] | a budget for walks that follow pointers |
+
+pub mod message;
+pub mod walk;
+
+pub use walk::Walk;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -43,6 +53,14 @@ impl Limits {
     /// `asked` bytes of metadata as a `usize`, or an error that names the option.
     pub fn metadata(&self, what: &'static str, asked: u64) -> Result<usize> {
         bounded(what, asked, self.max_metadata_bytes, "max_metadata_bytes")
+    }
+
+    /// Whether metadata may become `asked` bytes of structs, in a file of `file_len` bytes: a count in a message is a claim, and
+    /// what a claim of two bytes becomes is a hundred times as long. Three times the file, and an eighth of
+    /// `max_metadata_bytes` for files that are short.
+    pub fn decoded(&self, what: &'static str, asked: u64, file_len: u64) -> Result<()> {
+        let limit = (self.max_metadata_bytes / 8).saturating_add(file_len.saturating_mul(3));
+        bounded(what, asked, limit, "max_metadata_bytes").map(drop)
     }
 
     /// `asked` columns as a `usize`, or an error that names the option.

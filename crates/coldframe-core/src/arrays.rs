@@ -1,0 +1,255 @@
+//! Arrays from offsets and bytes that were checked in bulk: the only place where a decoder's bytes become Arrow's strings.
+//!
+//! Arrow's safe constructors stop at the first offset that falls, and look at each byte with the standard library's check of
+//! UTF-8 and at each value's first byte. Here all pairs of offsets are compared without a way out of the loop, which the
+//! compiler does several at a time, lengths cannot make offsets fall, and text of ASCII alone, or text checked several bytes
+//! at a time, is found at once.
+//!
+//! | module | holds |
+//! |---|---|
+//! | this | arrays from offsets, or from lengths |
+//! | [`words`] | a dictionary's entries, and values made of them |
+
+pub mod words;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use coldframe_encoding::{Error, Result};
+
+use crate::arrow_error;
+pub use words::Words;
+
+/// Most bytes that are set aside for values not decoded yet.
+const MOST_AHEAD: usize = 16 << 20;
+
+/// Makes room for `more` bytes of the next `rows` values in `data`, and for those of the `left` values from there on if they are
+/// as long: one allocation instead of a copy at each doubling.
+pub fn reserve(data: &mut Vec<u8>, more: usize, rows: usize, left: usize) {
+    if data.capacity() - data.len() < more {
+        let ahead = more.saturating_add(more / 16).saturating_mul(left) / rows.max(1);
+        data.reserve(more.max(ahead.min(MOST_AHEAD)));
+    }
+}
+
+/// `offsets` as Arrow's, if there is one at least, none is negative and none falls.
+pub fn offsets(offsets: Vec<i32>) -> Result<OffsetBuffer<i32>> {
+    let behind = offsets.get(1..).unwrap_or_default();
+    let falling = offsets.iter().zip(behind).fold(0u32, |n, (a, b)| n | u32::from(a > b));
+    if falling != 0 || offsets.first().is_none_or(|first| *first < 0) {
+        return Err(Error::corrupt("expected values one behind another, found an offset that falls"));
+    }
+    let offsets = ScalarBuffer::from(offsets);
+    // SAFETY: the offsets are not empty, the first is not negative, and none is less than the one before it: checked
+    // above, whatever the file says.
+    #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
+    Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
+}
+
+/// Offsets of values with these lengths, which must be `len` bytes together.
+pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i32>> {
+    let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    if total != len as u64 || i32::try_from(total).is_err() {
+        return Err(Error::corrupt(format!(
+            "expected values of {len} bytes together, found lengths of {total}"
+        )));
+    }
+    // The sum of all fits, so no sum of some overflows. Four at a time, so that only one addition waits for the four before.
+    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    let mut at = 0u32;
+    offsets.push(at);
+    let (fours, rest) = lengths.as_chunks::<4>();
+    offsets.extend(fours.iter().flat_map(|[a, b, c, d]| {
+        let [ab, cd] = [a.wrapping_add(*b), c.wrapping_add(*d)];
+        let start = at;
+        at = at.wrapping_add(ab.wrapping_add(cd));
+        [a.wrapping_add(start), ab.wrapping_add(start), ab.wrapping_add(*c).wrapping_add(start), at]
+    }));
+    offsets.extend(rest.iter().map(|length| {
+        at = at.wrapping_add(*length);
+        at
+    }));
+    let count = offsets.len();
+    let offsets = ScalarBuffer::new(Buffer::from_vec(offsets), 0, count);
+    // SAFETY: the first offset is 0, each is the one before and a length, and since their sum was found to be in the range of
+    // i32, no addition overflowed and every offset is in that range.
+    #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
+    Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
+}
+
+/// Offsets and data as an array; text must be UTF-8.
+pub fn strings(ends: Vec<i32>, data: Vec<u8>, nulls: Option<NullBuffer>, text: bool) -> Result<ArrayRef> {
+    let offsets = offsets(ends)?;
+    if text {
+        return Ok(Arc::new(text_array(offsets, data, nulls)?));
+    }
+    check_end(&offsets, data.len())?;
+    Ok(Arc::new(BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)?))
+}
+
+/// Binary values with these lengths, which must be those of the bytes.
+pub fn binary_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<BinaryArray> {
+    let offsets = offsets_of_lengths(lengths, data.len())?;
+    BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls).map_err(arrow_error)
+}
+
+/// Text values with these lengths, which must be those of the bytes; an error where a value is not UTF-8.
+pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+    text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
+}
+
+fn check_end(offsets: &[i32], len: usize) -> Result<()> {
+    let end = offsets.last().map_or(0, |end| place(*end));
+    if end <= len {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("expected values of {end} bytes, found {len}")))
+    }
+}
+
+fn place(offset: i32) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn text_array(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+    check_end(&offsets, data.len())?;
+    if !data.is_ascii() {
+        check_text(&offsets, &data)?;
+    }
+    checked_text(offsets, data, nulls)
+}
+
+/// Text whose values were found to be UTF-8 and inside `data` by the caller, who is in this module.
+fn checked_text(offsets: OffsetBuffer<i32>, data: Vec<u8>, nulls: Option<NullBuffer>) -> Result<StringArray> {
+    if let Some(nulls) = nulls.as_ref().filter(|n| n.len() + 1 != offsets.len()) {
+        let (expected, found) = (offsets.len() - 1, nulls.len());
+        return Err(Error::corrupt(format!("expected nulls of {expected} values, found those of {found}")));
+    }
+    // SAFETY: `OffsetBuffer` is not empty, not negative and does not fall; the nulls are of as many values, as compared above;
+    // `text_array` and `Gathered::text` call this only with offsets whose last is not behind the end of `data` and whose
+    // values are all UTF-8: all bytes are ASCII, or `check_text` saw each value, or UTF-8 as a whole is cut at characters.
+    #[expect(unsafe_code, reason = "the safe constructor would check the text again, a byte at a time")]
+    Ok(unsafe { StringArray::new_unchecked(offsets, Buffer::from_vec(data), nulls) })
+}
+
+/// Whether a value begins or ends inside a character.
+fn cuts_characters(offsets: &[i32], data: &[u8]) -> bool {
+    offsets.iter().any(|at| data.get(place(*at)).is_some_and(|byte| byte & 0xc0 == 0x80))
+}
+
+/// All bytes together must be UTF-8 and no value may begin inside a character, or each value must be by itself: bytes before the
+/// first value or behind the last are none of them.
+fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
+    if simdutf8::basic::from_utf8(data).is_ok() && !cuts_characters(offsets, data) {
+        return Ok(());
+    }
+    let is_text = |(from, to): (&i32, &i32)| {
+        data.get(place(*from)..place(*to)).is_some_and(|value| simdutf8::basic::from_utf8(value).is_ok())
+    };
+    let mut values = offsets.iter().zip(offsets.iter().skip(1));
+    match values.position(|value| !is_text(value)) {
+        Some(row) => Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {row}"))),
+        None => Ok(()),
+    }
+}
+
+/// The first value of `array` that is not UTF-8, if there is one: for those who say where damage is.
+pub fn first_not_text(array: &BinaryArray) -> Option<usize> {
+    (0..array.len())
+        .find(|row| array.is_valid(*row) && simdutf8::basic::from_utf8(array.value(*row)).is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_value_that_is_not_text_is_an_error() {
+        let e = strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, true).unwrap_err();
+        assert_eq!(e.reason(), "expected UTF-8, found other bytes in value 1");
+        assert!(strings(vec![0, 1, 3], vec![b'a', 0xc3, b'b'], None, false).is_ok());
+        // One character cut in two: all bytes together are UTF-8.
+        assert!(strings(vec![0, 1, 2], vec![0xc3, 0xa4], None, true).is_err());
+        assert!(text_of_lengths(&[1, 1], vec![0xc3, 0xa4], None).is_err());
+        // Nothing begins behind the last value.
+        assert!(strings(vec![1, 2], vec![0xff, b'a', 0xff], None, true).is_ok());
+        let text = text_of_lengths(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
+        assert_eq!(text.iter().flatten().collect::<Vec<_>>(), ["ä", "", "x"]);
+        text.to_data().validate_full().unwrap();
+        assert_eq!(first_not_text(&BinaryArray::from(vec![&b"a"[..], b"\xff"])), Some(1));
+    }
+
+    #[test]
+    fn lengths_must_be_those_of_the_bytes() {
+        assert!(binary_of_lengths(&[1, 2], vec![0; 4], None).is_err());
+        assert!(binary_of_lengths(&[u32::MAX, 1], vec![], None).is_err());
+        assert!(binary_of_lengths(&[1, 2], vec![0; 3], Some(NullBuffer::new_null(3))).is_err());
+        assert!(text_of_lengths(&[1, 2], vec![0; 3], Some(NullBuffer::new_null(3))).is_err());
+        assert_eq!(binary_of_lengths(&[1, 2], vec![0; 3], None).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_offset_buffer_is_refused() {
+        assert!(offsets(vec![]).is_err());
+        assert!(offsets(vec![-1, 0]).is_err());
+        assert!(offsets(vec![0, 5, 4]).is_err());
+        assert!(offsets(vec![0, i32::MAX, i32::MIN]).is_err());
+        assert_eq!(offsets(vec![7]).unwrap().as_ref(), [7]);
+    }
+
+    #[test]
+    fn room_is_made_once_and_not_for_more_than_is_likely() {
+        let mut data = Vec::new();
+        reserve(&mut data, 1000, 10, 100);
+        assert!((10_000..12_000).contains(&data.capacity()), "{}", data.capacity());
+        let mut data = Vec::new();
+        reserve(&mut data, 1 << 24, 1, 1 << 20);
+        assert!(data.capacity() < 1 << 25, "{}", data.capacity());
+    }
+
+    fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            "[a-c]{0,9}".prop_map(String::into_bytes),
+            "[ä-ö]{0,5}".prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..9)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn as_strict_as_arrow(
+            any in proptest::collection::vec(-1i32..12, 0..6),
+            mut sorted in proptest::collection::vec(0i32..12, 1..6),
+            data in some_bytes(),
+            nulls: bool,
+        ) {
+            sorted.sort_unstable();
+            for ends in [any, sorted] {
+                let nulls = nulls.then(|| NullBuffer::new_valid(2));
+                let known = ends.first().is_some_and(|o| *o >= 0) && ends.is_sorted();
+                let arrow = known.then(|| OffsetBuffer::new(ends.clone().into())).and_then(|o| {
+                    StringArray::try_new(o, data.clone().into(), nulls.clone()).ok()
+                });
+                let found = strings(ends, data.clone(), nulls, true).ok();
+                if let Some(found) = &found {
+                    found.to_data().validate_full().unwrap();
+                }
+                // Arrow also refuses what is not UTF-8 outside of the values.
+                match (&arrow, &found) {
+                    (Some(arrow), found) => prop_assert_eq!(found.as_deref(), Some(arrow as &dyn Array)),
+                    (None, Some(_)) => prop_assert!(std::str::from_utf8(&data).is_err()),
+                    (None, None) => {}
+                }
+            }
+        }
+
+        #[test]
+        fn lengths_are_offsets(lengths in proptest::collection::vec(0u32..5, 0..20)) {
+            let total = lengths.iter().sum::<u32>() as usize;
+            let arrow = OffsetBuffer::<i32>::from_lengths(lengths.iter().map(|n| *n as usize));
+            prop_assert_eq!(offsets_of_lengths(&lengths, total).unwrap(), arrow);
+        }
+    }
+}

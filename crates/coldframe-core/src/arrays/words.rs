@@ -1,0 +1,185 @@
+//! Values made of a dictionary's entries.
+//!
+//! The entries are checked once, when the dictionary is read; values are copies of whole entries, so that none of them needs to
+//! be looked at again.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+use arrow_buffer::NullBuffer;
+use coldframe_encoding::{Error, Result};
+
+use super::{checked_text, cuts_characters, offsets_of_lengths, text_of_lengths};
+use crate::salvage::check_batch;
+
+/// Entries of at most so many bytes are copied as one word.
+const WORD: usize = 16;
+
+/// The entries of a dictionary: text.
+#[derive(Debug)]
+pub struct Words {
+    /// Where each begins, and its length.
+    entries: Vec<(u32, u32)>,
+    /// The first bytes of each, where none is longer.
+    words: Vec<[u8; WORD]>,
+    /// The entries, one behind the other.
+    values: Arc<StringArray>,
+    ascii: bool,
+}
+
+/// Whole entries, one behind the other: UTF-8.
+#[derive(Debug)]
+pub struct Gathered {
+    bytes: Vec<u8>,
+    ascii: bool,
+}
+
+impl Words {
+    /// Entries with these lengths, which must be those of the bytes; an error where one is not UTF-8.
+    pub fn new(lengths: &[u32], bytes: Vec<u8>) -> Result<Self> {
+        let ascii = bytes.is_ascii();
+        let values = text_of_lengths(lengths, bytes, None)?;
+        let bytes = values.value_data();
+        let mut at = 0;
+        let mut place = |length: &u32| {
+            at += length;
+            (at - length, *length)
+        };
+        let entries: Vec<(u32, u32)> = lengths.iter().map(&mut place).collect();
+        let word = |(start, length): &(u32, u32)| {
+            let mut word = [0; WORD];
+            let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
+            word.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            word
+        };
+        let short = lengths.iter().all(|length| *length as usize <= WORD);
+        let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
+        Ok(Self { entries, words, values: Arc::new(values), ascii })
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries as an array, for those who want no copies.
+    pub fn values(&self) -> ArrayRef {
+        self.values.clone()
+    }
+
+    /// The entries that `places` name, one behind the other; `places` become their lengths. An error that leaves `places` as they
+    /// were where one names no entry, or where they are more than a batch should hold.
+    pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
+        let mut total = 0u64;
+        let mut missing = None;
+        for place in places.iter() {
+            match self.entries.get(*place as usize) {
+                Some((_, length)) => total += u64::from(*length),
+                None => missing = Some(*place),
+            }
+        }
+        if let Some(place) = missing {
+            let found = self.entries.len();
+            return Err(Error::corrupt(format!("expected one of {found} entries, found {place}")));
+        }
+        check_batch("the text of a batch", places.len(), total)?;
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        let bytes = match self.words.is_empty() {
+            true => self.copy_long(places, total),
+            false => self.copy_short(places, total),
+        };
+        Ok(Gathered { bytes, ascii: self.ascii })
+    }
+
+    /// A copy of fixed size is one instruction; what is too much is written over by the next.
+    fn copy_short(&self, places: &mut [u32], total: usize) -> Vec<u8> {
+        let mut out = vec![0u8; total + WORD];
+        let mut at = 0;
+        for place in places {
+            let index = *place as usize;
+            let (Some(word), Some((_, length))) = (self.words.get(index), self.entries.get(index)) else {
+                continue;
+            };
+            if let Some(to) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *to = *word;
+            }
+            at += *length as usize;
+            *place = *length;
+        }
+        out.truncate(total);
+        out
+    }
+
+    fn copy_long(&self, places: &mut [u32], total: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(total);
+        let bytes = self.values.value_data();
+        for place in places {
+            let (start, length) = self.entries.get(*place as usize).copied().unwrap_or_default();
+            out.extend_from_slice(bytes.get(start as usize..(start + length) as usize).unwrap_or_default());
+            *place = length;
+        }
+        out
+    }
+}
+
+impl Gathered {
+    /// The values, whose `lengths` may hold others of length 0 between those of the entries: nulls.
+    pub fn text(self, lengths: &[u32], nulls: Option<NullBuffer>) -> Result<StringArray> {
+        let offsets = offsets_of_lengths(lengths, self.bytes.len())?;
+        // Lengths of entries cut at characters; the caller's word is not enough to rest text on.
+        if !self.ascii && cuts_characters(&offsets, &self.bytes) {
+            return Err(Error::invalid("expected the lengths of entries, found one that cuts a character"));
+        }
+        checked_text(offsets, self.bytes, nulls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Array;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn values_are_the_entries_named(
+            entries in proptest::collection::vec("[a-zä]{0,6}|[a-z]{15,20}", 1..9),
+            picks in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),
+        ) {
+            let lengths: Vec<u32> = entries.iter().map(|e| u32::try_from(e.len()).unwrap()).collect();
+            let words = Words::new(&lengths, entries.concat().into_bytes()).unwrap();
+            let picks: Vec<usize> = picks.iter().map(|p| p.index(entries.len())).collect();
+            let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
+            let gathered = words.gather(&mut places).unwrap();
+            let text = gathered.text(&places, None).unwrap();
+            text.to_data().validate_full().unwrap();
+            let expected: Vec<&str> = picks.iter().map(|p| entries[*p].as_str()).collect();
+            prop_assert_eq!(text.iter().flatten().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn what_names_no_entry_or_cuts_one_is_an_error() {
+        let words = Words::new(&[2, 1], "äx".to_owned().into_bytes()).unwrap();
+        assert_eq!((words.len(), words.is_empty(), words.values().len()), (2, false, 2));
+        let mut places = [0, 2];
+        assert_eq!(words.gather(&mut places).unwrap_err().reason(), "expected one of 2 entries, found 2");
+        assert_eq!(places, [0, 2]);
+        let gathered = words.gather(&mut [0, 1]).unwrap();
+        assert!(gathered.text(&[1, 2], None).is_err());
+        assert!(Words::new(&[1, 2], "äx".to_owned().into_bytes()).is_err());
+    }
+
+    #[test]
+    fn more_than_a_batch_holds_is_for_fewer_rows() {
+        let long = vec![b'x'; 1 << 20];
+        let words = Words::new(&[1 << 20], long).unwrap();
+        assert!(words.gather(&mut vec![0; 200]).unwrap_err().is_batch_too_long());
+        assert!(words.gather(&mut vec![0; 100]).is_ok());
+    }
+}

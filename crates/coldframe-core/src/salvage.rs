@@ -1,0 +1,270 @@
+//! What is lost of a unit, what stays, and what the records say: once for all formats.
+//!
+//! ```text
+//!  losses of columns          stretches of rows           batches
+//!  a ..###......        ──▶   keep | drop | keep    ──▶   whole rows, or rows with nulls
+//!  b .....##....              one record a loss
+//! ```
+//!
+//! The laws that every format's tests run:
+//! - under [`OnError::Skip`] no more than the smallest unit of the format is lost for one damaged place;
+//! - under [`OnError::Null`] at least those rows stay that skipping keeps: a loss costs a row only where its column cannot be null;
+//! - each loss is a record, and no record is without one. A row that two columns have lost is counted once, by the first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_encoding::{Error, Result};
+
+use crate::{Damage, DamageLog, OnError};
+
+/// Most bytes of one column that a batch of several rows should hold: longer batches are cut, so that memory follows what is
+/// stored and not how many rows were asked for. A single value may be longer.
+pub const MOST_BATCH_BYTES: u64 = 128 << 20;
+
+/// An error that [`fitting`] answers by fewer rows, where `rows` rows of `what` would be more than [`MOST_BATCH_BYTES`], or more
+/// than an array with 32-bit offsets can hold.
+pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
+    let most = if rows > 1 { MOST_BATCH_BYTES } else { i32::MAX.unsigned_abs().into() };
+    if bytes <= most { Ok(()) } else { Err(Error::batch_too_long(what, bytes)) }
+}
+
+/// What `read` gives for `rows` rows, or for half as many until they fit; and for how many. A `read` that says
+/// [`Error::is_batch_too_long`] must leave its reader where it was.
+pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
+    loop {
+        match read(rows) {
+            Err(e) if rows > 1 && e.is_batch_too_long() => rows /= 2,
+            other => return other.map(|read| (read, rows)),
+        }
+    }
+}
+
+/// Ranges without overlap, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Adds a range; how much of it was not there.
+    pub fn add(&mut self, range: Range<u64>) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let Range { mut start, mut end } = range;
+        let mut held = 0;
+        // Those that touch it, from the back; each is taken out once for ever, so that many adds stay cheap.
+        while let Some((&from, &to)) = self.0.range(..=end).next_back() {
+            if to < start {
+                break;
+            }
+            self.0.remove(&from);
+            held += to.min(range.end).saturating_sub(from.max(range.start));
+            start = start.min(from);
+            end = end.max(to);
+        }
+        self.0.insert(start, end);
+        (range.end - range.start) - held
+    }
+
+    /// How much they cover together.
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one holds `at`.
+    pub fn contains(&self, at: u64) -> bool {
+        self.0.range(..=at).next_back().is_some_and(|(_, end)| at < *end)
+    }
+
+    /// The ranges.
+    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.0.iter().map(|(start, end)| *start..*end)
+    }
+}
+
+/// Rows that a column cannot give, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The rows, counted as [`Salvage::stretches`] counts them.
+    pub rows: Range<u64>,
+    /// The bytes that were given up.
+    pub bytes: Range<u64>,
+    /// What was being read.
+    pub structure: String,
+    /// Why it cannot be.
+    pub reason: String,
+}
+
+impl Loss {
+    /// What an error costs.
+    pub fn from_error(error: &Error, bytes: Range<u64>, rows: Range<u64>) -> Self {
+        Self { rows, bytes, structure: error.structure(), reason: error.reason() }
+    }
+}
+
+/// What becomes of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// All columns can be read.
+    Kept,
+    /// They are lost.
+    Dropped,
+    /// They stay, with nulls in the columns that are `true`.
+    Null(Arc<[bool]>),
+}
+
+/// Rows that share a fate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The rows.
+    pub rows: Range<u64>,
+    /// What becomes of them.
+    pub fate: Fate,
+}
+
+/// Collects what the columns of a unit have lost.
+#[derive(Debug)]
+pub struct Salvage {
+    /// For each column, whether its values may become null instead of costing their rows.
+    may_be_null: Vec<bool>,
+    /// For each column, the rows that become null.
+    null: Vec<Ranges>,
+    dropped: Ranges,
+    damage: DamageLog,
+}
+
+impl Salvage {
+    /// For columns that are `nullable` or not; damage is recorded in `damage`.
+    pub fn new(on_error: OnError, nullable: impl IntoIterator<Item = bool>, damage: DamageLog) -> Self {
+        let may_be_null: Vec<bool> = nullable.into_iter().map(|n| n && on_error == OnError::Null).collect();
+        Self {
+            null: vec![Ranges::default(); may_be_null.len()],
+            may_be_null,
+            dropped: Ranges::default(),
+            damage,
+        }
+    }
+
+    /// A column has lost rows: they become null where they may, else they are dropped.
+    pub fn lose(&mut self, column: usize, loss: Loss) {
+        match (self.may_be_null.get(column), self.null.get_mut(column)) {
+            (Some(true), Some(null)) => {
+                null.add(loss.rows.clone());
+                self.record(loss, 0);
+            }
+            _ => self.lose_rows(loss),
+        }
+    }
+
+    /// Whole rows are lost.
+    pub fn lose_rows(&mut self, loss: Loss) {
+        let new = self.dropped.add(loss.rows.clone());
+        self.record(loss, new);
+    }
+
+    fn record(&self, loss: Loss, rows: u64) {
+        let Loss { bytes, structure, reason, .. } = loss;
+        self.damage.push(Damage { bytes, rows_lost: Some(rows), structure, reason });
+    }
+
+    /// Whether nothing was lost.
+    pub fn is_whole(&self) -> bool {
+        self.dropped.is_empty() && self.null.iter().all(Ranges::is_empty)
+    }
+
+    /// `rows` cut where a fate begins or ends.
+    pub fn stretches(&self, rows: Range<u64>) -> VecDeque<Stretch> {
+        let ends = |ranges: &Ranges| ranges.iter().flat_map(|r| [r.start, r.end]).collect::<Vec<u64>>();
+        let mut cuts: Vec<u64> = self.null.iter().chain([&self.dropped]).flat_map(ends).collect();
+        cuts.retain(|at| rows.start < *at && *at < rows.end);
+        cuts.extend([rows.start, rows.end]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());
+        for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
+            let fate = self.fate(*start);
+            match stretches.back_mut() {
+                Some(last) if last.fate == fate => last.rows.end = *end,
+                _ => stretches.push_back(Stretch { rows: *start..*end, fate }),
+            }
+        }
+        stretches
+    }
+
+    fn fate(&self, at: u64) -> Fate {
+        if self.dropped.contains(at) {
+            return Fate::Dropped;
+        }
+        let null: Arc<[bool]> = self.null.iter().map(|ranges| ranges.contains(at)).collect();
+        if null.contains(&true) { Fate::Null(null) } else { Fate::Kept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn loss(rows: Range<u64>) -> Loss {
+        Loss { rows, bytes: 0..1, structure: "block".to_owned(), reason: "damaged".to_owned() }
+    }
+
+    fn rows_lost(damage: &DamageLog) -> Vec<Option<u64>> {
+        damage.records().iter().map(|d| d.rows_lost).collect()
+    }
+
+    #[test]
+    fn a_row_lost_in_two_columns_counts_once() {
+        let damage = DamageLog::default();
+        let mut salvage = Salvage::new(OnError::Skip, [true, true], damage.clone());
+        salvage.lose(0, loss(2..5));
+        salvage.lose(1, loss(4..7));
+        assert_eq!(rows_lost(&damage), [Some(3), Some(2)]);
+        let fates: Vec<_> = salvage.stretches(0..10).into_iter().map(|s| (s.rows, s.fate)).collect();
+        assert_eq!(fates, [(0..2, Fate::Kept), (2..7, Fate::Dropped), (7..10, Fate::Kept)]);
+    }
+
+    #[test]
+    fn null_costs_rows_only_where_a_column_cannot_be_null() {
+        let damage = DamageLog::default();
+        let mut salvage = Salvage::new(OnError::Null, [true, false], damage.clone());
+        salvage.lose(0, loss(2..5));
+        salvage.lose(1, loss(4..6));
+        assert_eq!(rows_lost(&damage), [Some(0), Some(2)]);
+        let fates: Vec<_> = salvage.stretches(0..10).into_iter().map(|s| (s.rows, s.fate)).collect();
+        let null = Fate::Null([true, false].into());
+        assert_eq!(fates, [(0..2, Fate::Kept), (2..4, null), (4..6, Fate::Dropped), (6..10, Fate::Kept)]);
+        assert!(!salvage.is_whole());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_read_in_fewer_rows() {
+        let bytes = |rows: usize| rows as u64 * (40 << 20);
+        let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
+        assert_eq!(read.unwrap(), (3, 3));
+        assert!(check_batch("a value", 1, 1 << 30).is_ok());
+        assert!(fitting(8, |rows| check_batch("values", rows, 1 << 31)).unwrap_err().is_batch_too_long());
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_a_set(added in proptest::collection::vec((0u64..60, 0u64..12), 0..30)) {
+            let mut ranges = Ranges::default();
+            let mut naive = std::collections::BTreeSet::new();
+            for (start, len) in added {
+                let new = (start..start + len).filter(|at| naive.insert(*at)).count() as u64;
+                prop_assert_eq!(ranges.add(start..start + len), new);
+            }
+            prop_assert_eq!(ranges.len(), naive.len() as u64);
+            prop_assert!((0..80).all(|at| ranges.contains(at) == naive.contains(&at)));
+            let all: Vec<Range<u64>> = ranges.iter().collect();
+            prop_assert!(all.windows(2).all(|w| w[0].end < w[1].start));
+        }
+    }
+}

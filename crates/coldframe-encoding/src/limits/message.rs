@@ -1,0 +1,131 @@
+//! How much memory a protobuf message takes once it is decoded, found before it is.
+//!
+//! ```text
+//! field | tag << 3 | kind, varint | 0 varint | 1 eight bytes | 2 length varint, bytes | 5 four bytes |
+//! ```
+//!
+//! An empty message in a list is two bytes of a file and a struct of two hundred in memory, so that the length of a metadata
+//! message does not bound what it becomes. A format says of each message which struct it becomes and which of its fields are
+//! messages again ([`Shaped`]); [`check`] adds that up over the bytes.
+
+use crate::{Cursor, Error, Limits, Result};
+
+/// What the bytes of a message or of a packed list become.
+#[derive(Debug)]
+pub struct Shape {
+    size: usize,
+    fields: Fields,
+}
+
+#[derive(Debug)]
+enum Fields {
+    /// By their tags, those that are messages or packed lists.
+    Message(&'static [(u64, Shape)]),
+    /// Each byte may be a number.
+    Packed,
+}
+
+impl Shape {
+    /// A message that becomes `M`; `fields` are the tags of its fields that are messages or packed lists, and their shapes.
+    pub const fn of<M>(fields: &'static [(u64, Self)]) -> Self {
+        Self { size: size_of::<M>(), fields: Fields::Message(fields) }
+    }
+
+    /// A packed list of numbers of the type `N`.
+    pub const fn packed<N>() -> Self {
+        Self { size: size_of::<N>(), fields: Fields::Packed }
+    }
+}
+
+/// What a field that is no message may add to a list: a number, or a string without its bytes.
+const NUMBER: u64 = size_of::<u64>() as u64;
+const STRING: u64 = size_of::<String>() as u64;
+
+/// A message that files hold.
+pub trait Shaped {
+    /// What it is made of.
+    const SHAPE: Shape;
+}
+
+/// An error if a message of a file of `file_len` bytes would become more than [`Limits::decoded`] allows.
+pub fn check<M: Shaped>(message: &[u8], limits: &Limits, file_len: u64) -> Result<()> {
+    let size = decoded_size(message, &M::SHAPE, limits, 0).map_err(|e| e.within("protobuf message"))?;
+    limits.decoded("metadata, decoded", size, file_len)
+}
+
+/// About how many bytes `message` becomes: its structs, and its own bytes for all that they hold.
+fn decoded_size(message: &[u8], shape: &Shape, limits: &Limits, depth: u64) -> Result<u64> {
+    let len = message.len() as u64;
+    let Fields::Message(fields) = shape.fields else { return Ok(len.saturating_mul(shape.size as u64)) };
+    limits.depth("a message", depth)?;
+    let mut cursor = Cursor::new(message, 0);
+    let mut size = len.saturating_add(shape.size as u64);
+    while !cursor.is_empty() {
+        let key = cursor.uleb128()?;
+        let more = match key & 7 {
+            0 => cursor.uleb128().map(|_| NUMBER)?,
+            1 => cursor.skip(8).map(|()| NUMBER)?,
+            2 => {
+                let length = cursor.uleb128()?;
+                let bytes = cursor.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+                match fields.iter().find(|(tag, _)| *tag == key >> 3) {
+                    Some((_, inner)) => decoded_size(bytes, inner, limits, depth + 1)?,
+                    None => STRING,
+                }
+            }
+            5 => cursor.skip(4).map(|()| NUMBER)?,
+            kind => return Err(Error::corrupt(format!("expected a field, found the kind {kind}"))),
+        };
+        size = size.saturating_add(more);
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Inner {
+        _fields: [u64; 20],
+    }
+
+    struct Outer {
+        _inner: Vec<Inner>,
+    }
+
+    impl Shaped for Outer {
+        const SHAPE: Shape = Shape::of::<Self>(&[(3, Shape::of::<Inner>(&[]))]);
+    }
+
+    #[test]
+    fn empty_messages_count_as_what_they_become() {
+        let bytes: Vec<u8> = [0x1a, 0].repeat(100_000);
+        let limits = Limits { max_metadata_bytes: 8 << 20, ..Limits::default() };
+        let e = check::<Outer>(&bytes, &limits, bytes.len() as u64).unwrap_err();
+        assert!(e.to_string().contains("max_metadata_bytes"), "{e}");
+        // A file that is long enough to hold as much justifies it.
+        check::<Outer>(&bytes, &limits, 16 << 20).unwrap();
+    }
+
+    #[test]
+    fn a_packed_list_is_as_long_as_its_bytes_are_many() {
+        const LISTS: Shape = Shape::of::<Outer>(&[(1, Shape::packed::<u32>())]);
+        let message: Vec<u8> = [&[0x0a, 100][..], &[0; 100]].concat();
+        let size = decoded_size(&message, &LISTS, &Limits::default(), 0).unwrap();
+        assert_eq!(size, (size_of::<Outer>() + message.len() + 400) as u64);
+    }
+
+    #[test]
+    fn fields_of_every_kind_are_passed_over() {
+        let message = [0x08, 0x96, 1, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a, 2, 8, 7, 0x25, 0, 0, 0, 0];
+        let limits = Limits::default();
+        let size = decoded_size(&message, &Outer::SHAPE, &limits, 0).unwrap();
+        let structs = (size_of::<Outer>() + size_of::<Inner>()) as u64;
+        // Three numbers outside, one inside; the bytes of the inner message count twice.
+        assert_eq!(size, structs + message.len() as u64 + 2 + 4 * NUMBER);
+        for cut in [1, 2, 6, 13, 15, 19] {
+            assert!(decoded_size(&message[..cut], &Outer::SHAPE, &limits, 0).is_err(), "{cut}");
+        }
+        assert!(decoded_size(&[0x0b], &Outer::SHAPE, &limits, 0).is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! A budget for walks that follow what a file says: index blocks, pointers, sync markers, directories.
+
+use crate::{Error, Result};
+
+/// Counts the steps of a walk, and ends one that takes more than the file can justify.
+///
+/// A pointer of a file may lead anywhere: back to its own block, or twice to the next, which in sixty levels is 2^60 visits.
+/// Whoever follows pointers asks here before each: how many structures the file's bytes can hold bounds how many there are to
+/// visit, and where a format stores them in rising order, one that does not rise is damage.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    what: &'static str,
+    most: u64,
+    left: u64,
+    /// Where the next structure may begin at the earliest.
+    next: u64,
+}
+
+impl Walk {
+    /// At most `most` visits of `what` (`index block`).
+    pub fn new(what: &'static str, most: u64) -> Self {
+        Self { what, most, left: most, next: 0 }
+    }
+
+    /// As many visits as a file of `file_len` bytes holds structures of at least `smallest` bytes each.
+    pub fn of_file(what: &'static str, file_len: u64, smallest: u64) -> Self {
+        Self::new(what, file_len / smallest.max(1) + 1)
+    }
+
+    /// One more visit; an error where there were too many.
+    pub fn visit(&mut self) -> Result<()> {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(self.exhausted()),
+        }
+    }
+
+    /// One more visit, of a structure at `offset` and of `len` bytes, which must lie behind the one before.
+    pub fn rising(&mut self, offset: u64, len: u64) -> Result<()> {
+        self.visit()?;
+        if offset < self.next {
+            let (what, next) = (self.what, self.next);
+            return Err(Error::corrupt(format!("{what}: expected one at byte {next} or behind")).at(offset));
+        }
+        self.next = offset.saturating_add(len.max(1));
+        Ok(())
+    }
+
+    /// Visits so far.
+    pub fn visited(&self) -> u64 {
+        self.most - self.left
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn exhausted(&self) -> Error {
+        Error::corrupt(format!("{}: expected at most {}, found more to visit", self.what, self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_ends() {
+        let mut walk = Walk::of_file("index block", 25, 10);
+        assert!((0..3).all(|_| walk.visit().is_ok()));
+        assert_eq!(
+            walk.visit().unwrap_err().to_string(),
+            "index block: expected at most 3, found more to visit"
+        );
+        assert_eq!(walk.visited(), 3);
+    }
+
+    #[test]
+    fn a_rising_walk_goes_forward_only() {
+        let mut walk = Walk::new("data block", 10);
+        walk.rising(0, 5).unwrap();
+        walk.rising(9, 0).unwrap();
+        let e = walk.rising(9, 5).unwrap_err();
+        assert_eq!(e.to_string(), "byte 9: data block: expected one at byte 10 or behind");
+        walk.rising(10, u64::MAX).unwrap();
+        assert!(walk.rising(u64::MAX - 1, 1).is_err());
+    }
+}
