@@ -7,9 +7,9 @@ use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
 use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
-use crate::file::CFileTable;
-use crate::footer::{MAGIC_V1, MAGIC_V2};
+use crate::layout::types::{MAGIC_V1, MAGIC_V2};
 use crate::options::{OPEN_OPTIONS, Options};
+use crate::table::CFileTable;
 
 /// One CFile: one column.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,10 +28,6 @@ impl Format for CFileFormat {
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        if matches!(source, Source::Folder { .. }) {
-            // Spark's `coldframe_cfile` is the one name for a file and for a data directory.
-            return crate::kudu::KuduFormat.open(source, options);
-        }
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         Ok(Arc::new(CFileTable::open(source.bytes()?.clone(), Options::new(options)?)?))
     }

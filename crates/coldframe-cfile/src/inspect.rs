@@ -1,21 +1,18 @@
-//! Where each byte of a CFile belongs, and what the file says twice and differently.
+//! Where each byte of a CFile belongs.
 
-use coldframe_core::{Damage, Error, Node, Result};
+use coldframe_core::{Node, Result, Value};
 
-use crate::block::BlockPointer;
-use crate::bloom::BloomBlock;
-use crate::column::CFile;
-use crate::file::{CFileTable, Kind};
-use crate::footer::{CHECKSUM_LEN, FRAME_LEN};
-use crate::index::IndexBlock;
+use crate::layout::block::BlockPointer;
+use crate::layout::footer::{CHECKSUM_LEN, FRAME_LEN};
+use crate::open::{CFile, Purpose};
+use crate::prune::walk;
 
 /// The file as a tree.
-pub(crate) fn tree(table: &CFileTable) -> Result<Node> {
-    let file = table.file();
+pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
     let footer = file.footer();
     let len = file.source().len();
     let mut root = Node::new("file", 0..len)
-        .with("kind", table.kind().name())
+        .with("kind", kind.name())
         .with("version", footer.version.number())
         .with("num_values", footer.num_values);
     root.push(header(file));
@@ -24,7 +21,7 @@ pub(crate) fn tree(table: &CFileTable) -> Result<Node> {
         index(file, pointer, "positional index", "data block", &mut blocks)?;
     }
     if let Some(pointer) = footer.value {
-        let leaf = if table.kind() == Kind::Bloom { "bloom block" } else { "data block" };
+        let leaf = if kind == Purpose::Bloom { "bloom block" } else { "data block" };
         index(file, pointer, "value index", leaf, &mut blocks)?;
     }
     if let Some(pointer) = footer.dictionary {
@@ -92,8 +89,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut V
             break;
         }
         let node = Node::new(format!("{name} block"), pointer.range());
-        let found = match IndexBlock::load(file.source().as_ref(), file.format(), pointer, file.blocks_end())
-        {
+        let found = match walk::load(file.source().as_ref(), file.format(), pointer, file.blocks_end()) {
             Ok(found) => found,
             Err(e) if e.is_damage() => {
                 nodes.push(node.with("damaged", e.to_string()));
@@ -106,7 +102,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut V
         for i in 0..found.len() {
             match found.entry(i) {
                 Ok((key, to)) if found.leaf => {
-                    let key = coldframe_core::Value::Bytes(key.to_vec());
+                    let key = Value::Bytes(key.to_vec());
                     nodes.push(block(file, Node::new(leaf, to.range()).with("key", key)));
                 }
                 Ok((_, to)) => open.push((to, depth + 1)),
@@ -117,49 +113,6 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut V
             }
         }
         nodes.push(block(file, node));
-    }
-    Ok(())
-}
-
-/// Checks what a scan does not read: the value index beside a positional one, bloom blocks, bytes of no block.
-pub(crate) fn contradictions(table: &CFileTable) -> Result<Vec<Damage>> {
-    let file = table.file();
-    let mut found = Vec::new();
-    for node in tree(table)?.children.iter().filter(|n| n.name == "unknown") {
-        let e = Error::corrupt(format!(
-            "expected a block that an index leads to, found {} bytes of none",
-            node.bytes.end - node.bytes.start
-        ));
-        found.push(Damage::from_error(&e.within("unknown bytes"), node.bytes.clone(), None));
-    }
-    if file.footer().value.is_some() {
-        let blocks = match file.blocks_by_value() {
-            Ok(blocks) => blocks,
-            Err(e) if e.is_damage() => {
-                found.push(Damage::from_error(&e, 0..file.blocks_end(), None));
-                Vec::new()
-            }
-            Err(e) => return Err(e),
-        };
-        if table.kind() == Kind::Bloom {
-            check_blooms(file, blocks, &mut found)?;
-        }
-    }
-    Ok(found)
-}
-
-fn check_blooms(file: &CFile, blocks: Vec<BlockPointer>, found: &mut Vec<Damage>) -> Result<()> {
-    for pointer in blocks {
-        let stored = file.source().read(pointer.range())?;
-        let contents = file.format().open_owned(&stored, pointer.offset);
-        let parsed = contents.and_then(|c| BloomBlock::parse(&c, pointer.offset).map(drop));
-        match parsed {
-            Ok(()) => {}
-            Err(e) if e.is_damage() => {
-                found.push(Damage::from_error(&e.within("bloom block"), pointer.range(), None));
-            }
-            Err(e) => return Err(e),
-        }
     }
     Ok(())
 }

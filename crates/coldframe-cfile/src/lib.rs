@@ -1,4 +1,4 @@
-//! Kudu: CFiles and whole tablets from a data directory, straight into Arrow.
+//! Kudu's CFiles: one column of a rowset each, straight into Arrow.
 //!
 //! ```text
 //! CFile | header | data block, index block ... | index blocks | [dictionary block] | footer |
@@ -6,37 +6,30 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`proto`], [`mod@footer`], [`types`] | messages; what stands at both ends; types, encodings and codecs by their numbers |
-//! | [`block`], [`index`] | checksum and compression of a block; the B-trees that lead to them |
-//! | [`encoding`], [`reader`] | every encoding; blocks to Arrow |
-//! | [`column`] | what to fetch for a range of ordinals, and how to decode it: what tablets are read by |
-//! | [`mod@file`], [`plan`], [`decode`], [`mod@format`], [`options`] | a CFile as a table |
-//! | [`bloom`], [`delta`], [`key`] | bloom files, delta files as they are, values as keys |
+//! | [`layout`] | bytes to plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
+//! | [`encoding`] | the values of a block, one file for each encoding |
+//! | [`mod@open`] | an open file: what it says of itself and what it is for |
+//! | [`prune`] | which blocks hold a range of ordinals or keys; values as keys; what a bloom filter knows |
+//! | [`scan`] | what to fetch, and how to decode it: what tablets are read by |
+//! | [`table`], [`mod@format`], [`options`] | a CFile as a table |
+//! | `inspect`, `verify`, `metadata` | where each byte belongs; what a file says twice; what it says of itself |
 //! | [`write`](mod@write) | the writer |
-//! | [`kudu`] | tables from data directories |
 //!
-//! `docs/formats/cfile.md` and `docs/formats/kudu.md` describe the formats as Kudu writes them.
+//! `docs/formats/cfile.md` describes the format as Kudu writes it. Tables made of CFiles are `coldframe-kudu`.
 
-pub mod block;
-pub mod bloom;
-pub mod column;
-pub mod decode;
-pub mod delta;
+mod arrow;
 pub mod encoding;
-pub mod file;
-pub mod footer;
 pub mod format;
-pub mod index;
 mod inspect;
-pub mod key;
-pub mod kudu;
+pub mod layout;
 mod metadata;
+pub mod open;
 pub mod options;
-pub mod plan;
-pub mod proto;
-pub mod reader;
-pub mod types;
+pub mod prune;
+pub mod scan;
+pub mod table;
+mod verify;
 pub mod write;
 
-pub use file::CFileTable;
 pub use format::CFileFormat;
+pub use table::CFileTable;

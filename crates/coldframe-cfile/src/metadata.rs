@@ -1,22 +1,23 @@
 //! What a CFile says of itself.
 
-use coldframe_core::{Result, Value};
+use coldframe_core::Value;
 use prost::Message;
 
-use crate::delta::STATISTICS;
-use crate::file::{CFileTable, VALUE};
-use crate::proto::{DeltaStats, MetadataPair};
+use crate::layout::block::BlockPointer;
+use crate::layout::delta::STATISTICS;
+use crate::layout::proto::{DeltaStats, MetadataPair};
+use crate::open::{CFile, Purpose, VALUE};
 
 /// All that footer and header say.
-pub(crate) fn metadata(table: &CFileTable) -> Result<Value> {
-    let footer = table.file().footer();
-    let root = |pointer: Option<crate::block::BlockPointer>| {
+pub(crate) fn metadata(file: &CFile, kind: Purpose) -> Value {
+    let footer = file.footer();
+    let root = |pointer: Option<BlockPointer>| {
         pointer.map(|p| Value::map([("offset", Value::from(p.offset)), ("size", Value::from(p.size))]))
     };
-    Ok(Value::map([
+    Value::map([
         ("format", Value::from("cfile")),
         ("version", Value::from(footer.version.number())),
-        ("kind", Value::from(table.kind().name())),
+        ("kind", Value::from(kind.name())),
         ("data_type", Value::from(footer.data_type.name())),
         ("encoding", Value::from(footer.encoding.name())),
         ("compression", Value::from(footer.compression.name())),
@@ -30,7 +31,7 @@ pub(crate) fn metadata(table: &CFileTable) -> Result<Value> {
         ("dictionary", Value::from(root(footer.dictionary))),
         ("metadata", pairs(&footer.metadata)),
         ("header_metadata", pairs(&footer.header_metadata)),
-    ]))
+    ])
 }
 
 /// Pairs by their names; statistics of a delta file as what they say.
@@ -61,8 +62,8 @@ fn delta_stats(stats: &DeltaStats) -> Value {
 }
 
 /// A CFile has no statistics of its values but the least and the greatest key, and the counts of a delta file.
-pub(crate) fn statistics(table: &CFileTable) -> Result<Value> {
-    let footer = table.file().footer();
+pub(crate) fn statistics(file: &CFile) -> Value {
+    let footer = file.footer();
     let mut column = vec![("num_values".to_owned(), Value::from(footer.num_values))];
     for name in ["min_key", "max_key"] {
         if let Some(bytes) = footer.pair(name) {
@@ -75,5 +76,5 @@ pub(crate) fn statistics(table: &CFileTable) -> Result<Value> {
     if !footer.nullable {
         column.push(("null_count".to_owned(), Value::from(0)));
     }
-    Ok(Value::map([("columns", Value::map([(VALUE, Value::Map(column))]))]))
+    Value::map([("columns", Value::map([(VALUE, Value::Map(column))]))])
 }

@@ -27,11 +27,11 @@ pub use self::options::{Options, WRITE_OPTIONS};
 
 use self::column::{Column, Finished};
 use self::index::IndexBuilder;
-use crate::block::BlockPointer;
-use crate::footer::{CHECKSUM_FEATURE, MAGIC_V2};
-use crate::key;
-use crate::proto::{self, BTreeInfo, CFileFooter, MetadataPair};
-use crate::types::{Compression, Encoding, KuduType, Physical};
+use crate::layout::block::BlockPointer;
+use crate::layout::footer::CHECKSUM_FEATURE;
+use crate::layout::proto::{self, BTreeInfo, CFileFooter, MetadataPair};
+use crate::layout::types::{Compression, Encoding, KuduType, MAGIC_V2, Physical};
+use crate::prune::key;
 
 /// Most rows of a block, full or not.
 const MOST_ROWS: usize = 1 << 20;

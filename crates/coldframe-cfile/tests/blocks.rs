@@ -12,9 +12,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use bytes::Bytes;
 use coldframe_cfile::CFileTable;
-use coldframe_cfile::file::Kind;
-use coldframe_cfile::key;
+use coldframe_cfile::open::Purpose;
 use coldframe_cfile::options::Options;
+use coldframe_cfile::prune::key;
 use coldframe_core::{OnError, OpenOptions, TableFile};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::mutate::shaken;
@@ -54,7 +54,7 @@ fn every_block_reads_and_tiles() {
         assert_eq!(Some(outcome.batch.num_rows() as u64), table.row_count(), "{}", path.display());
         assert_tiled(&table.inspect().unwrap());
         assert_eq!(table.verify_structure().unwrap(), [], "{}", path.display());
-        if table.kind() == Kind::Delta {
+        if table.kind() == Purpose::Delta {
             let rows = outcome.batch.column(0).as_primitive::<UInt64Type>();
             assert!(rows.values().is_sorted(), "{}", path.display());
         }
@@ -68,13 +68,14 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
     let mut keys: Vec<Vec<Vec<u8>>> = Vec::new();
     for (_, table) in &all {
         let footer = table.file().footer();
-        if footer.value.is_none() || !matches!(table.kind(), Kind::Column | Kind::Index) {
+        if footer.value.is_none() || !matches!(table.kind(), Purpose::Column | Purpose::Index) {
             continue;
         }
         let values = rows::read(table, OnError::Raise).unwrap().batch.column(0).clone();
         keys.push((0..values.len()).filter_map(|i| key::encode(footer.data_type, &values, i)).collect());
     }
-    let blooms: Vec<&CFileTable> = all.iter().map(|(_, t)| t).filter(|t| t.kind() == Kind::Bloom).collect();
+    let blooms: Vec<&CFileTable> =
+        all.iter().map(|(_, t)| t).filter(|t| t.kind() == Purpose::Bloom).collect();
     assert!(!blooms.is_empty() && keys.iter().all(|k| !k.is_empty()));
     let mut pairs = 0;
     for rowset in &keys {
@@ -84,7 +85,7 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
     }
     // Filters say no, too: a rowset's keys are not in the filters of all the others.
     assert!(pairs < keys.len() * blooms.len(), "{pairs}");
-    let column = all.iter().map(|(_, t)| t).find(|t| t.kind() == Kind::Column).unwrap();
+    let column = all.iter().map(|(_, t)| t).find(|t| t.kind() == Purpose::Column).unwrap();
     assert!(column.might_contain(b"x").is_err());
 }
 
@@ -92,7 +93,7 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
 fn keys_are_found_by_the_value_index() {
     let mut found = 0;
     for (path, table) in blocks() {
-        if table.kind() != Kind::Column || table.file().footer().value.is_none() {
+        if table.kind() != Purpose::Column || table.file().footer().value.is_none() {
             continue;
         }
         let values = rows::read(&table, OnError::Raise).unwrap().batch.column(0).clone();

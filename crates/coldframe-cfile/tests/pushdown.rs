@@ -10,8 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use coldframe_cfile::CFileTable;
+use coldframe_cfile::layout::types::Encoding;
 use coldframe_cfile::options::Options as OpenOptions;
-use coldframe_cfile::types::Encoding;
 use coldframe_cfile::write::Options;
 use coldframe_core::predicate::Op;
 use coldframe_core::{OnError, OpenOptions as Given, Predicate, Scan, Value};
@@ -110,7 +110,7 @@ fn keys_of_text_are_cut_where_they_separate() {
 #[test]
 fn filters_of_a_dictionary_give_the_same_rows() {
     for (nulls, block_size) in [(0, 512), (3, 512), (3, 100_000), (1, 512)] {
-        let values = samples::column(coldframe_cfile::types::KuduType::String, 4000, nulls, 3);
+        let values = samples::column(coldframe_cfile::layout::types::KuduType::String, 4000, nulls, 3);
         let options = Options { encoding: Some(Encoding::Dict), block_size, ..Options::default() };
         let bytes = write(&values, nulls > 0, &options);
         let (_, table) = logged(&bytes);

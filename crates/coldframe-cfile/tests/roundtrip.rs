@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
-use coldframe_cfile::types::{Compression, Encoding, KuduType};
+use coldframe_cfile::layout::types::{Compression, Encoding, KuduType};
 use coldframe_cfile::write::Options;
 use coldframe_core::{OnError, Scan, TableFile, Value};
 use coldframe_testing::layout::assert_tiled;

@@ -1,1 +1,40 @@
-//! Kudu tables: many CFiles that are one thing.
+//! Whole tables from the data directory of a Kudu server, without a server.
+//!
+//! ```text
+//! folder ──▶ roots (instance) ──▶ servers ──▶ tablet-meta: super blocks ──▶ best replica of each tablet
+//!                                   │                                          │ rowsets
+//!                                   └─▶ block manager: number ──▶ CFile ◀──────┘ column, delta, index and bloom blocks
+//!
+//! rowset, ordinals a..b:  base values ──▶ REDO before the snapshot, UNDO from it on ──▶ rows that are there ──▶ Arrow
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `layout` | protobuf container files and what is in them |
+//! | `store` | the directories of servers, encryption at rest, file and log block manager |
+//! | `schema`, `tablet`, `rowset`, `open` | columns; super blocks and replicas; a rowset's files; the table that was asked for |
+//! | `prune` | the range of keys that a filter leaves, and the rows that have them |
+//! | `scan` | the scan of a rowset, and what delta files do to arrays |
+//! | `table`, `format`, `options` | a table of tablets |
+//! | `inspect`, `verify`, `metadata` | the layout of a directory; what a scan does not come by; what files say |
+//!
+//! `docs/formats/kudu.md` describes the directory as Kudu writes it.
+
+mod format;
+mod inspect;
+mod layout;
+mod metadata;
+mod open;
+mod options;
+mod prune;
+mod rowset;
+mod scan;
+mod schema;
+mod store;
+mod table;
+mod tablet;
+mod verify;
+
+pub use format::KuduFormat;
+pub use open::tables;
+pub use table::KuduTable;

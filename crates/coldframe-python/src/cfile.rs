@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::cfile::{CFileTable, kudu};
-use coldframe::{Error, OpenOptions, Source};
+use coldframe::cfile::CFileTable;
+use coldframe::{Error, OpenOptions, Source, kudu};
 use pyo3::prelude::*;
 
 use crate::capsule::import_array;

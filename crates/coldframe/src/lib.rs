@@ -22,10 +22,13 @@ mod write;
 
 use std::sync::Arc;
 
-/// What only a CFile or a Kudu directory can do, on the types of its crate.
+/// What only a CFile can do, on the types of its crate.
 #[cfg(feature = "cfile")]
 pub use coldframe_cfile as cfile;
 pub use coldframe_core::*;
+/// What only a Kudu directory can do, on the types of its crate.
+#[cfg(feature = "cfile")]
+pub use coldframe_kudu as kudu;
 pub use open::{File, detect, open, open_source, source_of_path};
 pub use table_scan::TableScan;
 pub use write::{Written, write_file};
@@ -38,7 +41,7 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]
-        Arc::new(coldframe_cfile::kudu::KuduFormat),
+        Arc::new(coldframe_kudu::KuduFormat),
         #[cfg(feature = "orc")]
         Arc::new(coldframe_orc::OrcFormat),
         #[cfg(feature = "rcfile")]

@@ -143,7 +143,7 @@ pub fn open_source(
     let path = source.path().clone();
     let named = |e: Error| e.in_file(&*path);
     let found = match (format, &source) {
-        (Some(name), _) => Some(format_named(name)?),
+        (Some(name), source) => Some(format_named(of_folder(name, source))?),
         (None, Source::File { bytes, .. }) => {
             let ends = Ends::read(bytes.as_ref()).map_err(named)?;
             let found = ends.detect(&path);
@@ -159,6 +159,15 @@ pub fn open_source(
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
     Ok(File { path, table, recorded: Arc::new(recorded) })
+}
+
+/// File formats whose name, said of a folder, is that of the tables made of such files: Spark's `coldframe_cfile` is the one
+/// name for a CFile and for a data directory.
+const TABLES_OF: &[(&str, &str)] = &[("cfile", "kudu")];
+
+fn of_folder<'a>(name: &'a str, source: &Source) -> &'a str {
+    let tables = TABLES_OF.iter().find(|(file, _)| *file == name && matches!(source, Source::Folder { .. }));
+    tables.map_or(name, |(_, tables)| tables)
 }
 
 /// A source that remembers what it is asked for, or answers from what another one remembered.

@@ -13,7 +13,7 @@ use coldframe_core::{Error, ErrorKind, Result};
 
 use crate::encoding::binary;
 use crate::encoding::strings::{reserve, strings};
-use crate::types::KuduType;
+use crate::layout::types::KuduType;
 
 /// Code words follow.
 pub const CODE_WORDS: u32 = 1;

@@ -12,7 +12,7 @@ use coldframe_encoding::Cursor;
 use crate::encoding::bit_shuffle::{BitShuffle, Scratch};
 use crate::encoding::rle::Rle;
 use crate::encoding::{BlockHead, Word, group_varint};
-use crate::types::Encoding;
+use crate::layout::types::Encoding;
 
 /// The length of the header of PLAIN and RLE.
 const HEADER_LEN: usize = 8;

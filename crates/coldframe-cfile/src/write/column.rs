@@ -11,7 +11,7 @@ use coldframe_encoding::varint::put_uleb128;
 
 use super::encode;
 use crate::encoding::{Word, dict};
-use crate::types::{Encoding, Physical};
+use crate::layout::types::{Encoding, Physical};
 
 /// A block to write.
 #[derive(Debug)]

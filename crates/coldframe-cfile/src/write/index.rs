@@ -4,8 +4,8 @@ use coldframe_core::Result;
 use coldframe_encoding::varint::put_uleb128;
 use prost::Message;
 
-use crate::block::BlockPointer;
-use crate::proto::IndexBlockTrailer;
+use crate::layout::block::BlockPointer;
+use crate::layout::proto::IndexBlockTrailer;
 
 /// What an index block ends beyond, if it has two entries.
 const BLOCK_BYTES: usize = 32 << 10;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coldframe_core::options::{flag, integer, text, unexpected};
 use coldframe_core::{OptionDoc, Result, Value};
 
-use crate::types::{Compression, Encoding, KuduType};
+use crate::layout::types::{Compression, Encoding, KuduType};
 
 /// What the writer takes.
 pub const WRITE_OPTIONS: &[OptionDoc] = &[

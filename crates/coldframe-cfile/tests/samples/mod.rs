@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema};
-use coldframe_cfile::types::{Encoding, KuduType, Physical};
+use coldframe_cfile::layout::types::{Encoding, KuduType, Physical};
 use coldframe_cfile::write::{Options, Writer};
 use coldframe_cfile::{CFileFormat, CFileTable};
 use coldframe_core::format::Format;

@@ -1,0 +1,102 @@
+//! The B-trees that lead to data blocks: the positional index by ordinal, the value index by key.
+//!
+//! ```text
+//! index block | entry ... | offset of each entry u32 LE ... | IndexBlockTrailerPB | its length u32 LE |
+//! entry       | key length varint | key | block offset varint | block size varint |
+//! ```
+//!
+//! A key of the positional index is the ordinal of the block's first value, four bytes, highest first. A key of the value
+//! index separates: it is more than all values before its block, at most the first in it, and as short as can be. An inner
+//! block's entry carries the first key of the block below.
+
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_encoding::Cursor;
+use prost::Message;
+
+use super::block::{BlockFormat, BlockPointer};
+use super::proto::IndexBlockTrailer;
+
+/// A block of an index.
+#[derive(Clone, Debug)]
+pub struct IndexBlock {
+    /// Where it stands.
+    pub pointer: BlockPointer,
+    /// Whether its entries point to data blocks.
+    pub leaf: bool,
+    bytes: Bytes,
+    entries: usize,
+    /// Where the offsets begin; entries end here.
+    offsets: usize,
+    /// Where everything that it points to must end.
+    end: u64,
+}
+
+/// An entry: a key and the block that begins with it.
+pub type Entry<'a> = (&'a [u8], BlockPointer);
+
+impl IndexBlock {
+    /// Parses stored bytes; what the block points to must end at `end` or before.
+    pub fn parse(stored: &Bytes, format: &BlockFormat, pointer: BlockPointer, end: u64) -> Result<Self> {
+        let bytes = format.open_owned(stored, pointer.offset)?;
+        let short = || Error::corrupt(format!("expected a trailer, found {} bytes", bytes.len()));
+        let (body, trailer_len) = bytes.split_last_chunk::<4>().ok_or_else(short)?;
+        let trailer_len = usize::try_from(u32::from_le_bytes(*trailer_len)).unwrap_or(usize::MAX);
+        let trailer_at = body.len().checked_sub(trailer_len).ok_or_else(short)?;
+        let (before, trailer) = body.split_at(trailer_at);
+        let trailer = IndexBlockTrailer::decode(trailer)
+            .map_err(|e| Error::corrupt(format!("expected a trailer, found another thing ({e})")))?;
+        let found = trailer.num_entries.unwrap_or(-1);
+        let entries = usize::try_from(found).ok().filter(|n| *n <= before.len() / 4);
+        let entries = entries.ok_or_else(|| {
+            Error::corrupt(format!("expected at most {} entries, found {found}", before.len() / 4))
+        })?;
+        let leaf = match trailer.block_type {
+            Some(0) => true,
+            Some(1) => false,
+            other => return Err(Error::corrupt(format!("expected a type of 0 or 1, found {other:?}"))),
+        };
+        let offsets = before.len() - 4 * entries;
+        Ok(Self { pointer, leaf, bytes, entries, offsets, end })
+    }
+
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// An entry.
+    pub fn entry(&self, i: usize) -> Result<Entry<'_>> {
+        let place = self.bytes.get(self.offsets + 4 * i..).and_then(|b| b.first_chunk());
+        let at = place.map_or(usize::MAX, |b| usize::try_from(u32::from_le_bytes(*b)).unwrap_or(usize::MAX));
+        let entry = || -> Result<Entry<'_>> {
+            let bytes = self.bytes.get(at..self.offsets).ok_or_else(|| {
+                Error::corrupt(format!("expected an offset of at most {}, found {at}", self.offsets))
+            })?;
+            let mut cursor = Cursor::new(bytes, self.pointer.offset);
+            let key_len = cursor.uleb128()?;
+            let key = cursor.take(usize::try_from(key_len).unwrap_or(usize::MAX))?;
+            let offset = cursor.uleb128()?;
+            let size = cursor.uleb128()?;
+            let size = u32::try_from(size)
+                .map_err(|_| Error::corrupt(format!("expected a size of 32 bits, found {size}")))?;
+            Ok((key, BlockPointer { offset, size }.check(self.end)?))
+        };
+        entry().within(|| format!("entry {i}")).map_err(|e| e.at(self.pointer.offset))
+    }
+
+    /// The last entry whose key is at most `key`; `None` if all are more.
+    pub fn floor(&self, key: &[u8]) -> Result<Option<usize>> {
+        let (mut low, mut high) = (0, self.entries);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entry(middle)?.0 <= key { low = middle + 1 } else { high = middle }
+        }
+        Ok(low.checked_sub(1))
+    }
+}

@@ -1,0 +1,9 @@
+//! Bytes to plain structs: what stands at both ends, blocks, index blocks, bloom blocks, entries of delta files.
+
+pub mod block;
+pub mod bloom;
+pub mod delta;
+pub mod footer;
+pub mod index;
+pub mod proto;
+pub mod types;

@@ -1,0 +1,198 @@
+//! Types, encodings and codecs by their numbers (`common.proto`, `compression.proto`); the two layouts of a file.
+
+use std::fmt;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::codec::Algorithm;
+
+/// The magic up to Kudu 1.2.
+pub const MAGIC_V1: &[u8; 8] = b"kuducfil";
+/// The magic since.
+pub const MAGIC_V2: &[u8; 8] = b"kuducfl2";
+
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident, $what:literal: $($(#[$vdoc:meta])* $variant:ident = $number:literal $text:literal;)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$vdoc])* $variant,)*
+        }
+
+        impl $name {
+            /// By its number in the file.
+            pub fn from_number(number: i32) -> Result<Self> {
+                match number {
+                    $($number => Ok(Self::$variant),)*
+                    other => Err(Error::unsupported(format!(concat!("the ", $what, " with the number {}"), other))),
+                }
+            }
+
+            /// Its number in the file.
+            pub fn number(self) -> i32 {
+                match self { $(Self::$variant => $number,)* }
+            }
+
+            /// Its name in Kudu.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// By its name in Kudu, in either case.
+            pub fn from_name(name: &str) -> Option<Self> {
+                $(if name.eq_ignore_ascii_case($text) { return Some(Self::$variant); })*
+                None
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+numbered! {
+    /// A logical type.
+    KuduType, "data type":
+    /// Unsigned, 8 bits.
+    UInt8 = 0 "UINT8";
+    /// Signed, 8 bits.
+    Int8 = 1 "INT8";
+    /// Unsigned, 16 bits.
+    UInt16 = 2 "UINT16";
+    /// Signed, 16 bits.
+    Int16 = 3 "INT16";
+    /// Unsigned, 32 bits.
+    UInt32 = 4 "UINT32";
+    /// Signed, 32 bits.
+    Int32 = 5 "INT32";
+    /// Unsigned, 64 bits.
+    UInt64 = 6 "UINT64";
+    /// Signed, 64 bits.
+    Int64 = 7 "INT64";
+    /// UTF-8.
+    String = 8 "STRING";
+    /// A truth value.
+    Bool = 9 "BOOL";
+    /// 32-bit floating point.
+    Float = 10 "FLOAT";
+    /// 64-bit floating point.
+    Double = 11 "DOUBLE";
+    /// Bytes.
+    Binary = 12 "BINARY";
+    /// Microseconds since 1970 in UTC.
+    UnixtimeMicros = 13 "UNIXTIME_MICROS";
+    /// Signed, 128 bits.
+    Int128 = 14 "INT128";
+    /// A decimal of at most 9 digits.
+    Decimal32 = 15 "DECIMAL32";
+    /// A decimal of at most 18 digits.
+    Decimal64 = 16 "DECIMAL64";
+    /// A decimal of at most 38 digits.
+    Decimal128 = 17 "DECIMAL128";
+    /// A marker of deleted rows: a truth value.
+    IsDeleted = 18 "IS_DELETED";
+    /// UTF-8 of a bounded length.
+    Varchar = 19 "VARCHAR";
+    /// Days since 1970.
+    Date = 20 "DATE";
+}
+
+numbered! {
+    /// How values become bytes.
+    Encoding, "encoding":
+    /// Values one after the other.
+    Plain = 1 "PLAIN_ENCODING";
+    /// What a value does not share with the one before.
+    Prefix = 2 "PREFIX_ENCODING";
+    /// Integers less the block's smallest, in groups of four.
+    GroupVarint = 3 "GROUP_VARINT";
+    /// Runs and groups of literals.
+    Rle = 4 "RLE";
+    /// Places in a dictionary.
+    Dict = 5 "DICT_ENCODING";
+    /// Transposed bits, compressed.
+    BitShuffle = 6 "BIT_SHUFFLE";
+}
+
+numbered! {
+    /// How blocks are compressed.
+    Compression, "compression":
+    /// Not.
+    None = 1 "NO_COMPRESSION";
+    /// Raw snappy.
+    Snappy = 2 "SNAPPY";
+    /// A raw LZ4 block.
+    Lz4 = 3 "LZ4";
+    /// A zlib stream.
+    Zlib = 4 "ZLIB";
+}
+
+impl Compression {
+    /// The algorithm.
+    pub fn algorithm(self) -> Algorithm {
+        match self {
+            Self::None => Algorithm::None,
+            Self::Snappy => Algorithm::Snappy,
+            Self::Lz4 => Algorithm::Lz4,
+            Self::Zlib => Algorithm::Zlib,
+        }
+    }
+}
+
+/// How a value lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Physical {
+    /// One bit.
+    Bool,
+    /// So many bytes, lowest first.
+    Fixed(usize),
+    /// Any number of bytes.
+    Binary,
+}
+
+impl KuduType {
+    /// How its values lie in memory.
+    pub fn physical(self) -> Physical {
+        match self {
+            Self::UInt8 | Self::Int8 => Physical::Fixed(1),
+            Self::UInt16 | Self::Int16 => Physical::Fixed(2),
+            Self::UInt32 | Self::Int32 | Self::Float | Self::Decimal32 | Self::Date => Physical::Fixed(4),
+            Self::UInt64 | Self::Int64 | Self::Double | Self::UnixtimeMicros | Self::Decimal64 => {
+                Physical::Fixed(8)
+            }
+            Self::Int128 | Self::Decimal128 => Physical::Fixed(16),
+            Self::Bool | Self::IsDeleted => Physical::Bool,
+            Self::String | Self::Binary | Self::Varchar => Physical::Binary,
+        }
+    }
+}
+
+/// Which magic a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// `kuducfil`
+    V1,
+    /// `kuducfl2`
+    V2,
+}
+
+impl Version {
+    /// By the magic.
+    pub(crate) fn of(magic: &[u8]) -> Option<Self> {
+        match magic {
+            m if m == MAGIC_V1 => Some(Self::V1),
+            m if m == MAGIC_V2 => Some(Self::V2),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A CFile as a column: what to fetch for a range of ordinals, and arrays of what was fetched.
+//!
+//! ```text
+//!  CFile ── ColumnScan::new(rows, type) ──▶ ColumnScan ── part(rows) ──▶ ColumnPart ── fetch() ──▶ byte ranges
+//!  footer      index walked                    blocks        cheap            │
+//!              dictionary read                                                └ open(bytes) ──▶ ColumnReader ── read(n) ──▶ Arrow
+//! ```
+//!
+//! Only opening and `new` read from the source; a [`ColumnPart`] plans and a [`ColumnReader`] decodes bytes it was given.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bytes::Bytes;
+use coldframe_core::{Fetch, Result};
+
+use super::context::ColumnContext;
+use super::reader::ColumnReader;
+use crate::encoding::dict::Dictionary;
+use crate::open::CFile;
+use crate::prune::blocks::{DataBlock, Lost};
+
+/// The blocks of a range of ordinals.
+#[derive(Clone, Debug)]
+pub struct ColumnScan {
+    context: Arc<ColumnContext>,
+    blocks: Vec<DataBlock>,
+}
+
+impl ColumnScan {
+    /// A scan of `rows` whose values come out as `to`: walks the index and reads the dictionary.
+    pub fn new(file: &CFile, rows: Range<u64>, to: &DataType) -> Result<Self> {
+        Self::of_blocks(file, file.blocks(rows)?, to)
+    }
+
+    /// A scan of some blocks.
+    pub fn of_blocks(file: &CFile, blocks: Vec<DataBlock>, to: &DataType) -> Result<Self> {
+        let dictionary = if blocks.is_empty() { None } else { file.dictionary()? };
+        Self::with_dictionary(file, blocks, to, dictionary)
+    }
+
+    /// A scan of some blocks with a dictionary that was read, or without the one that cannot be.
+    pub fn with_dictionary(
+        file: &CFile,
+        blocks: Vec<DataBlock>,
+        to: &DataType,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Result<Self> {
+        let footer = file.footer();
+        footer.data_type.check_arrow(to)?;
+        let context = Arc::new(ColumnContext {
+            source: file.source().clone(),
+            format: *file.format(),
+            data_type: footer.data_type,
+            encoding: footer.encoding,
+            nullable: footer.nullable,
+            to: to.clone(),
+            dictionary,
+        });
+        Ok(Self { context, blocks })
+    }
+
+    /// What its parts have in common.
+    pub fn context(&self) -> &Arc<ColumnContext> {
+        &self.context
+    }
+
+    /// Its blocks.
+    pub fn blocks(&self) -> &[DataBlock] {
+        &self.blocks
+    }
+
+    /// The part of it that holds `rows`.
+    pub fn part(&self, rows: Range<u64>) -> ColumnPart {
+        let from = self.blocks.partition_point(|b| b.rows.end <= rows.start);
+        let to = self.blocks.partition_point(|b| b.rows.start < rows.end);
+        let blocks = self.blocks.get(from..to.max(from)).unwrap_or_default().to_vec();
+        ColumnPart { context: self.context.clone(), blocks, rows }
+    }
+}
+
+/// Some ordinals of a column, to fetch and to decode.
+#[derive(Clone, Debug)]
+pub struct ColumnPart {
+    context: Arc<ColumnContext>,
+    blocks: Vec<DataBlock>,
+    rows: Range<u64>,
+}
+
+impl ColumnPart {
+    /// What it has in common with the scan's other parts.
+    pub fn context(&self) -> &Arc<ColumnContext> {
+        &self.context
+    }
+
+    /// The blocks that hold its rows.
+    pub fn blocks(&self) -> &[DataBlock] {
+        &self.blocks
+    }
+
+    /// Its ordinals.
+    pub fn rows(&self) -> Range<u64> {
+        self.rows.clone()
+    }
+
+    /// What to fetch: a range for each block.
+    pub fn fetch(&self) -> Vec<Fetch> {
+        let fetch = |b: &DataBlock| Fetch { source: self.context.source.clone(), range: b.pointer.range() };
+        self.blocks.iter().map(fetch).collect()
+    }
+
+    /// A reader that stands before the first row; `bytes[i]` are those of `fetch()[i]`.
+    pub fn open(&self, bytes: Vec<Bytes>) -> Result<ColumnReader> {
+        ColumnReader::new(self.context.clone(), self.blocks.clone(), bytes, self.rows.clone())
+    }
+
+    /// Decodes each block once and says which cannot be. Rows that no block holds are lost as well.
+    pub fn survey(&self, bytes: &[Bytes]) -> Vec<Lost> {
+        let mut lost = Vec::new();
+        let mut at = self.rows.start;
+        for (block, bytes) in self.blocks.iter().zip(bytes) {
+            let rows = block.rows.start.max(self.rows.start)..block.rows.end.min(self.rows.end);
+            if at < rows.start {
+                lost.push(self.gap(at..rows.start));
+            }
+            at = rows.end;
+            let reader = ColumnReader::new(
+                self.context.clone(),
+                vec![block.clone()],
+                vec![bytes.clone()],
+                rows.clone(),
+            );
+            let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+            if let Err(e) = reader.and_then(|mut r| r.read(count)) {
+                let bytes = block.pointer.range();
+                lost.push(Lost { rows, bytes, structure: e.structure(), reason: e.reason() });
+            }
+        }
+        if at < self.rows.end {
+            lost.push(self.gap(at..self.rows.end));
+        }
+        lost
+    }
+
+    fn gap(&self, rows: Range<u64>) -> Lost {
+        let reason = "no data block that the index leads to holds these ordinals".to_owned();
+        Lost { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
+    }
+}

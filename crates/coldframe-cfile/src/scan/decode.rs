@@ -1,0 +1,306 @@
+//! Turns the fetched blocks of a unit into batches.
+//!
+//! Where damage is to be survived, each block is tried first: what is lost cuts the unit's ordinals into segments that are
+//! whole or lost, so that what is handed out was decoded and keeps its ordinal.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter;
+use bytes::Bytes;
+use coldframe_core::{
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorKind, OnError, PlanRequest, Result, arrow_error,
+};
+
+use super::column::ColumnPart;
+use super::delta;
+use super::reader::ColumnReader;
+use crate::encoding::{binary, dict, prefix, strings};
+use crate::layout::block::{BlockFormat, BlockPointer};
+use crate::layout::delta as entries;
+use crate::layout::types::Encoding;
+use crate::open::{ORDINAL, Purpose, VALUE};
+use crate::prune::blocks::Lost;
+
+/// What all units of a scan have in common.
+#[derive(Debug)]
+pub(crate) struct ScanContext {
+    /// The wanted columns.
+    pub(crate) schema: SchemaRef,
+    /// Most rows of a batch.
+    pub(crate) batch_rows: usize,
+    /// What to do about damage.
+    pub(crate) on_error: OnError,
+    /// Where it is recorded.
+    pub(crate) damage: DamageLog,
+    /// Ordinals that the index does not lead to, and why.
+    lost: Vec<Lost>,
+    /// Which places of the dictionary can pass the filter, where it asks for nothing else.
+    keep: Option<Vec<bool>>,
+}
+
+impl ScanContext {
+    /// For a scan of `request`.
+    pub(crate) fn new(request: &PlanRequest) -> Self {
+        Self {
+            schema: request.decode.clone(),
+            batch_rows: request.scan.batch_rows,
+            on_error: request.scan.on_error,
+            damage: request.damage.clone(),
+            lost: Vec::new(),
+            keep: None,
+        }
+    }
+
+    /// With what the index does not lead to.
+    #[must_use]
+    pub(crate) fn with_lost(mut self, lost: Vec<Lost>) -> Self {
+        self.lost = lost;
+        self
+    }
+
+    /// With what the filter says of the dictionary.
+    #[must_use]
+    pub(crate) fn with_keep(mut self, keep: Option<Vec<bool>>) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// Why the index does not lead to `rows`, where it said.
+    fn explain(&self, lost: Lost) -> Lost {
+        let known =
+            self.lost.iter().find(|l| l.rows.start <= lost.rows.start && lost.rows.start < l.rows.end);
+        match known {
+            Some(known) if lost.bytes.is_empty() => Lost { rows: lost.rows, ..known.clone() },
+            _ => lost,
+        }
+    }
+}
+
+/// Ordinals of a column to decode.
+pub(crate) struct DecodeColumn {
+    /// The scan.
+    pub(crate) scan: Arc<ScanContext>,
+    /// The ordinals and their blocks.
+    pub(crate) part: ColumnPart,
+    /// Whether values are read, or ordinals alone.
+    pub(crate) values: bool,
+}
+
+/// Ordinals that are whole, or null.
+#[derive(Clone, Debug)]
+struct Segment {
+    rows: Range<u64>,
+    null: bool,
+}
+
+impl DecodeUnit for DecodeColumn {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let mut segments = VecDeque::new();
+        if self.scan.on_error == OnError::Raise || !self.values {
+            segments.push_back(Segment { rows: self.part.rows(), null: false });
+        } else {
+            self.survey(&bytes, &mut segments);
+        }
+        Ok(Box::new(Batches { unit: *self, bytes, reader: None, segments }))
+    }
+}
+
+impl DecodeColumn {
+    /// Records what is lost; segments are what is not, and what becomes null.
+    fn survey(&self, bytes: &[Bytes], segments: &mut VecDeque<Segment>) {
+        let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
+        let mut at = self.part.rows().start;
+        for lost in self.part.survey(bytes) {
+            let lost = self.scan.explain(lost);
+            let count = lost.rows.end - lost.rows.start;
+            let limits = self.part.context().format.limits;
+            let null = self.scan.on_error == OnError::Null
+                && nullable
+                && limits.unit_rows("rows that become null", count).is_ok();
+            self.scan.damage.push(Damage {
+                bytes: lost.bytes.clone(),
+                rows_lost: Some(if null { 0 } else { count }),
+                structure: format!("{} (ordinals {}..{})", lost.structure, lost.rows.start, lost.rows.end),
+                reason: lost.reason.clone(),
+            });
+            segments.push_back(Segment { rows: at..lost.rows.start, null: false });
+            if null {
+                segments.push_back(Segment { rows: lost.rows.clone(), null: true });
+            }
+            at = lost.rows.end;
+        }
+        segments.push_back(Segment { rows: at..self.part.rows().end, null: false });
+        segments.retain(|s| !s.rows.is_empty());
+    }
+}
+
+/// The batches of a unit.
+struct Batches {
+    unit: DecodeColumn,
+    bytes: Vec<Bytes>,
+    reader: Option<ColumnReader>,
+    segments: VecDeque<Segment>,
+}
+
+impl Batches {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(segment) = self.segments.front().cloned() else { return Ok(None) };
+        let left = usize::try_from(segment.rows.end - segment.rows.start).unwrap_or(usize::MAX);
+        let mut rows = left.min(self.unit.scan.batch_rows);
+        let (mut value, mut selected) = (None, None);
+        if self.unit.values {
+            let (array, which) = match segment.null {
+                true => (new_null_array(&self.unit.part.context().to, rows), None),
+                false => self.read(segment.rows.start, &mut rows)?,
+            };
+            (value, selected) = (Some(array), which.map(|bits| BooleanArray::new(bits, None)));
+        }
+        let start = segment.rows.start;
+        match self.segments.front_mut() {
+            Some(front) if rows < left => front.rows.start += rows as u64,
+            _ => drop(self.segments.pop_front()),
+        }
+        let schema = &self.unit.scan.schema;
+        let column = |name: &str| -> Result<ArrayRef> {
+            match (name, &value) {
+                (ORDINAL, _) => {
+                    let first = i64::try_from(start).unwrap_or(i64::MAX);
+                    let last = first.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
+                    let all = Int64Array::from_iter_values(first..last);
+                    match &selected {
+                        Some(which) => filter(&all, which).map_err(arrow_error),
+                        None => Ok(Arc::new(all)),
+                    }
+                }
+                (_, Some(value)) => Ok(value.clone()),
+                (name, None) => Err(Error::schema(format!("no column `{name}`"))),
+            }
+        };
+        let columns = schema.fields().iter().map(|f| column(f.name())).collect::<Result<Vec<_>>>()?;
+        let rows = selected.as_ref().map_or(rows, BooleanArray::true_count);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
+    }
+
+    /// The next `rows` values from `start` on, or as many as Arrow's offsets allow; of them those that can pass the
+    /// filter, and which they are.
+    fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
+        loop {
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                None => self.reader.insert(self.unit.part.open(self.bytes.clone())?),
+            };
+            let behind = start.saturating_sub(reader.rows().start);
+            reader.skip(usize::try_from(behind).unwrap_or(usize::MAX));
+            let read = match &self.unit.scan.keep {
+                Some(keep) => reader.read_where(*rows, keep).map(|(array, which)| (array, Some(which))),
+                None => reader.read(*rows).map(|array| (array, None)),
+            };
+            match read {
+                Err(e)
+                    if *rows > 1
+                        && matches!(e.kind(), ErrorKind::LimitExceeded { option: "batch_size", .. }) =>
+                {
+                    self.reader = None;
+                    *rows /= 2;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch();
+        if next.is_err() {
+            self.segments.clear();
+        }
+        next.transpose()
+    }
+}
+
+/// A block of a file without ordinals to decode.
+pub(crate) struct DecodeBlocks {
+    /// The scan.
+    pub(crate) scan: Arc<ScanContext>,
+    /// How blocks are stored.
+    pub(crate) format: BlockFormat,
+    /// How values are encoded.
+    pub(crate) encoding: Encoding,
+    /// What the file is for.
+    pub(crate) kind: Purpose,
+    /// The block.
+    pub(crate) block: BlockPointer,
+}
+
+impl DecodeUnit for DecodeBlocks {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let at = self.block.offset;
+        let stored = bytes.into_iter().next().unwrap_or_default();
+        let contents = self.format.open_owned(&stored, at)?;
+        let batch = match (self.kind, self.encoding) {
+            (Purpose::Delta, Encoding::Plain) => {
+                let mut places = Vec::new();
+                let values: Vec<&[u8]> = entries::entries(&contents, at, &mut places)?.collect();
+                let all = delta::batch(&values, at, &delta::schema())?;
+                let names = self.scan.schema.fields().iter().map(|f| all.schema().index_of(f.name()));
+                let places = names.collect::<std::result::Result<Vec<_>, _>>().map_err(arrow_error)?;
+                all.project(&places).map_err(arrow_error)?
+            }
+            (Purpose::Delta, other) => {
+                return Err(Error::unsupported(format!("a delta file encoded by {other}")));
+            }
+            _ => self.keys(&contents)?,
+        };
+        let rows = self.scan.batch_rows;
+        let starts = (0..batch.num_rows()).step_by(rows);
+        let batches: Vec<_> =
+            starts.map(|from| Ok(batch.slice(from, rows.min(batch.num_rows() - from)))).collect();
+        Ok(Box::new(batches.into_iter()))
+    }
+}
+
+impl DecodeBlocks {
+    /// The keys of an index, with their ordinals.
+    fn keys(&self, contents: &Bytes) -> Result<RecordBatch> {
+        let (mut data, mut offsets) = (Vec::new(), Vec::new());
+        let most = usize::try_from(self.format.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let at = self.block.offset;
+        let head = match self.encoding {
+            Encoding::Prefix => prefix::decode(contents, most, &mut data, &mut offsets),
+            Encoding::Plain => binary::offsets(contents, &mut offsets).inspect(|_| {
+                data = contents.to_vec();
+            }),
+            other => Err(Error::unsupported(format!("{other} in a file without a positional index"))),
+        };
+        let head = head.map_err(|e| e.at(at))?;
+        let first = offsets.first().copied().unwrap_or(0) as usize;
+        let end = offsets.last().copied().unwrap_or(0) as usize;
+        let values = data.get(first..end).unwrap_or_default().to_vec();
+        let place = |o: &u32| i32::try_from(*o as usize - first).map_err(|_| dict::too_long(end));
+        let offsets = offsets.iter().map(place).collect::<Result<Vec<i32>>>()?;
+        let values = strings::strings(offsets, values, None, false).map_err(|e| e.at(at))?;
+        let ordinal = i64::from(head.ordinal);
+        let schema = &self.scan.schema;
+        let column = |name: &str, to: &arrow_schema::DataType| -> Result<ArrayRef> {
+            match name {
+                ORDINAL => {
+                    Ok(Arc::new(Int64Array::from_iter_values(ordinal..ordinal + i64::from(head.count))))
+                }
+                _ => arrow_cast::cast(&values, to).map_err(arrow_error),
+            }
+        };
+        let columns =
+            schema.fields().iter().map(|f| column(f.name(), f.data_type())).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(head.count as usize));
+        RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error)
+    }
+}

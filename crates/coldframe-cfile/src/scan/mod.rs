@@ -1,0 +1,8 @@
+//! Blocks to Arrow: a column, a table of its values, entries and keys of the other files.
+
+pub mod column;
+pub(crate) mod context;
+pub(crate) mod decode;
+pub(crate) mod delta;
+pub(crate) mod plan;
+pub mod reader;

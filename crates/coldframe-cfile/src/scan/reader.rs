@@ -1,0 +1,586 @@
+//! Decodes the fetched blocks of a column, some rows at a time.
+//!
+//! ```text
+//! data block, nullable | rows varint | bitmap length varint | bitmap, run-length coded | values that are not null |
+//! data block, else     | values |
+//! ```
+//!
+//! The values of a part of a block that are not null are decoded to the front of the rows' memory and spread from there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, make_array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorContext, Result, arrow_error};
+use coldframe_encoding::codec::Decompressor;
+use coldframe_encoding::values::spread;
+use coldframe_encoding::{Cursor, bits};
+
+use super::context::ColumnContext;
+use crate::encoding::bit_shuffle::{BitShuffle, Scratch};
+use crate::encoding::dict::{self, Dictionary, too_long};
+use crate::encoding::fixed::{Bits, Fixed};
+use crate::encoding::rle::Rle;
+use crate::encoding::strings::{self, strings};
+use crate::encoding::{BlockHead, Word, binary, prefix};
+use crate::layout::types::{Encoding, KuduType, Physical};
+use crate::prune::blocks::DataBlock;
+
+/// Memory that is used from block to block.
+#[derive(Debug, Default)]
+struct Memory {
+    decompressor: Decompressor,
+    /// A block's decompressed contents.
+    contents: Vec<u8>,
+    shuffle: Scratch,
+    /// Places in the dictionary.
+    places: Vec<u32>,
+    /// Where the values of a block of bytes begin.
+    offsets: Vec<u32>,
+    /// The values of a PREFIX block.
+    data: Vec<u8>,
+}
+
+/// What a block holds, and the place in it.
+#[derive(Debug)]
+enum Values {
+    Fixed(Fixed, usize),
+    Bits(Bits),
+    /// The next value; its place is in the memory's offsets. The values are in the block from a byte on or, where it is
+    /// `None`, in the memory's data.
+    Binary(usize, Option<usize>),
+    Codes(BitShuffle),
+}
+
+/// The block at hand.
+#[derive(Debug)]
+struct OpenBlock {
+    block: DataBlock,
+    /// The contents, unless they were decompressed into the memory.
+    contents: Option<Bytes>,
+    /// Which rows are not null.
+    validity: Option<BooleanBuffer>,
+    values: Values,
+    /// The next row, from the block's first.
+    row: usize,
+}
+
+/// Rows of the block at hand.
+struct Segment {
+    rows: usize,
+    /// How many rows are wanted from the first of them on.
+    left: usize,
+    /// How many of them are not null.
+    dense: usize,
+    /// Which, from the first bit on, if some are.
+    validity: Option<Buffer>,
+}
+
+impl Segment {
+    fn spread<T: Copy + Default>(&self, values: &mut [T]) -> Result<()> {
+        match &self.validity {
+            Some(bits) if self.dense < self.rows => spread(values, bits.as_slice()).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Decodes rows in order.
+#[derive(Debug)]
+pub struct ColumnReader {
+    context: Arc<ColumnContext>,
+    blocks: std::vec::IntoIter<(DataBlock, Bytes)>,
+    current: Option<OpenBlock>,
+    memory: Memory,
+    /// The ordinals not read yet.
+    rows: Range<u64>,
+}
+
+impl ColumnReader {
+    /// A reader of `rows` from blocks with their stored bytes.
+    pub fn new(
+        context: Arc<ColumnContext>,
+        blocks: Vec<DataBlock>,
+        bytes: Vec<Bytes>,
+        rows: Range<u64>,
+    ) -> Result<Self> {
+        if bytes.len() != blocks.len() {
+            return Err(Error::invalid(format!(
+                "expected {} fetched blocks, found {}",
+                blocks.len(),
+                bytes.len()
+            )));
+        }
+        let blocks = blocks.into_iter().zip(bytes).collect::<Vec<_>>().into_iter();
+        Ok(Self { context, blocks, current: None, memory: Memory::default(), rows })
+    }
+
+    /// The ordinals not read yet.
+    pub fn rows(&self) -> Range<u64> {
+        self.rows.clone()
+    }
+
+    /// Passes over `n` rows. Blocks without a row that is read are not looked at.
+    pub fn skip(&mut self, n: usize) {
+        self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
+    }
+
+    /// The next `n` rows.
+    pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
+        let left = self.rows.end - self.rows.start;
+        if n as u64 > left {
+            return Err(Error::invalid(format!("expected to read at most {left} rows, found {n}")));
+        }
+        match self.context.data_type.physical() {
+            Physical::Bool => self.read_bits(n),
+            Physical::Fixed(1) => self.read_fixed::<u8>(n),
+            Physical::Fixed(2) => self.read_fixed::<u16>(n),
+            Physical::Fixed(4) => self.read_fixed::<u32>(n),
+            Physical::Fixed(8) => self.read_fixed::<u64>(n),
+            Physical::Fixed(_) => self.read_fixed::<i128>(n),
+            Physical::Binary => match self.context.to.clone() {
+                DataType::Dictionary(_, value) => self.read_dictionary(n, &value),
+                to => {
+                    let (offsets, data, nulls) = self.read_binary(n)?;
+                    strings(offsets, data, nulls, to == DataType::Utf8)
+                }
+            },
+        }
+    }
+
+    fn read_fixed<T: Word>(&mut self, n: usize) -> Result<ArrayRef> {
+        let mut values = vec![T::default(); n];
+        let mut nulls = Nulls::new(n);
+        let mut rest = values.as_mut_slice();
+        while !rest.is_empty() {
+            let segment = self.next_segment(rest.len(), &mut nulls)?;
+            let (now, later) = rest.split_at_mut(segment.rows);
+            let dense = now.get_mut(..segment.dense).unwrap_or_default();
+            self.in_block(|values, bytes, memory| match values {
+                Values::Fixed(block, _) => block.decode(bytes, dense, &mut memory.shuffle),
+                _ => Err(not_this()),
+            })?;
+            segment.spread(now)?;
+            rest = later;
+        }
+        primitive(values, nulls.finish(), self.context.data_type, &self.context.to)
+    }
+
+    fn read_bits(&mut self, n: usize) -> Result<ArrayRef> {
+        let mut out = BooleanBufferBuilder::new(n);
+        let mut nulls = Nulls::new(n);
+        while out.len() < n {
+            let segment = self.next_segment(n - out.len(), &mut nulls)?;
+            if segment.dense == segment.rows {
+                self.in_block(|values, bytes, _| match values {
+                    Values::Bits(block) => block.decode(bytes, segment.rows, &mut out),
+                    _ => Err(not_this()),
+                })?;
+                continue;
+            }
+            let mut dense = BooleanBufferBuilder::new(segment.dense);
+            self.in_block(|values, bytes, _| match values {
+                Values::Bits(block) => block.decode(bytes, segment.dense, &mut dense),
+                _ => Err(not_this()),
+            })?;
+            let mut wide = vec![0u8; segment.rows];
+            let front = wide.get_mut(..segment.dense).unwrap_or_default();
+            bits::unpack(bits::BitOrder::Lsb, 1, dense.as_slice(), front)?;
+            segment.spread(&mut wide)?;
+            for eight in wide.chunks(8) {
+                let byte = eight.iter().rev().fold(0u8, |b, bit| b << 1 | bit);
+                out.append_packed_range(0..eight.len(), &[byte]);
+            }
+        }
+        Ok(Arc::new(BooleanArray::new(out.finish(), nulls.finish())))
+    }
+
+    fn read_binary(&mut self, n: usize) -> Result<(Vec<i32>, Vec<u8>, Option<NullBuffer>)> {
+        let mut offsets = Vec::with_capacity(n + 1);
+        offsets.push(0);
+        let mut data = Vec::new();
+        let mut nulls = Nulls::new(n);
+        while offsets.len() <= n {
+            let segment = self.next_segment(n + 1 - offsets.len(), &mut nulls)?;
+            let dictionary = self.context.dictionary.clone();
+            self.in_block(|values, bytes, memory| match values {
+                Values::Codes(block) => {
+                    let dictionary = dictionary.as_deref().ok_or_else(no_dictionary)?;
+                    places(block, bytes, memory, &segment)?;
+                    dictionary.gather(&memory.places, segment.left, &mut offsets, &mut data)
+                }
+                Values::Binary(next, from) => {
+                    let values = if from.is_some() { bytes } else { &memory.data };
+                    let ends = memory.offsets.get(*next..).unwrap_or_default();
+                    *next += segment.dense;
+                    append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)
+                }
+                _ => Err(not_this()),
+            })?;
+        }
+        Ok((offsets, data, nulls.finish()))
+    }
+
+    /// Of the next `n` rows those that can pass a filter, and which they are. `keep` says it of each place in the dictionary
+    /// (0 is null); values that stand in blocks without code words are all handed out.
+    pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
+        let (mut offsets, mut data) = (vec![0], Vec::new());
+        let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
+        let mut nulls = Nulls::new(0);
+        while selected.len() < n {
+            let segment = self.next_segment(n - selected.len(), &mut nulls)?;
+            let dictionary = self.context.dictionary.clone();
+            self.in_block(|values, bytes, memory| match values {
+                Values::Codes(block) => {
+                    let dictionary = dictionary.as_deref().ok_or_else(no_dictionary)?;
+                    places(block, bytes, memory, &segment)?;
+                    dictionary.check(&memory.places)?;
+                    let passes = |place: &u32| keep.get(*place as usize).copied().unwrap_or(true);
+                    memory.places.iter().for_each(|p| selected.append(passes(p)));
+                    memory.places.retain(passes);
+                    memory.places.iter().for_each(|p| valid.append(*p != 0));
+                    dictionary.gather(&memory.places, segment.left, &mut offsets, &mut data)
+                }
+                Values::Binary(next, from) => {
+                    let values = if from.is_some() { bytes } else { &memory.data };
+                    let ends = memory.offsets.get(*next..).unwrap_or_default();
+                    *next += segment.dense;
+                    selected.append_n(segment.rows, true);
+                    match &segment.validity {
+                        Some(bits) => valid.append_packed_range(0..segment.rows, bits.as_slice()),
+                        None => valid.append_n(segment.rows, true),
+                    }
+                    append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)
+                }
+                _ => Err(not_this()),
+            })?;
+        }
+        let nulls = Some(NullBuffer::new(valid.finish())).filter(|n| n.null_count() > 0);
+        let array = strings(offsets, data, nulls, self.context.to == DataType::Utf8)?;
+        Ok((array, selected.finish()))
+    }
+
+    /// Code words as they are; values of blocks without code words stand behind the dictionary's.
+    fn read_dictionary(&mut self, n: usize, to: &DataType) -> Result<ArrayRef> {
+        let dictionary = self.context.dictionary.clone();
+        let known = dictionary.as_deref().map_or(0, Dictionary::len);
+        let mut keys: Vec<i32> = Vec::with_capacity(n);
+        let (mut offsets, mut data) = (vec![0], Vec::new());
+        let mut nulls = Nulls::new(n);
+        while keys.len() < n {
+            let segment = self.next_segment(n - keys.len(), &mut nulls)?;
+            self.in_block(|values, bytes, memory| match values {
+                Values::Codes(block) => {
+                    places(block, bytes, memory, &segment)?;
+                    dictionary.as_deref().ok_or_else(no_dictionary)?.check(&memory.places)?;
+                    keys.extend(
+                        memory.places.iter().map(|p| i32::try_from(p.saturating_sub(1)).unwrap_or(0)),
+                    );
+                    Ok(())
+                }
+                Values::Binary(next, from) => {
+                    let first = known + offsets.len() - 1;
+                    let values = if from.is_some() { bytes } else { &memory.data };
+                    let ends = memory.offsets.get(*next..).unwrap_or_default();
+                    *next += segment.dense;
+                    append(ends, from.unwrap_or(0), values, &segment, &mut offsets, &mut data)?;
+                    let more = first..first + segment.rows;
+                    keys.extend(more.map(|k| i32::try_from(k).unwrap_or(i32::MAX)));
+                    Ok(())
+                }
+                _ => Err(not_this()),
+            })?;
+        }
+        let text = *to == DataType::Utf8;
+        let more = || strings(offsets.clone(), data.clone(), None, text);
+        let values = match dictionary.as_deref() {
+            Some(known) if offsets.len() == 1 => known.values().clone(),
+            Some(known) => concat(&[known.values().as_ref(), more()?.as_ref()]).map_err(arrow_error)?,
+            None => more()?,
+        };
+        let values = if values.data_type() == to {
+            values
+        } else {
+            arrow_cast::cast(&values, to).map_err(arrow_error)?
+        };
+        let keys = Int32Array::new(keys.into(), nulls.finish());
+        Ok(Arc::new(DictionaryArray::try_new(keys, values).map_err(arrow_error)?))
+    }
+
+    /// Calls `f` with the values and contents of the block at hand.
+    fn in_block(&mut self, f: impl FnOnce(&mut Values, &[u8], &mut Memory) -> Result<()>) -> Result<()> {
+        let Some(open) = &mut self.current else { return Err(not_this()) };
+        match &open.contents {
+            Some(bytes) => f(&mut open.values, bytes, &mut self.memory),
+            None => {
+                // Taken out for the call: the decoders use the rest of the memory.
+                let contents = std::mem::take(&mut self.memory.contents);
+                let done = f(&mut open.values, &contents, &mut self.memory);
+                self.memory.contents = contents;
+                done
+            }
+        }
+        .within(|| open.block.name())
+        .map_err(|e| e.at(open.block.pointer.offset))
+    }
+
+    /// At most `most` rows of one block, which is opened if need be; their bits are appended to `nulls`.
+    fn next_segment(&mut self, most: usize, nulls: &mut Nulls) -> Result<Segment> {
+        let at = self.rows.start;
+        if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
+            self.current = None;
+            let next = self.blocks.find(|(block, _)| block.rows.end > at);
+            let Some((block, stored)) = next.filter(|(block, _)| block.rows.start <= at) else {
+                return Err(Error::corrupt(format!("expected a data block of ordinal {at}, found none")));
+            };
+            let (name, offset) = (block.name(), block.pointer.offset);
+            let open = self.open_block(block, &stored).within(|| name).map_err(|e| e.at(offset))?;
+            self.current = Some(open);
+        }
+        let Some(open) = &self.current else { return Err(not_this()) };
+        let row = usize::try_from(at - open.block.rows.start).unwrap_or(usize::MAX);
+        if let Some(passed) = row.checked_sub(open.row).filter(|n| *n > 0) {
+            let rows = open.row..open.row + passed;
+            let dense = match &open.validity {
+                Some(bits) => bits.slice(rows.start, passed).count_set_bits(),
+                None => passed,
+            };
+            self.in_block(|values, bytes, _| match values {
+                Values::Fixed(block, size) => block.skip(bytes, dense, *size),
+                Values::Bits(block) => block.skip(bytes, dense),
+                Values::Codes(block) => block.skip(bytes, dense),
+                Values::Binary(next, _) => {
+                    *next += dense;
+                    Ok(())
+                }
+            })?;
+        }
+        let Some(open) = &mut self.current else { return Err(not_this()) };
+        let in_block = usize::try_from(open.block.rows.end - at).unwrap_or(usize::MAX);
+        let rows = most.min(in_block);
+        open.row = row + rows;
+        self.rows.start += rows as u64;
+        let Some(validity) = &open.validity else {
+            nulls.valid(rows);
+            return Ok(Segment { rows, left: most, dense: rows, validity: None });
+        };
+        let bits = validity.slice(row, rows);
+        let dense = bits.count_set_bits();
+        if dense == rows {
+            nulls.valid(rows);
+            return Ok(Segment { rows, left: most, dense, validity: None });
+        }
+        nulls.bits(&bits);
+        Ok(Segment { rows, left: most, dense, validity: Some(bits.sliced()) })
+    }
+
+    fn open_block(&mut self, block: DataBlock, stored: &Bytes) -> Result<OpenBlock> {
+        let context = self.context.clone();
+        let memory = &mut self.memory;
+        let contents = context.format.open(
+            stored,
+            block.pointer.offset,
+            &mut memory.decompressor,
+            &mut memory.contents,
+        )?;
+        let decompressed = std::mem::take(&mut memory.contents);
+        let bytes: &[u8] = contents.as_deref().unwrap_or(&decompressed);
+        let opened = open_values(&context, &block, bytes, memory);
+        self.memory.contents = decompressed;
+        let (values, validity) = opened?;
+        Ok(OpenBlock { block, contents, validity, values, row: 0 })
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_this() -> Error {
+    Error::corrupt("expected values of another encoding")
+}
+
+#[cold]
+#[inline(never)]
+fn no_dictionary() -> Error {
+    Error::corrupt("expected a dictionary, found none")
+}
+
+/// Reads the headers of a block.
+fn open_values(
+    context: &ColumnContext,
+    block: &DataBlock,
+    bytes: &[u8],
+    memory: &mut Memory,
+) -> Result<(Values, Option<BooleanBuffer>)> {
+    let rows = context.format.limits.unit_rows("data block", block.rows.end - block.rows.start)?;
+    let (mut start, mut count, mut validity) = (0, rows, None);
+    if context.nullable {
+        let mut cursor = Cursor::new(bytes, 0);
+        let stated = cursor.uleb128()?;
+        if stated != rows as u64 {
+            return Err(Error::corrupt(format!("expected {rows} rows, found {stated}")));
+        }
+        let len = cursor.uleb128()?;
+        let bitmap = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
+        start = bytes.len() - cursor.remaining();
+        let mut out = BooleanBufferBuilder::new(rows);
+        Rle::new(0).decode_bits(bitmap, rows, &mut out).within(|| "bitmap")?;
+        let bits = out.finish();
+        count = bits.count_set_bits();
+        validity = (count < rows).then_some(bits);
+    }
+    let (head, values) = values_at(context, bytes, start, memory)?;
+    head.check(block.rows.start, count)?;
+    Ok((values, validity))
+}
+
+/// Reads the header of the encoded values that begin at byte `start`.
+fn values_at(
+    context: &ColumnContext,
+    bytes: &[u8],
+    start: usize,
+    memory: &mut Memory,
+) -> Result<(BlockHead, Values)> {
+    let block = bytes.get(start..).unwrap_or_default();
+    match (context.data_type.physical(), context.encoding) {
+        (Physical::Fixed(size), encoding) => {
+            let (head, block) = Fixed::new(encoding, bytes, start, size)?;
+            Ok((head, Values::Fixed(block, size)))
+        }
+        (Physical::Bool, encoding) => {
+            Bits::new(encoding, bytes, start).map(|(head, block)| (head, Values::Bits(block)))
+        }
+        (Physical::Binary, Encoding::Plain) => {
+            Ok((binary::offsets(block, &mut memory.offsets)?, Values::Binary(0, Some(start))))
+        }
+        (Physical::Binary, Encoding::Prefix) => {
+            let most = usize::try_from(context.format.limits.max_block_bytes).unwrap_or(usize::MAX);
+            let most = most.min(u32::MAX as usize);
+            let head = prefix::decode(block, most, &mut memory.data, &mut memory.offsets)?;
+            Ok((head, Values::Binary(0, None)))
+        }
+        (Physical::Binary, Encoding::Dict) => match Cursor::new(block, 0).u32_le()? {
+            dict::CODE_WORDS => {
+                let (head, block) = BitShuffle::new(bytes, start + 4, 4)?;
+                Ok((head, Values::Codes(block)))
+            }
+            dict::VALUES => {
+                let plain = block.get(4..).unwrap_or_default();
+                Ok((binary::offsets(plain, &mut memory.offsets)?, Values::Binary(0, Some(start + 4))))
+            }
+            other => Err(Error::corrupt(format!("expected a mode of 1 or 2, found {other}"))),
+        },
+        (Physical::Binary, other) => Err(Error::unsupported(format!("{other} of bytes"))),
+    }
+}
+
+/// The next code words as places in the dictionary, 0 for null.
+fn places(block: &mut BitShuffle, bytes: &[u8], memory: &mut Memory, segment: &Segment) -> Result<()> {
+    let mut places = std::mem::take(&mut memory.places);
+    places.clear();
+    places.resize(segment.rows, 0);
+    let dense = places.get_mut(..segment.dense).unwrap_or_default();
+    let decoded = block.decode(bytes, dense, &mut memory.shuffle);
+    // A code word of 2^32 - 1 becomes one that no dictionary has, and not null.
+    dense.iter_mut().for_each(|p| *p = p.checked_add(1).unwrap_or(u32::MAX));
+    let spread = segment.spread(&mut places);
+    memory.places = places;
+    decoded.and(spread)
+}
+
+/// Appends values that lie one after the other. `ends` begins with the first one's start, from `base` in `values`.
+fn append(
+    ends: &[u32],
+    base: usize,
+    values: &[u8],
+    segment: &Segment,
+    offsets: &mut Vec<i32>,
+    data: &mut Vec<u8>,
+) -> Result<()> {
+    let Some(ends) = ends.get(..=segment.dense) else {
+        return Err(Error::corrupt("expected more values, found the block's end"));
+    };
+    let (first, last) = (ends.first().copied().unwrap_or(0), ends.last().copied().unwrap_or(0));
+    let bytes = values.get(base + first as usize..base + last as usize);
+    let bytes = bytes.ok_or_else(|| Error::corrupt("expected values inside the block"))?;
+    let start = data.len();
+    let end = start + bytes.len();
+    if end > i32::MAX as usize {
+        return Err(too_long(end));
+    }
+    strings::reserve(data, bytes.len(), segment.rows, segment.left);
+    data.extend_from_slice(bytes);
+    // All of it fits 31 bits, as was checked.
+    let shift = i32::try_from(start).unwrap_or(0);
+    let place = |end: &u32| shift.wrapping_add((end - first).cast_signed());
+    match &segment.validity {
+        None => offsets.extend(ends.iter().skip(1).map(place)),
+        Some(bits) => {
+            // Of a null row the end is that of the value before. Without a branch: which rows are null is hard to guess.
+            let mut passed = 0;
+            offsets.extend((0..segment.rows).map(|row| {
+                let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);
+                passed += usize::from(valid);
+                place(ends.get(passed).unwrap_or(&last))
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Which rows are null: no bitmap as long as none is.
+struct Nulls {
+    bits: Option<BooleanBufferBuilder>,
+    rows: usize,
+    capacity: usize,
+}
+
+impl Nulls {
+    fn new(capacity: usize) -> Self {
+        Self { bits: None, rows: 0, capacity }
+    }
+
+    fn valid(&mut self, n: usize) {
+        if let Some(bits) = &mut self.bits {
+            bits.append_n(n, true);
+        }
+        self.rows += n;
+    }
+
+    fn bits(&mut self, more: &BooleanBuffer) {
+        let (rows, capacity) = (self.rows, self.capacity);
+        let bits = self.bits.get_or_insert_with(|| {
+            let mut bits = BooleanBufferBuilder::new(capacity);
+            bits.append_n(rows, true);
+            bits
+        });
+        bits.append_buffer(more);
+        self.rows += more.len();
+    }
+
+    fn finish(self) -> Option<NullBuffer> {
+        self.bits.map(|mut bits| NullBuffer::new(bits.finish()))
+    }
+}
+
+/// Words as an array of the type they are to come out as.
+fn primitive<T: Word>(
+    values: Vec<T>,
+    nulls: Option<NullBuffer>,
+    from: KuduType,
+    to: &DataType,
+) -> Result<ArrayRef> {
+    let rows = values.len();
+    let buffer = match from {
+        KuduType::Decimal32 | KuduType::Decimal64 => {
+            Buffer::from_vec(values.into_iter().map(Word::sign_extend).collect::<Vec<i128>>())
+        }
+        _ => T::buffer(values),
+    };
+    let data = ArrayData::builder(to.clone()).len(rows).nulls(nulls).add_buffer(buffer);
+    Ok(make_array(data.build().map_err(arrow_error)?))
+}

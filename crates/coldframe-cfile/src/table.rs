@@ -1,0 +1,263 @@
+//! An open CFile as a table: a column of values, the entries of a delta file, the keys of an index, or a bloom filter.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_ord::cmp;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use coldframe_core::{
+    Damage, Error, Node, OnError, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value, arrow_error,
+};
+
+use crate::layout::types::Physical;
+use crate::open::{CFile, ORDINAL, Purpose, VALUE};
+use crate::options::Options;
+use crate::prune::bloom;
+use crate::prune::key::{self, KeyBounds};
+use crate::scan::decode::ScanContext;
+use crate::scan::delta;
+use crate::scan::plan::{BlockPlan, ColumnPlan};
+
+/// An open CFile.
+#[derive(Debug)]
+pub struct CFileTable {
+    file: Arc<CFile>,
+    kind: Purpose,
+    schema: SchemaRef,
+}
+
+impl CFileTable {
+    /// Reads the metadata.
+    pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
+        let file = CFile::open(source, options.verify, options.limits)?;
+        let footer = file.footer();
+        let kind = Purpose::of(footer)?;
+        let own = footer.data_type.arrow();
+        let mut to = options.value_type.unwrap_or(own);
+        if options.dictionary && footer.data_type.physical() == Physical::Binary && kind == Purpose::Column {
+            to = DataType::Dictionary(Box::new(DataType::Int32), Box::new(to));
+        }
+        footer.data_type.check_arrow(&to)?;
+        let schema = if kind == Purpose::Delta {
+            delta::schema()
+        } else {
+            let ordinal = options.ordinal.then(|| Field::new(ORDINAL, DataType::Int64, false));
+            let value = Field::new(VALUE, to, footer.nullable);
+            Arc::new(Schema::new(ordinal.into_iter().chain([value]).collect::<Vec<_>>()))
+        };
+        Ok(Self { file: Arc::new(file), kind, schema })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<CFile> {
+        &self.file
+    }
+
+    /// What it is for.
+    pub fn kind(&self) -> Purpose {
+        self.kind
+    }
+
+    /// The split of the rows from `ordinal` on.
+    pub fn seek(&self, ordinal: u64) -> Result<Split> {
+        self.need(Purpose::Column, "a seek by ordinal")?;
+        let end = self.file.footer().num_values;
+        if ordinal > end {
+            return Err(Error::invalid(format!("expected an ordinal of at most {end}, found {ordinal}")));
+        }
+        Ok(Split { part: 0, range: ordinal..end, rows: Some(end - ordinal) })
+    }
+
+    fn need(&self, kind: Purpose, what: &str) -> Result<()> {
+        if self.kind == kind {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!("{what} in a CFile that is a {} file", self.kind.name())))
+    }
+
+    /// The rows whose value is the one in `value`, with their ordinals. The value index leads to their block; a file
+    /// without one is read through.
+    pub fn lookup(&self, value: &ArrayRef) -> Result<RecordBatch> {
+        self.need(Purpose::Column, "a look-up by value")?;
+        let footer = self.file.footer();
+        let to = self.schema.field_with_name(VALUE).map_err(arrow_error)?.data_type();
+        let to = match to {
+            DataType::Dictionary(_, value) => value,
+            other => other,
+        };
+        if value.len() != 1 {
+            return Err(Error::invalid(format!("expected one value, found {}", value.len())));
+        }
+        let wanted = key::literal(value, to)?;
+        let fields =
+            vec![Field::new(ORDINAL, DataType::Int64, false), Field::new(VALUE, to.clone(), footer.nullable)];
+        let schema = Arc::new(Schema::new(fields));
+        let rows = match key::encode(footer.data_type, &wanted, 0) {
+            Some(key) => {
+                let bounds = KeyBounds { upper: Some([&key[..], &[0]].concat()), lower: Some(key) };
+                self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?
+            }
+            None => 0..footer.num_values,
+        };
+        let request = PlanRequest {
+            scan: coldframe_core::Scan::default(),
+            decode: schema.clone(),
+            damage: coldframe_core::DamageLog::default(),
+        };
+        let split = Split { part: 0, range: rows, rows: None };
+        let mut plan = self.plan(&request, &split)?;
+        let mut found = Vec::new();
+        while let Some(unit) = plan.next_unit()? {
+            let ranges: Vec<_> = unit.fetch.iter().map(|f| f.range.clone()).collect();
+            let bytes = coldframe_core::io::read_coalesced(self.file.source().as_ref(), &ranges)?;
+            for batch in unit.decode.decode(bytes)? {
+                let batch = batch?;
+                found.push(filter_record_batch(&batch, &equal(&batch, &wanted)?).map_err(arrow_error)?);
+            }
+        }
+        concat_batches(&schema, &found).map_err(arrow_error)
+    }
+
+    /// `false` only if `key`, as it is encoded, was not put into the bloom filter.
+    pub fn might_contain(&self, key: &[u8]) -> Result<bool> {
+        bloom::might_contain(&self.file, key)
+    }
+
+    /// Blocks in the order of the value index, for files without a positional one.
+    fn block_plan(&self, scan: ScanContext, range: Range<u64>) -> Result<BlockPlan> {
+        let found = if self.kind == Purpose::Bloom { Ok(Vec::new()) } else { self.file.blocks_by_value() };
+        let blocks = match found {
+            Err(e) if scan.on_error != OnError::Raise && e.is_damage() => {
+                // What blocks an index block led to is not known without it, nor how many rows they held.
+                scan.damage.push(Damage::from_error(&e, 0..self.file.blocks_end(), None));
+                Vec::new()
+            }
+            other => other?,
+        };
+        let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
+        let blocks: VecDeque<_> = blocks.into_iter().enumerate().filter(wanted).collect();
+        Ok(BlockPlan::new(Arc::new(scan), self.file.clone(), self.kind, blocks))
+    }
+}
+
+/// Where the values equal the one wanted; where they are null, if that is wanted.
+fn equal(batch: &RecordBatch, wanted: &ArrayRef) -> Result<BooleanArray> {
+    let values = batch.column_by_name(VALUE).ok_or_else(|| Error::schema("no column `value`"))?;
+    if wanted.is_null(0) {
+        let nulls =
+            values.nulls().map_or_else(|| vec![false; values.len()], |n| n.iter().map(|v| !v).collect());
+        return Ok(BooleanArray::from(nulls));
+    }
+    cmp::eq(values, &arrow_array::Scalar::new(wanted.clone())).map_err(arrow_error)
+}
+
+impl TableFile for CFileTable {
+    fn format(&self) -> &'static str {
+        "cfile"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        Some(self.file.footer().num_values)
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        Ok(crate::metadata::metadata(&self.file, self.kind))
+    }
+
+    /// Ordinals of a column, else places in the value index.
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let footer = self.file.footer();
+        if self.kind != Purpose::Column || footer.positional.is_none() {
+            let blocks = if self.kind == Purpose::Bloom { 0 } else { u64::MAX };
+            return Ok(vec![Split { part: 0, range: 0..blocks, rows: Some(footer.num_values) }]);
+        }
+        let all = footer.num_values;
+        let len = self.file.source().len();
+        if len <= target || all == 0 {
+            return Ok(vec![Split { part: 0, range: 0..all, rows: Some(all) }]);
+        }
+        let mut lost = Vec::new();
+        let (mut splits, mut start, mut bytes) = (Vec::new(), 0, 0u64);
+        for block in self.file.blocks_lossy(0..all, &mut lost)? {
+            let size = u64::from(block.pointer.size);
+            if bytes > 0 && bytes.saturating_add(size) > target && block.rows.start > start {
+                splits.push(Split {
+                    part: 0,
+                    range: start..block.rows.start,
+                    rows: Some(block.rows.start - start),
+                });
+                (start, bytes) = (block.rows.start, 0);
+            }
+            bytes = bytes.saturating_add(size);
+        }
+        splits.push(Split { part: 0, range: start..all, rows: Some(all - start) });
+        Ok(splits)
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        let scan = ScanContext::new(request);
+        if self.kind != Purpose::Column {
+            return Ok(Box::new(self.block_plan(scan, split.range.clone())?));
+        }
+        let footer = self.file.footer();
+        let mut rows = split.range.start..split.range.end.min(footer.num_values);
+        if rows.start >= rows.end {
+            rows = 0..0;
+        }
+        let mut lost = Vec::new();
+        let blocks = if rows.is_empty() {
+            Vec::new()
+        } else if request.scan.on_error == OnError::Raise {
+            rows = self.narrow(request, rows)?;
+            self.file.blocks(rows.clone())?
+        } else {
+            self.file.blocks_lossy(rows.clone(), &mut lost)?
+        };
+        Ok(Box::new(ColumnPlan::new(scan, &self.file, blocks, rows, lost, request)?))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        Ok(crate::metadata::statistics(&self.file))
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        crate::inspect::tree(&self.file, self.kind)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        crate::verify::contradictions(&self.file, self.kind)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl CFileTable {
+    /// `rows` without those whose keys cannot pass the filter.
+    fn narrow(&self, request: &PlanRequest, rows: Range<u64>) -> Result<Range<u64>> {
+        let footer = self.file.footer();
+        let own =
+            self.schema.field_with_name(VALUE).is_ok_and(|f| *f.data_type() == footer.data_type.arrow());
+        let Some(predicate) = request.scan.predicate.as_ref().filter(|_| own && footer.value.is_some())
+        else {
+            return Ok(rows);
+        };
+        let bounds = KeyBounds::new(predicate, VALUE, footer.data_type);
+        if bounds == KeyBounds::default() {
+            return Ok(rows);
+        }
+        let found = self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?;
+        let start = rows.start.max(found.start);
+        Ok(start..rows.end.min(found.end).max(start))
+    }
+}

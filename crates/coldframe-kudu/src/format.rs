@@ -1,0 +1,41 @@
+//! A Kudu data directory as one of the formats.
+
+use std::sync::Arc;
+
+use coldframe_core::format::check_options;
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+
+use crate::options::OPEN_OPTIONS;
+use crate::store::roots;
+use crate::table::KuduTable;
+
+/// A Kudu server's file system, or those of several servers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KuduFormat;
+
+impl Format for KuduFormat {
+    fn name(&self) -> &'static str {
+        "kudu"
+    }
+
+    fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {
+        false
+    }
+
+    fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
+        roots::probe(folder)
+    }
+
+    fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        match source {
+            Source::Folder { folder, path } => Ok(Arc::new(KuduTable::open(folder, path, options)?)),
+            Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
+        }
+    }
+
+    fn open_options(&self) -> &'static [OptionDoc] {
+        OPEN_OPTIONS
+    }
+}

@@ -1,0 +1,141 @@
+//! The layout of a data directory: its files end to end in the order of their paths, the table's blocks as CFiles.
+
+use std::collections::BTreeMap;
+
+use coldframe_cfile::CFileTable;
+use coldframe_cfile::options::Options;
+use coldframe_core::io::Entry;
+use coldframe_core::{Node, Result, TableFile};
+
+use crate::open::Found;
+use crate::store::crypt::HEADER;
+use crate::tablet::{RowSet, Tablet};
+
+/// How deep below the folder a file may lie: links may lead in circles.
+const DEPTH: usize = 16;
+
+/// A block of the table: what it is for, and its number.
+pub(crate) struct Block<'a> {
+    pub(crate) tablet: &'a Tablet,
+    pub(crate) name: String,
+    pub(crate) id: u64,
+    /// Whether a scan of the latest snapshot reads all of it.
+    pub(crate) scanned: bool,
+}
+
+/// All blocks of the table.
+pub(crate) fn blocks(table: &Found) -> Vec<Block<'_>> {
+    let mut all = Vec::new();
+    for tablet in &table.tablets {
+        for rowset in &tablet.rowsets {
+            of_rowset(tablet, rowset, &mut all);
+        }
+    }
+    all
+}
+
+fn of_rowset<'a>(tablet: &'a Tablet, rowset: &RowSet, all: &mut Vec<Block<'a>>) {
+    let mut add = |name: &str, id: u64, scanned: bool| {
+        let name = format!("tablet {}: rowset {}: {name} (block {id})", tablet.id, rowset.id);
+        all.push(Block { tablet, name, id, scanned });
+    };
+    for (number, id) in &rowset.columns {
+        match tablet.schema.columns.iter().find(|c| c.id == *number) {
+            Some(column) => add(&format!("column `{}`", column.name), *id, true),
+            None => add(&format!("dropped column number {number}"), *id, false),
+        }
+    }
+    rowset.redo.iter().for_each(|id| add("REDO deltas", *id, true));
+    rowset.undo.iter().for_each(|id| add("UNDO deltas", *id, false));
+    rowset.bloom.iter().for_each(|id| add("bloom filter", *id, false));
+    rowset.adhoc_index.iter().for_each(|id| add("ad hoc index", *id, false));
+}
+
+/// Each file as a part; in it the table's blocks.
+pub(crate) fn folder(table: &Found) -> Result<Node> {
+    let mut parts: BTreeMap<String, Vec<Node>> = BTreeMap::new();
+    for block in blocks(table) {
+        match tree(table, &block) {
+            Ok((path, node)) => parts.entry(path).or_default().push(node),
+            // A block that is not there has no place in the tree; `verify` names it.
+            Err(e) if e.is_damage() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let mut at = 0;
+    let mut root = Node::new("Kudu data directory", 0..0);
+    for entry in files(table)? {
+        root.push(file(entry, at, &mut parts));
+        at = root.children.last().map_or(at, |n| n.bytes.end.max(at));
+    }
+    root.bytes = 0..at;
+    Ok(root)
+}
+
+fn files(table: &Found) -> Result<Vec<Entry>> {
+    let mut files = Vec::new();
+    let mut open = vec![String::new()];
+    while let Some(path) = open.pop() {
+        for entry in table.folder.list(&path)? {
+            if !entry.is_folder {
+                files.push(entry);
+            } else if entry.path.split('/').count() < DEPTH {
+                open.push(entry.path);
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn file(entry: Entry, at: u64, parts: &mut BTreeMap<String, Vec<Node>>) -> Node {
+    let mut node = Node::new(entry.path.clone(), at..at.saturating_add(entry.len));
+    let mut own = parts.remove(&entry.path).unwrap_or_default();
+    own.sort_by_key(|n| n.bytes.start);
+    let mut reached = 0;
+    for part in own {
+        // Two blocks at one place are damage; the first is shown.
+        if part.bytes.start >= reached && part.bytes.end <= entry.len {
+            reached = part.bytes.end;
+            node.push(moved(part, at));
+        }
+    }
+    let encrypted = node.children.first().is_some_and(|n| n.bytes.start == at + HEADER);
+    if encrypted {
+        node.children.insert(0, Node::new("encryption header", at..at + HEADER));
+    }
+    if !node.children.is_empty() {
+        node.fill_gaps("free, or a block of another table");
+    }
+    node
+}
+
+fn moved(mut node: Node, by: u64) -> Node {
+    node.bytes = node.bytes.start + by..node.bytes.end + by;
+    node.children = node.children.into_iter().map(|n| moved(n, by)).collect();
+    node
+}
+
+/// How its CFiles are opened.
+pub(crate) fn options(table: &Found) -> Options {
+    let reading = &table.reading;
+    Options {
+        ordinal: false,
+        value_type: None,
+        dictionary: false,
+        verify: reading.verify,
+        limits: reading.limits,
+    }
+}
+
+/// The file that holds a block, and the block at its place in it.
+fn tree(table: &Found, block: &Block<'_>) -> Result<(String, Node)> {
+    let open = block.tablet.server.store.open(block.id)?;
+    let end = open.offset.saturating_add(open.bytes.len());
+    let node = match CFileTable::open(open.bytes, options(table)) {
+        Ok(file) => moved(file.inspect()?, open.offset),
+        Err(e) if e.is_damage() => Node::new("", open.offset..end).with("damaged", e.to_string()),
+        Err(e) => return Err(e),
+    };
+    Ok((open.path, Node { name: block.name.clone(), ..node }))
+}

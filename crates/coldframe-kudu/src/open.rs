@@ -1,0 +1,134 @@
+//! A table of a data directory, found: the best replica of each of its tablets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, OpenOptions, Result};
+
+use crate::options::Options;
+use crate::rowset::Reading;
+use crate::schema::TableSchema;
+use crate::store::roots;
+use crate::tablet::{Server, Tablet, Unreadable, best_replicas};
+
+/// A table's tablets, and where they are.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) folder: Arc<dyn Folder>,
+    pub(crate) servers: Vec<Arc<Server>>,
+    /// In order of their partitions. At least one.
+    pub(crate) tablets: Vec<Arc<Tablet>>,
+    pub(crate) name: String,
+    /// The newest that a tablet has.
+    pub(crate) schema: TableSchema,
+    pub(crate) reading: Reading,
+    /// Names of all tables in the folder.
+    pub(crate) tables: Vec<String>,
+    /// Tablets that may be of this table; each is a part behind the rowsets.
+    pub(crate) unreadable: Vec<Unreadable>,
+}
+
+/// The ids and names of all tables in `folder`, which errors call `path`, sorted by name.
+pub fn tables(
+    folder: &Arc<dyn Folder>,
+    path: &Arc<str>,
+    options: &OpenOptions,
+) -> Result<Vec<(String, String)>> {
+    let (_, all, unreadable) = replicas(folder, path, options)?;
+    if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
+        return Err(first.damage.to_error());
+    }
+    // A table that is being renamed has tablets of both names: the newest schema's counts.
+    let mut newest: BTreeMap<String, (u32, String)> = BTreeMap::new();
+    for tablet in best_replicas(all) {
+        let known = newest.entry(tablet.table_id).or_insert((tablet.schema_version, tablet.table.clone()));
+        if tablet.schema_version > known.0 {
+            *known = (tablet.schema_version, tablet.table);
+        }
+    }
+    let mut tables: Vec<(String, String)> = newest.into_iter().map(|(id, (_, name))| (id, name)).collect();
+    tables.sort_by(|a, b| a.1.cmp(&b.1));
+    Ok(tables)
+}
+
+type Replicas = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+
+/// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
+fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Replicas> {
+    let (checked, limits) = (!options.skip_checksums, options.limits);
+    let key = options.key("server")?;
+    let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
+        .into_iter()
+        .map(|dirs| Arc::new(Server::new(folder, path, dirs, key.as_ref(), checked, limits)))
+        .collect();
+    let (mut all, mut unreadable) = (Vec::new(), Vec::new());
+    for server in &servers {
+        all.extend(server.tablets(folder.as_ref(), checked, &limits, &mut unreadable)?);
+    }
+    Ok((servers, all, unreadable))
+}
+
+impl Found {
+    /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
+    pub(crate) fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
+        let own = Options::new(&options.extra)?;
+        let (checked, limits) = (!options.skip_checksums, options.limits);
+        let (servers, all, mut unreadable) = replicas(folder, path, options)?;
+        // Another replica does, and one that was not asked for does not matter.
+        unreadable.retain(|u: &Unreadable| {
+            all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
+                && own.tablet.as_ref().is_none_or(|id| *id == u.tablet)
+        });
+        let all = best_replicas(all);
+        let tables = table_names(&all);
+        if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
+            return Err(first.damage.to_error());
+        }
+        let tablets: Vec<Arc<Tablet>> = choose(all, &own, &tables)?.into_iter().map(Arc::new).collect();
+        let newest = tablets.iter().max_by_key(|t| t.schema_version);
+        let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
+        let (name, schema) = (newest.table.clone(), newest.schema.clone());
+        let reading = Reading { verify: checked, limits, snapshot: own.snapshot };
+        Ok(Self { folder: folder.clone(), servers, tablets, name, schema, reading, tables, unreadable })
+    }
+}
+
+fn table_names(tablets: &[Tablet]) -> Vec<String> {
+    let mut names: Vec<String> = tablets.iter().map(|t| t.table.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The tablets that the options ask for.
+fn choose(mut tablets: Vec<Tablet>, options: &Options, names: &[String]) -> Result<Vec<Tablet>> {
+    let listed = || names.join(", ");
+    if let Some(id) = &options.tablet {
+        tablets.retain(|t| t.id == *id);
+        if tablets.is_empty() {
+            return Err(Error::not_found(format!("tablet {id:?}; the directory has tables {}", listed())));
+        }
+    }
+    if let Some(name) = &options.table {
+        tablets.retain(|t| t.table == *name || t.table_id == *name);
+        if tablets.is_empty() {
+            return Err(Error::not_found(format!("table {name:?}; the directory has: {}", listed())));
+        }
+    }
+    let mut ids: Vec<&str> = tablets.iter().map(|t| t.table_id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match (ids.len(), names.len()) {
+        (0 | 1, _) => Ok(tablets),
+        (_, 1) => Err(Error::invalid(format!(
+            "several tables have the name {}; say which by table=\"<id>\": {}",
+            listed(),
+            ids.join(", ")
+        ))),
+        _ => Err(Error::invalid(format!(
+            "the directory has several tables; say which by table=: {}",
+            listed()
+        ))),
+    }
+}

@@ -1,0 +1,4 @@
+//! Which rows of a rowset can pass a filter on the primary key.
+
+pub(crate) mod key;
+pub(crate) mod rows;

@@ -1,0 +1,122 @@
+//! The ordinals of a rowset that a range of keys leaves.
+//!
+//! ```text
+//! key column or ad hoc index ──▶ value index ──▶ ordinals of a range of keys; bloom filter ──▶ none
+//! ```
+
+use std::ops::Range;
+
+use coldframe_cfile::layout::block::BlockPointer;
+use coldframe_cfile::open::CFile;
+use coldframe_cfile::prune::bloom;
+use coldframe_cfile::prune::walk::Step;
+use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_encoding::Cursor;
+
+use crate::prune::key::KeyBounds;
+use crate::rowset::{Reading, open_block};
+use crate::tablet::{RowSet, Tablet};
+
+/// The ordinals of a rowset that a key range leaves of `rows`; a part of a split may be left without any.
+pub(crate) fn key_rows(
+    tablet: &Tablet,
+    rowset: &RowSet,
+    bounds: &KeyBounds,
+    rows: Range<u64>,
+    reading: &Reading,
+) -> Result<Range<u64>> {
+    if bounds.is_empty() {
+        return Ok(rows);
+    }
+    if !bounds.may_match(rowset.min_key.as_deref(), rowset.max_key.as_deref()) {
+        return Ok(rows.start..rows.start);
+    }
+    let Some((id, adhoc)) = key_index(tablet, rowset) else { return Ok(rows) };
+    let index = open_block(tablet, id, "key index", reading)?;
+    let found = key_rows_by(&index.file, adhoc, bounds).map_err(|e| index.place.explain(e))?;
+    let rows = rows.start.max(found.start)..rows.end.min(found.end);
+    if rows.start >= rows.end {
+        return Ok(rows.start..rows.start);
+    }
+    if let (Some(key), Some(id)) = (&bounds.exact, rowset.bloom) {
+        let filter = open_block(tablet, id, "bloom filter", reading)?;
+        if !bloom::might_contain(&filter.file, key).map_err(|e| filter.place.explain(e))? {
+            return Ok(rows.start..rows.start);
+        }
+    }
+    Ok(rows)
+}
+
+/// The block of the file that is sorted by encoded keys, and whether it is an ad hoc index.
+pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)> {
+    match (rowset.adhoc_index, tablet.schema.key().as_slice()) {
+        (Some(id), _) => Some((id, true)),
+        (None, [one]) => rowset.columns.get(&one.id).map(|id| (*id, false)),
+        _ => None,
+    }
+}
+
+/// The ordinals between the block that may hold the lower bound and the one that may hold the upper.
+fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u64>> {
+    let footer = file.footer();
+    let all = footer.num_values;
+    if !bounds.may_match(footer.pair("min_key"), footer.pair("max_key")) {
+        return Ok(0..0);
+    }
+    let Some(root) = footer.value else { return Ok(0..all) };
+    let ordinal =
+        |pointer: BlockPointer| if adhoc { adhoc_ordinal(file, pointer) } else { ordinal_of(file, pointer) };
+    let start = match &bounds.lower {
+        None => 0,
+        Some(lower) => match block_at(file, root, lower)?.0 {
+            Some(block) => ordinal(block)?,
+            None => 0,
+        },
+    };
+    let end = match &bounds.upper {
+        None => all,
+        // The block behind the one that may hold the bound has none but larger keys.
+        Some(upper) => match block_at(file, root, upper)?.1 {
+            Some(block) => ordinal(block)?,
+            None => all,
+        },
+    };
+    Ok(start.min(all)..end.min(all).max(start.min(all)))
+}
+
+/// The block that may hold `key`, and the one behind it.
+fn block_at(
+    file: &CFile,
+    root: BlockPointer,
+    key: &[u8],
+) -> Result<(Option<BlockPointer>, Option<BlockPointer>)> {
+    let mut walk = file.walk(root).within(|| "value index")?;
+    walk.seek(key).within(|| "value index")?;
+    let mut next = || -> Result<Option<BlockPointer>> {
+        Ok(match walk.step().within(|| "value index")? {
+            Some(Step::Block(_, pointer)) => Some(pointer),
+            _ => None,
+        })
+    };
+    Ok((next()?, next()?))
+}
+
+/// The first ordinal of a data block, by the positional index.
+fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
+    let blocks = file.blocks(0..file.footer().num_values)?;
+    let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
+    let found = blocks.get(at).filter(|b| b.pointer == pointer);
+    found.map(|b| b.rows.start).ok_or_else(|| {
+        Error::corrupt("expected a data block that the positional index knows, found another")
+            .at(pointer.offset)
+    })
+}
+
+/// The first ordinal of a block of an ad hoc index, which has no positional index: the block itself says it.
+fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
+    file.format().limits.block("block of the ad hoc index", pointer.size.into())?;
+    let stored = file.source().read(pointer.range())?;
+    let block = file.format().open_owned(&stored, pointer.offset)?;
+    let [_, ordinal, _, _] = Cursor::new(&block, pointer.offset).group_varint()?;
+    Ok(ordinal.into())
+}

@@ -1,0 +1,80 @@
+//! The files of a rowset, opened.
+
+use std::sync::Arc;
+
+use coldframe_cfile::open::CFile;
+use coldframe_core::{Error, ErrorContext, Limits, Result};
+
+use crate::tablet::{RowSet, Tablet};
+
+/// How files are opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub(crate) verify: bool,
+    pub(crate) limits: Limits,
+    /// Operations before this hybrid time count; none is too late without one.
+    pub(crate) snapshot: Option<u64>,
+}
+
+/// A CFile of a rowset, and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: Arc<CFile>,
+    pub(crate) place: Arc<Location>,
+}
+
+/// What errors and damage records say about where something is.
+#[derive(Debug)]
+pub(crate) struct Location {
+    /// `column 'x' (block 17)`
+    pub(crate) name: String,
+    /// The file.
+    pub(crate) path: String,
+    /// Where in it the CFile begins.
+    pub(crate) offset: u64,
+}
+
+impl Location {
+    /// An error of the CFile, as one of the file that holds it: with the offset there.
+    pub(crate) fn explain(&self, e: Error) -> Error {
+        let (at, structure) = (e.offset(), e.structure());
+        let mut moved = Error::new(e.into_kind());
+        if let Some(at) = at {
+            moved = moved.at(self.offset.saturating_add(at));
+        }
+        if !structure.is_empty() {
+            moved = moved.within(structure);
+        }
+        moved.within(self.name.clone()).in_file(self.path.clone())
+    }
+}
+
+/// Opens a block of the tablet's server as a CFile.
+pub(crate) fn open_block(tablet: &Tablet, id: u64, what: &str, reading: &Reading) -> Result<Opened> {
+    let name = format!("{what} (block {id})");
+    let block = tablet.server.store.open(id).within(|| name.clone())?;
+    let path = tablet.server.store.full_path(&block.path);
+    let place = Location { name, path, offset: block.offset };
+    match CFile::open(block.bytes, reading.verify, reading.limits) {
+        Ok(file) => Ok(Opened { file: Arc::new(file), place: Arc::new(place) }),
+        Err(e) => Err(place.explain(e)),
+    }
+}
+
+/// How many rows a rowset has, deleted ones too: as any of its columns says.
+pub(crate) fn row_count(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<u64> {
+    let mut first_error = None;
+    for (id, block) in &rowset.columns {
+        match open_block(tablet, *block, &format!("column number {id}"), reading) {
+            Ok(opened) => return Ok(opened.file.footer().num_values),
+            Err(e) => first_error = first_error.or(Some(e)),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| Error::corrupt("expected a rowset with columns, found one without")))
+}
+
+/// How many bytes the columns of a rowset take.
+pub(crate) fn column_bytes(tablet: &Tablet, rowset: &RowSet) -> u64 {
+    let bytes = rowset.columns.values().map(|id| tablet.server.store.open(*id).map_or(0, |b| b.bytes.len()));
+    bytes.sum()
+}

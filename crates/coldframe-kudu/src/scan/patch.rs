@@ -1,0 +1,249 @@
+//! Deltas applied to decoded arrays, in bulk.
+//!
+//! A unit's deltas are gathered first: for each column that is wanted, (row, cell) in the order in which they apply, the last one
+//! of a row wins; for each row, whether it is there. Then each column is patched once: cells of a fixed width are written into the
+//! array's own buffer, strings are copied run by run around the changed ones.
+
+use std::sync::Arc;
+
+use arrow_array::types::{BinaryType, ByteArrayType, Utf8Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, cast::AsArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, MutableBuffer, NullBuffer};
+use arrow_data::ArrayDataBuilder;
+use arrow_schema::DataType;
+use coldframe_core::{Error, Result, arrow_error};
+
+use crate::schema::{Column, arrow_width, check_cell, widen};
+use coldframe_cfile::encoding::strings::strings;
+use coldframe_cfile::layout::delta::{ChangeType, Delta};
+
+/// A row of the unit, and its new value or null.
+type RowCell<'a> = (u32, Option<&'a [u8]>);
+type Cells<'c, 'a> = &'c [RowCell<'a>];
+
+/// What a unit's deltas do to its rows.
+pub(crate) struct Changes<'a> {
+    first: u64,
+    rows: usize,
+    /// The place of each column in `cells` by its number: numbers are small.
+    places: Vec<Option<usize>>,
+    /// For each wanted column: row and cell.
+    cells: Vec<Vec<RowCell<'a>>>,
+    /// Which rows are there, once one is not.
+    present: Option<BooleanBufferBuilder>,
+    /// So many entries follow.
+    expected: usize,
+}
+
+/// Above this, a column's number is not looked up by a table.
+const MOST_NUMBERED: usize = 1 << 20;
+
+impl<'a> Changes<'a> {
+    /// No changes to the rows `first..first + rows`, of which some columns are wanted.
+    pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
+        let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
+        let most = numbers.clone().max().map_or(0, |n| n + 1);
+        if most > MOST_NUMBERED {
+            return Err(Error::unsupported(format!("a column with the number {}", most - 1)));
+        }
+        let mut places = vec![None; most];
+        for (place, number) in numbers.enumerate() {
+            if let Some(slot) = places.get_mut(number) {
+                *slot = Some(place);
+            }
+        }
+        Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None, expected: 0 })
+    }
+
+    /// So many entries follow: columns that one of them changes make room for all.
+    pub(crate) fn expect(&mut self, entries: usize) {
+        self.expected = entries.min(self.rows);
+    }
+
+    /// Takes in an entry whose row is one of the unit's.
+    #[inline(always)]
+    pub(crate) fn apply(&mut self, mut delta: Delta<'a>) -> Result<()> {
+        let row = delta.row.wrapping_sub(self.first);
+        let Ok(row) = u32::try_from(row) else { return Ok(()) };
+        let index = usize::try_from(row).unwrap_or(usize::MAX);
+        if index >= self.rows {
+            return Ok(());
+        }
+        if delta.kind != ChangeType::Update {
+            self.set_present(index, delta.kind == ChangeType::Reinsert);
+        }
+        while let Some((id, cell)) = delta.next_cell()? {
+            let place = usize::try_from(id).ok().and_then(|id| self.places.get(id).copied().flatten());
+            if let Some(cells) = place.and_then(|p| self.cells.get_mut(p)) {
+                if cells.len() == cells.capacity() {
+                    cells.reserve(self.expected.max(1));
+                }
+                cells.push((row, cell));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_present(&mut self, row: usize, there: bool) {
+        if self.present.is_none() && there {
+            return;
+        }
+        let rows = self.rows;
+        let present = self.present.get_or_insert_with(|| {
+            let mut all = BooleanBufferBuilder::new(rows);
+            all.append_n(rows, true);
+            all
+        });
+        present.set_bit(row, there);
+    }
+
+    /// Which rows are there; `None` if all are.
+    pub(crate) fn take_present(&mut self) -> Option<BooleanArray> {
+        self.present.take().map(|mut b| BooleanArray::new(b.finish(), None))
+    }
+
+    /// Whether a value of the wanted column at `place` is changed.
+    pub(crate) fn touches(&self, place: usize) -> bool {
+        self.cells.get(place).is_some_and(|cells| !cells.is_empty())
+    }
+
+    /// The array of the wanted column at `place`, changed.
+    pub(crate) fn patch(&self, place: usize, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
+        let Some(cells) = self.cells.get(place).filter(|c| !c.is_empty()) else { return Ok(array) };
+        for (_, cell) in cells {
+            match cell {
+                Some(cell) => check_cell(column.data_type, cell),
+                None if column.nullable => Ok(()),
+                None => Err(Error::corrupt("expected a value of a column that is not nullable, found null")),
+            }
+            .map_err(|e| e.within(format!("delta of column `{}`", column.name)))?;
+        }
+        match array.data_type() {
+            DataType::Boolean => patch_bits(&array, cells),
+            DataType::Utf8 => patch_bytes::<Utf8Type>(&array, cells),
+            DataType::Binary => patch_bytes::<BinaryType>(&array, cells),
+            _ => patch_fixed(array, cells),
+        }
+    }
+}
+
+fn index(row: u32) -> usize {
+    usize::try_from(row).unwrap_or(usize::MAX)
+}
+
+/// The validity after the changes.
+fn patch_nulls(nulls: Option<&NullBuffer>, rows: usize, cells: Cells<'_, '_>) -> Option<NullBuffer> {
+    if nulls.is_none() && cells.iter().all(|(_, cell)| cell.is_some()) {
+        return None;
+    }
+    let mut bits = BooleanBufferBuilder::new(rows);
+    match nulls {
+        Some(nulls) => bits.append_buffer(nulls.inner()),
+        None => bits.append_n(rows, true),
+    }
+    for (row, cell) in cells {
+        if index(*row) < rows {
+            bits.set_bit(index(*row), cell.is_some());
+        }
+    }
+    Some(NullBuffer::new(bits.finish())).filter(|n| n.null_count() > 0)
+}
+
+fn patch_bits(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
+    let array = array.as_boolean();
+    let mut bits = BooleanBufferBuilder::new(array.len());
+    bits.append_buffer(array.values());
+    for (row, cell) in cells {
+        if index(*row) < array.len() {
+            bits.set_bit(index(*row), cell.and_then(<[u8]>::first).is_some_and(|b| *b != 0));
+        }
+    }
+    let values: BooleanBuffer = bits.finish();
+    Ok(Arc::new(BooleanArray::new(values, patch_nulls(array.nulls(), array.len(), cells))))
+}
+
+/// Writes cells into the values' buffer, which is the array's own where nothing else holds it.
+fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
+    let (data_type, rows) = (array.data_type().clone(), array.len());
+    let width = arrow_width(&data_type)
+        .ok_or_else(|| Error::unsupported(format!("changed values of type {data_type}")))?;
+    let nulls = patch_nulls(array.nulls(), rows, cells);
+    let data = array.to_data();
+    drop(array);
+    let (start, end) = (data.offset().saturating_mul(width), (data.offset() + rows).saturating_mul(width));
+    let buffer = data.buffers().first().cloned().unwrap_or_default();
+    let whole = data.offset() == 0 && buffer.len() >= end;
+    drop(data);
+    let mut values: MutableBuffer = match if whole { buffer.into_mutable() } else { Err(buffer) } {
+        Ok(mutable) => mutable,
+        Err(shared) => {
+            let mut copy = MutableBuffer::new(end.saturating_sub(start));
+            copy.extend_from_slice(shared.as_slice().get(start..end).unwrap_or_default());
+            copy
+        }
+    };
+    let slots = values.as_slice_mut();
+    for (row, cell) in cells {
+        let at = index(*row).saturating_mul(width);
+        let (Some(slot), Some(cell)) = (slots.get_mut(at..at.saturating_add(width)), cell) else { continue };
+        if cell.len() == width {
+            slot.copy_from_slice(cell);
+        } else {
+            slot.iter_mut().zip(widen(cell, width)).for_each(|(s, b)| *s = b);
+        }
+    }
+    let data = ArrayDataBuilder::new(data_type).len(rows).add_buffer(values.into()).nulls(nulls);
+    Ok(arrow_array::make_array(data.build().map_err(arrow_error)?))
+}
+
+/// Copies the values between the changed ones in runs.
+fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
+    let array = array.as_bytes::<T>();
+    // Of the cells of one row the last: a sort by row that keeps their order.
+    let mut sorted: Vec<RowCell<'_>> = Vec::new();
+    let last = if cells.is_sorted_by_key(|(row, _)| *row) {
+        cells
+    } else {
+        sorted.extend_from_slice(cells);
+        sorted.sort_by_key(|(row, _)| *row);
+        &sorted
+    };
+    let (offsets, values) = (array.value_offsets(), array.value_data());
+    let added: usize = last.iter().filter_map(|(_, c)| c.map(<[u8]>::len)).sum();
+    let mut out: Vec<u8> = Vec::with_capacity(values.len().saturating_add(added));
+    let mut ends: Vec<i32> = Vec::with_capacity(array.len() + 1);
+    ends.push(0);
+    let mut at = 0;
+    let mut cells = last.iter().peekable();
+    while let Some((row, cell)) = cells.next() {
+        if cells.peek().is_some_and(|(next, _)| next == row) || index(*row) >= array.len() {
+            continue;
+        }
+        copy_run(offsets.get(at..=index(*row)), values, &mut out, &mut ends)?;
+        out.extend_from_slice(cell.unwrap_or_default());
+        ends.push(end_of(&out)?);
+        at = index(*row) + 1;
+    }
+    copy_run(offsets.get(at..), values, &mut out, &mut ends)?;
+    let nulls = patch_nulls(array.nulls(), array.len(), last);
+    strings(ends, out, nulls, T::DATA_TYPE == DataType::Utf8).map_err(|e| e.within("changed values"))
+}
+
+fn end_of(out: &[u8]) -> Result<i32> {
+    i32::try_from(out.len())
+        .map_err(|_| Error::corrupt("expected at most 2 GiB of changed values, found more"))
+}
+
+/// Appends the values between the first and the last of `offsets`, and their ends.
+fn copy_run(offsets: Option<&[i32]>, values: &[u8], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
+    let Some([first, rest @ ..]) = offsets else { return Ok(()) };
+    let Some(last) = rest.last() else { return Ok(()) };
+    let place = |o: i32| usize::try_from(o).unwrap_or(usize::MAX);
+    let moved = end_of(out)?.checked_sub(*first);
+    let moved =
+        moved.ok_or_else(|| Error::corrupt("expected at most 2 GiB of changed values, found more"))?;
+    out.extend_from_slice(values.get(place(*first)..place(*last)).unwrap_or_default());
+    end_of(out)?;
+    ends.extend(rest.iter().map(|end| end.wrapping_add(moved)));
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! Plans one split: a range of ordinals of a rowset, in units of bounded rows and bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch, new_null_array};
+use arrow_select::concat::concat;
+use coldframe_core::{
+    Damage, Error, ErrorContext, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit, arrow_error,
+};
+
+use super::decode::{ColumnInput, DecodeRows, DeltaInput};
+use super::source::{DeltaFile, Source, column_source, delta_files};
+use crate::prune::key::KeyBounds;
+use crate::prune::rows::key_rows;
+use crate::rowset::{Reading, row_count};
+use crate::schema::Column;
+use crate::tablet::{RowSet, Tablet};
+
+/// Most rows of a unit: its arrays stay in the cache, and their memory is used again.
+const UNIT_ROWS: u64 = 1 << 16;
+/// Who asks for batches of less has values too large for more.
+const FEW_ROWS: u64 = 1 << 10;
+/// Most bytes of a unit as they are stored, unless one row takes more.
+const UNIT_BYTES: u64 = 8 << 20;
+
+/// The units of one split.
+pub(crate) struct RowSetPlan {
+    tablet: Arc<Tablet>,
+    rowset: RowSet,
+    request: PlanRequest,
+    reading: Reading,
+    columns: Vec<Arc<Column>>,
+    /// The split's ordinals; before [`Self::start`], as they were asked for.
+    rows: Range<u64>,
+    opened: Option<OpenRowSet>,
+}
+
+struct OpenRowSet {
+    sources: Vec<Source>,
+    /// For each column, its dictionary's values where none of them passes the filter.
+    excluded: Vec<Option<Arc<Vec<bool>>>>,
+    deltas: Arc<Vec<DeltaFile>>,
+}
+
+impl RowSetPlan {
+    /// A plan of the ordinals `rows` of a rowset; nothing is read before the first unit is asked for. `columns` are those
+    /// to decode, in the order of the table that was opened.
+    pub(crate) fn new(
+        tablet: Arc<Tablet>,
+        rowset: RowSet,
+        columns: Vec<Arc<Column>>,
+        request: PlanRequest,
+        reading: Reading,
+        rows: Range<u64>,
+    ) -> Self {
+        Self { tablet, rowset, request, reading, columns, rows, opened: None }
+    }
+
+    fn tolerant(&self) -> bool {
+        self.request.scan.on_error != OnError::Raise
+    }
+
+    fn explain(&self, e: Error) -> Error {
+        e.within(format!("rowset {}", self.rowset.id)).within(format!("tablet {}", self.tablet.id))
+    }
+
+    /// Opens what the split needs; `false` if nothing of it can be read.
+    fn start(&mut self) -> Result<bool> {
+        let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
+            Ok(rows) => rows,
+            Err(e) => return self.give_up(e, None),
+        };
+        self.rows = self.rows.start.min(all)..self.rows.end.min(all);
+        if let Some(predicate) = &self.request.scan.predicate {
+            let bounds = KeyBounds::new(predicate, &self.tablet.schema.key());
+            match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
+                Ok(rows) => self.rows = rows,
+                // An index that cannot be read saves no work.
+                Err(e) if e.is_damage() && self.tolerant() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if self.rows.is_empty() {
+            return Ok(false);
+        }
+        let deltas = match delta_files(&self.tablet, &self.rowset, &self.reading) {
+            Ok(deltas) => Arc::new(deltas),
+            // Without them no row's values are known.
+            Err(e) => return self.give_up(e, Some(self.rows.end - self.rows.start)),
+        };
+        let mut sources = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            let rows = (all, &self.rows);
+            let source =
+                column_source(&self.tablet, &self.rowset, column, rows, &self.request, &self.reading)?;
+            let Some(source) = source else { return Ok(false) };
+            sources.push(source);
+        }
+        let excluded =
+            self.columns.iter().zip(&sources).map(|(column, source)| self.excluded(column, source));
+        let excluded = excluded.collect::<Result<_>>()?;
+        self.opened = Some(OpenRowSet { sources, excluded, deltas });
+        Ok(true)
+    }
+
+    /// The values of a column's dictionary, null first, if none of them passes what the filter says of this column alone.
+    fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
+        let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
+            return Ok(None);
+        };
+        let Some(dictionary) = &scan.context().dictionary else { return Ok(None) };
+        let parts = if let Predicate::And(all) = predicate {
+            all.as_slice()
+        } else {
+            std::slice::from_ref(predicate)
+        };
+        let own = |p: &&Predicate| {
+            let mut names = Vec::new();
+            p.columns(&mut names);
+            !names.is_empty() && names.iter().all(|name| *name == column.name)
+        };
+        let own: Vec<Predicate> = parts.iter().filter(own).cloned().collect();
+        let values = dictionary.values();
+        if own.is_empty() || *values.data_type() != column.arrow {
+            return Ok(None);
+        }
+        let null = new_null_array(values.data_type(), 1);
+        let all = concat(&[null.as_ref(), values.as_ref()]).map_err(arrow_error)?;
+        let batch = RecordBatch::try_from_iter_with_nullable([(column.name.as_str(), all, true)]);
+        let passes = Predicate::And(own).evaluate(&batch.map_err(arrow_error)?)?;
+        Ok((passes.true_count() == 0).then(|| Arc::new(vec![false; passes.len()])))
+    }
+
+    fn give_up(&self, e: Error, rows: Option<u64>) -> Result<bool> {
+        if !self.tolerant() || !e.is_damage() {
+            return Err(e);
+        }
+        let range = &self.rows;
+        let e = self.explain(e.within(format!("ordinals {}..{}", range.start, range.end)));
+        let rows = rows.or(self.rowset.live_rows.filter(|_| range.start == 0));
+        self.request.damage.push(Damage::from_error(&e, 0..0, rows));
+        Ok(false)
+    }
+
+    /// Where the unit that starts at `start` ends.
+    fn unit_end(&self, opened: &OpenRowSet, start: u64) -> u64 {
+        let batch = u64::try_from(self.request.scan.batch_rows).unwrap_or(u64::MAX);
+        let mut rows = if batch < FEW_ROWS { batch.max(1) } else { UNIT_ROWS };
+        loop {
+            let end = start.saturating_add(rows).min(self.rows.end);
+            if rows == 1 || stored_bytes(opened, start..end) <= UNIT_BYTES {
+                return end;
+            }
+            rows /= 2;
+        }
+    }
+
+    fn unit(&self, opened: &OpenRowSet, rows: Range<u64>) -> Result<Unit> {
+        let mut fetch: Vec<Fetch> = Vec::new();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for ((column, source), excluded) in self.columns.iter().zip(&opened.sources).zip(&opened.excluded) {
+            let from = fetch.len();
+            if let Source::File { scan, .. } = source {
+                fetch.extend(scan.part(rows.clone()).fetch());
+            }
+            columns.push(ColumnInput {
+                column: column.clone(),
+                source: source.clone(),
+                fetched: from..fetch.len(),
+                excluded: excluded.clone(),
+            });
+        }
+        let mut deltas = Vec::new();
+        for (file, delta) in opened.deltas.iter().enumerate() {
+            let blocks = delta.part(&rows);
+            let from = fetch.len();
+            let source = delta.opened.file.source();
+            let pointers = delta.blocks.get(blocks.clone()).unwrap_or_default();
+            fetch.extend(pointers.iter().map(|(_, p)| Fetch { source: source.clone(), range: p.range() }));
+            deltas.push(DeltaInput { file, blocks, fetched: from..fetch.len() });
+        }
+        let count = rows.end - rows.start;
+        self.reading.limits.unit_rows("a unit", count)?;
+        let structure = format!(
+            "tablet {}: rowset {}: ordinals {}..{}",
+            self.tablet.id, self.rowset.id, rows.start, rows.end
+        );
+        let decode = DecodeRows {
+            columns,
+            deltas,
+            delta_files: opened.deltas.clone(),
+            rows,
+            request: self.request.clone(),
+            snapshot: self.reading.snapshot,
+            structure: structure.clone(),
+        };
+        Ok(Unit { fetch, bytes: 0..0, rows: Some(count), structure, decode: Box::new(decode) })
+    }
+}
+
+/// How many bytes the blocks of `rows` take.
+fn stored_bytes(opened: &OpenRowSet, rows: Range<u64>) -> u64 {
+    let of = |source: &Source| match source {
+        Source::File { scan, .. } => {
+            let from = scan.blocks().partition_point(|b| b.rows.end <= rows.start);
+            let blocks = scan.blocks().iter().skip(from).take_while(|b| b.rows.start < rows.end);
+            blocks.map(|b| u64::from(b.pointer.size)).sum()
+        }
+        Source::Default | Source::Lost => 0,
+    };
+    opened.sources.iter().map(of).sum()
+}
+
+impl Plan for RowSetPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        if self.opened.is_none() {
+            if self.rows.is_empty() {
+                return Ok(None);
+            }
+            let started = self.start().map_err(|e| self.explain(e))?;
+            if !started {
+                self.rows.start = self.rows.end;
+                return Ok(None);
+            }
+        }
+        let Some(opened) = &self.opened else { return Ok(None) };
+        if self.rows.is_empty() {
+            return Ok(None);
+        }
+        let end = self.unit_end(opened, self.rows.start);
+        let rows = self.rows.start..end;
+        let unit = self.unit(opened, rows).within(|| format!("rowset {}", self.rowset.id))?;
+        self.rows.start = end;
+        Ok(Some(unit))
+    }
+}

@@ -1,0 +1,178 @@
+//! A table's columns as its super blocks have them, and as Arrow has them.
+//!
+//! A column is known by its number, which outlives its name: a column that was dropped and added again has another one. Blocks and
+//! deltas name columns by number; those whose number is not in the schema are left over from dropped columns.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, new_null_array};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use coldframe_core::{Error, ErrorContext, Result, Value, arrow_error};
+
+use crate::layout::proto;
+use coldframe_cfile::layout::types::{KuduType, Physical};
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) id: i32,
+    pub(crate) name: String,
+    pub(crate) data_type: KuduType,
+    /// As it comes out.
+    pub(crate) arrow: DataType,
+    pub(crate) nullable: bool,
+    /// Whether it is one of the primary key's columns, which stand first.
+    pub(crate) key: bool,
+    /// The value of rows that are older than the column, as a cell's bytes.
+    pub(crate) read_default: Option<Vec<u8>>,
+    comment: Option<String>,
+}
+
+/// A table's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableSchema {
+    pub(crate) columns: Vec<Column>,
+}
+
+impl TableSchema {
+    pub(crate) fn new(message: &proto::Schema) -> Result<Self> {
+        let columns =
+            message.columns.iter().map(|c| Column::new(c).within(|| format!("column `{}`", c.name)));
+        Ok(Self { columns: columns.collect::<Result<_>>()? })
+    }
+
+    /// As Arrow has it.
+    pub(crate) fn arrow(&self) -> SchemaRef {
+        let field = |c: &Column| Field::new(&c.name, c.arrow.clone(), c.nullable);
+        Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
+    }
+
+    /// The primary key.
+    pub(crate) fn key(&self) -> Vec<&Column> {
+        self.columns.iter().take_while(|c| c.key).collect()
+    }
+}
+
+impl Column {
+    fn new(message: &proto::ColumnSchema) -> Result<Self> {
+        let id = message.id.and_then(|id| i32::try_from(id).ok());
+        let id = id.ok_or_else(|| Error::corrupt("expected the column's number, found none"))?;
+        if message.data_type == 21 {
+            return Err(Error::unsupported("a column of arrays"));
+        }
+        let data_type = KuduType::from_number(message.data_type)?;
+        let arrow = match data_type.arrow() {
+            DataType::Decimal128(most, _) if data_type != KuduType::Int128 => decimal(message, most)?,
+            other => other,
+        };
+        Ok(Self {
+            id,
+            name: message.name.clone(),
+            data_type,
+            arrow,
+            nullable: message.is_nullable,
+            key: message.is_key,
+            read_default: message.read_default.clone(),
+            comment: message.comment.clone().filter(|c| !c.is_empty()),
+        })
+    }
+
+    /// The array of `rows` values that rows have which are older than the column.
+    pub(crate) fn defaults(&self, rows: usize) -> Result<ArrayRef> {
+        match &self.read_default {
+            Some(cell) => {
+                repeat(self, cell, rows).within(|| format!("read default of column `{}`", self.name))
+            }
+            None if self.nullable => Ok(new_null_array(&self.arrow, rows)),
+            None => Err(Error::corrupt(format!(
+                "expected a block or a read default of column `{}` (number {}), found neither",
+                self.name, self.id
+            ))),
+        }
+    }
+
+    /// What the super block says of it.
+    pub(crate) fn describe(&self) -> Value {
+        let mut pairs = vec![
+            ("name".to_owned(), Value::from(self.name.as_str())),
+            ("id".to_owned(), Value::from(self.id)),
+            ("type".to_owned(), Value::from(self.data_type.name())),
+            ("key".to_owned(), Value::from(self.key)),
+            ("nullable".to_owned(), Value::from(self.nullable)),
+        ];
+        if let Some(comment) = &self.comment {
+            pairs.push(("comment".to_owned(), Value::from(comment.as_str())));
+        }
+        Value::Map(pairs)
+    }
+}
+
+fn decimal(message: &proto::ColumnSchema, most: u8) -> Result<DataType> {
+    let attributes = message.attributes.clone().unwrap_or_default();
+    let precision =
+        attributes.precision.and_then(|p| u8::try_from(p).ok()).filter(|p| (1..=most).contains(p));
+    let scale = attributes.scale.unwrap_or(0);
+    let precision = precision.ok_or_else(|| {
+        Error::corrupt(format!("expected a precision of 1 to {most}, found {:?}", attributes.precision))
+    })?;
+    let fits = i8::try_from(scale).ok().filter(|s| *s >= 0 && s.unsigned_abs() <= precision);
+    let scale =
+        fits.ok_or_else(|| Error::corrupt(format!("expected a scale of 0 to {precision}, found {scale}")))?;
+    Ok(DataType::Decimal128(precision, scale))
+}
+
+/// A cell's bytes as `width` bytes, lowest first, sign-extended: decimals of 4 and 8 bytes come out as 16.
+pub(crate) fn widen(cell: &[u8], width: usize) -> impl Iterator<Item = u8> + '_ {
+    let fill = if cell.last().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
+    cell.iter().copied().chain(std::iter::repeat(fill)).take(width)
+}
+
+/// How many bytes a value of a type takes in Arrow, for types of a fixed width.
+pub(crate) fn arrow_width(to: &DataType) -> Option<usize> {
+    to.primitive_width()
+}
+
+/// Checks that a cell has the size that its type has.
+pub(crate) fn check_cell(data_type: KuduType, cell: &[u8]) -> Result<()> {
+    let expected = match data_type.physical() {
+        Physical::Bool => 1,
+        Physical::Fixed(n) => n,
+        Physical::Binary => return Ok(()),
+    };
+    if cell.len() == expected {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected a {data_type} of {expected} bytes, found {}", cell.len())))
+}
+
+/// The same value `rows` times.
+fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
+    check_cell(column.data_type, cell)?;
+    let data = ArrayData::builder(column.arrow.clone()).len(rows);
+    let data = match column.data_type.physical() {
+        Physical::Bool => {
+            let byte = if cell.first().is_some_and(|b| *b != 0) { 0xff } else { 0 };
+            data.add_buffer(Buffer::from(vec![byte; rows.div_ceil(8)]))
+        }
+        Physical::Fixed(_) => {
+            let width = arrow_width(&column.arrow).unwrap_or(cell.len());
+            let one: Vec<u8> = widen(cell, width).collect();
+            data.add_buffer(Buffer::from(one.repeat(rows)))
+        }
+        Physical::Binary => {
+            if column.arrow == DataType::Utf8 && std::str::from_utf8(cell).is_err() {
+                return Err(Error::corrupt("expected UTF-8, found other bytes"));
+            }
+            let too_large = || Error::corrupt("expected a unit of at most 2 GiB of values, found more");
+            let all =
+                cell.len().checked_mul(rows).and_then(|n| i32::try_from(n).ok()).ok_or_else(too_large)?;
+            let step = i32::try_from(cell.len()).map_err(|_| too_large())?;
+            let offsets: Vec<i32> =
+                if step == 0 { vec![0; rows + 1] } else { (0..=all).step_by(cell.len()).collect() };
+            data.add_buffer(Buffer::from_vec(offsets)).add_buffer(Buffer::from(cell.repeat(rows)))
+        }
+    };
+    Ok(arrow_array::make_array(data.build().map_err(arrow_error)?))
+}

@@ -1,0 +1,233 @@
+//! Where a block's bytes are, by its number.
+//!
+//! ```text
+//! file block manager | data/<byte 2>/<byte 3>/<byte 4>/<number, 16 decimal digits>    bytes 0 and 1: which data directory
+//! log block manager  | data/<uuid>.data                                   blocks, each from a multiple of 4096 on
+//!                    | data/<uuid>.metadata                               container of records: CREATE | DELETE a block
+//! ```
+//!
+//! Bytes of the number count from the highest (`file_block_manager.cc`, `log_block_manager.cc`). A deleted block is a hole or left as it
+//! is. A directory with RocksDB for the metadata (`logr`) is refused where it is found.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, ErrorKind, Limits, ReadAt, Result};
+
+use crate::layout::container::{MAGIC, Records, decode, whole_file};
+use crate::layout::proto::BlockRecord;
+use crate::store::crypt::{Section, ServerKeys, decrypted};
+use crate::store::roots::{BlockManager, DataDir, join};
+
+const CREATE: i32 = 1;
+const DELETE: i32 = 2;
+
+/// Opens the blocks of one server.
+#[derive(Debug)]
+pub(crate) struct BlockStore {
+    folder: Arc<dyn Folder>,
+    /// What the folder is called in errors.
+    root: Arc<str>,
+    dirs: Vec<DataDir>,
+    keys: ServerKeys,
+    checked: bool,
+    limits: Limits,
+    /// What the containers hold; read when a block is first asked for.
+    containers: Mutex<Option<Arc<Containers>>>,
+}
+
+/// The live blocks of all log block containers of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Containers {
+    blocks: HashMap<u64, Extent>,
+    /// Paths of the containers without their endings.
+    files: Vec<String>,
+    /// Containers whose metadata cannot be read to its end.
+    pub(crate) damage: Vec<Damage>,
+}
+
+#[derive(Clone, Debug)]
+struct Extent {
+    container: usize,
+    bytes: Range<u64>,
+}
+
+/// A block, opened.
+pub(crate) struct OpenBlock {
+    /// Its bytes, decrypted.
+    pub(crate) bytes: Arc<dyn ReadAt>,
+    /// The file that holds it, below the folder that was opened.
+    pub(crate) path: String,
+    /// Where in that file it begins.
+    pub(crate) offset: u64,
+}
+
+impl BlockStore {
+    /// The blocks in `dirs`; nothing is read.
+    pub(crate) fn new(
+        (folder, root): (Arc<dyn Folder>, Arc<str>),
+        dirs: Vec<DataDir>,
+        keys: ServerKeys,
+        checked: bool,
+        limits: Limits,
+    ) -> Self {
+        Self { folder, root, dirs, keys, checked, limits, containers: Mutex::new(None) }
+    }
+
+    /// What a file below the folder is called in errors.
+    pub(crate) fn full_path(&self, path: &str) -> String {
+        join(&self.root, path)
+    }
+
+    /// The data directories.
+    pub(crate) fn dirs(&self) -> &[DataDir] {
+        &self.dirs
+    }
+
+    /// Opens the block with the number `id`.
+    pub(crate) fn open(&self, id: u64) -> Result<OpenBlock> {
+        if self.dirs.iter().any(|d| d.manager == BlockManager::Log)
+            && let Some(block) = self.open_in_container(id)?
+        {
+            return Ok(block);
+        }
+        for dir in self.directories_of(id) {
+            let path = join(&dir.path, &file_path(id));
+            match self.folder.open(&path) {
+                Ok(file) => {
+                    let (file, offset) = decrypted(file, &self.keys, None)?;
+                    let bytes = Section::of(file.clone(), &(offset..file.len()))?;
+                    return Ok(OpenBlock { bytes, path, offset });
+                }
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let among: Vec<&str> = self.dirs.iter().map(|d| d.path.as_str()).collect();
+        Err(Error::corrupt(format!(
+            "expected block {id} in the data directories ({}), found none",
+            if among.is_empty() { "of which there is none".to_owned() } else { among.join(", ") }
+        )))
+    }
+
+    /// The directories with a file for each block, the one first that the block's number names.
+    fn directories_of(&self, id: u64) -> impl Iterator<Item = &DataDir> {
+        let index = usize::try_from(id >> 48).unwrap_or(usize::MAX);
+        let named = move |d: &&DataDir| d.all_uuids.get(index) == Some(&d.uuid);
+        let files = || self.dirs.iter().filter(|d| d.manager == BlockManager::File);
+        files().filter(named).chain(files().filter(move |d| !named(d)))
+    }
+
+    fn open_in_container(&self, id: u64) -> Result<Option<OpenBlock>> {
+        let containers = self.containers()?;
+        let Some(place) = containers.blocks.get(&id) else {
+            return match containers.damage.first() {
+                Some(damage) if self.dirs.iter().all(|d| d.manager == BlockManager::Log) => {
+                    let e = damage.to_error();
+                    Err(e.within(format!("block {id}, which no readable record creates")))
+                }
+                _ => Ok(None),
+            };
+        };
+        let container = containers.files.get(place.container).map(String::as_str).unwrap_or_default();
+        let path = format!("{container}.data");
+        let (file, _) = decrypted(self.folder.open(&path)?, &self.keys, None)?;
+        let bytes = Section::of(file, &place.bytes)
+            .map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
+        Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))
+    }
+
+    /// What the containers hold.
+    pub(crate) fn containers(&self) -> Result<Arc<Containers>> {
+        let mut held = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(containers) = held.as_ref() {
+            return Ok(containers.clone());
+        }
+        let mut all = Containers::default();
+        for dir in self.dirs.iter().filter(|d| d.manager == BlockManager::Log) {
+            for entry in self.folder.list(&dir.path)? {
+                if let Some(path) = entry.path.strip_suffix(".metadata") {
+                    self.read_container(path, &mut all)?;
+                }
+            }
+        }
+        let all = Arc::new(all);
+        *held = Some(all.clone());
+        Ok(all)
+    }
+
+    /// Adds the live blocks of one container. Damage in it is noted; what stands before it holds.
+    fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
+        let metadata = format!("{path}.metadata");
+        let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, Some(MAGIC))
+            .map_err(|e| e.in_file(self.full_path(&metadata)))?;
+        let file = Section::of(file.clone(), &(start..file.len()))?;
+        let container = all.files.len();
+        all.files.push(path.to_owned());
+        if file.is_empty() {
+            return Ok(()); // a server that stopped while it created the container
+        }
+        let bytes = whole_file(file.as_ref(), &self.limits)?;
+        if let Err(e) = self.read_records(&bytes, container, all) {
+            if !e.is_damage() {
+                return Err(e.in_file(self.full_path(&metadata)));
+            }
+            let e = e.within(metadata);
+            let at = e.offset().unwrap_or(0);
+            all.damage.push(Damage::from_error(&e, at..bytes.len() as u64, None));
+        }
+        Ok(())
+    }
+
+    fn read_records(&self, bytes: &[u8], container: usize, all: &mut Containers) -> Result<()> {
+        let mut records = Records::open(bytes, self.checked)?;
+        while let Some(message) = records.next_bytes()? {
+            let record: BlockRecord = decode(message)?;
+            let id = record.block_id.and_then(|b| b.id);
+            let id =
+                id.ok_or_else(|| Error::corrupt("expected a block's number in the record, found none"))?;
+            match record.op_type {
+                CREATE => {
+                    let bytes = block_range(&record)?;
+                    all.blocks.insert(id, Extent { container, bytes });
+                }
+                DELETE => {
+                    all.blocks.remove(&id);
+                }
+                n => return Err(Error::corrupt(format!("expected CREATE (1) or DELETE (2), found {n}"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn block_range(record: &BlockRecord) -> Result<Range<u64>> {
+    let unsigned = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
+    let range = unsigned(record.offset).zip(unsigned(record.length)).and_then(|(offset, length)| {
+        let end = offset.checked_add(length)?;
+        Some(offset..end)
+    });
+    range.ok_or_else(|| {
+        let (offset, length) = (record.offset, record.length);
+        Error::corrupt(format!("expected a block's offset and length, found {offset:?} and {length:?}"))
+    })
+}
+
+/// Where the file block manager keeps a block, below the data directory.
+fn file_path(id: u64) -> String {
+    let [_, _, a, b, c, ..] = id.to_be_bytes();
+    format!("{a:02x}/{b:02x}/{c:02x}/{id:016}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_block_is_in_its_number() {
+        assert_eq!(file_path(0x0001_0203_0405_0607), "02/03/04/0283686952306183");
+        assert_eq!(file_path(7), "00/00/00/0000000000000007");
+    }
+}

@@ -1,0 +1,190 @@
+//! Encryption at rest: an AES key for each file, itself encrypted under the server's key.
+//!
+//! ```text
+//! | "kuduenc" | algorithm u8: 0, 1, 2 = AES-128, -192, -256 in counter mode | file key, padded to 32 | zeros up to 64 |
+//! file key = AES-ECB(server key)      counter = physical offset / 16, in the low eight bytes, big-endian
+//! ```
+//!
+//! `instance` holds the server's key, encrypted by a key provider. The provider for tests, which is the default one, writes
+//! it as hexadecimal digits of its bytes XOR 42; of any other one the user has to give the key (`keys={"server": ..}`).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::check_range;
+use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use coldframe_encoding::crypt::{AesCtr, ecb_decrypt};
+
+use crate::layout::proto::Instance;
+
+const MAGIC: &[u8] = b"kuduenc";
+/// Length of the header. Offsets within an encrypted file count it.
+pub(crate) const HEADER: u64 = 64;
+/// So many zeros are a hole, not an accident of the cipher.
+const HOLE: usize = 16;
+
+/// The keys under which a server's files may be.
+#[derive(Clone, Default)]
+pub(crate) struct ServerKeys(Vec<Vec<u8>>);
+
+impl std::fmt::Debug for ServerKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerKeys({} keys)", self.0.len())
+    }
+}
+
+impl ServerKeys {
+    /// The key that was given, or else those that `instance` holds in the manner of the test provider.
+    pub(crate) fn new(given: Option<&Vec<u8>>, instance: &Instance) -> Self {
+        if let Some(key) = given {
+            return Self(vec![key.clone()]);
+        }
+        let tenants = instance.tenants.iter().filter_map(|t| t.key.as_deref());
+        Self(tenants.chain(instance.server_key.as_deref()).filter_map(unmask).collect())
+    }
+}
+
+/// The bytes of hexadecimal digits, XOR 42.
+fn unmask(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+    let digits = digits.filter(|d| d.len().is_multiple_of(2))?;
+    let pairs = digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, d| byte << 4 | d) ^ 42);
+    let key: Vec<u8> = pairs.collect();
+    matches!(key.len(), 16 | 24 | 32).then_some(key)
+}
+
+/// `file` as it was before encryption, with the header's length in front (so that offsets stay), or itself if it is not
+/// encrypted. `expected` is what the clear bytes begin with; a key that does not give them is not the file's.
+pub(crate) fn decrypted(
+    file: Arc<dyn ReadAt>,
+    keys: &ServerKeys,
+    expected: Option<&[u8]>,
+) -> Result<(Arc<dyn ReadAt>, u64)> {
+    let Some(header) = encryption_header(file.as_ref())? else { return Ok((file, 0)) };
+    for key in &keys.0 {
+        let Ok(file_key) = header.file_key(key) else { continue };
+        let clear: Arc<dyn ReadAt> = Arc::new(Decrypted { inner: file.clone(), key: file_key });
+        let Some(expected) = expected else { return Ok((clear, HEADER)) };
+        let end = HEADER.saturating_add(expected.len() as u64).min(clear.len());
+        if clear.read(HEADER.min(end)..end)?.as_ref() == expected {
+            return Ok((clear, HEADER));
+        }
+    }
+    let what = if keys.0.is_empty() { "the server key is held by a key provider" } else { "no key opens it" };
+    Err(Error::new(ErrorKind::KeyUnavailable(format!(
+        "the file is encrypted and {what}; give the server's key as keys={{\"server\": ..}}"
+    ))))
+}
+
+struct Header {
+    key_len: usize,
+    key: [u8; 32],
+}
+
+fn encryption_header(file: &dyn ReadAt) -> Result<Option<Header>> {
+    if file.len() < HEADER {
+        return Ok(None);
+    }
+    let bytes = file.read(0..HEADER)?;
+    let Some(rest) = bytes.strip_prefix(MAGIC) else { return Ok(None) };
+    let (Some((algorithm, rest)), at) = (rest.split_first(), MAGIC.len() as u64) else { return Ok(None) };
+    let key_len = match algorithm {
+        0 => 16,
+        1 => 24,
+        2 => 32,
+        n => return Err(Error::unsupported(format!("encryption algorithm {n} of a Kudu file")).at(at)),
+    };
+    let key = rest.first_chunk::<32>().copied().unwrap_or_default();
+    Ok(Some(Header { key_len, key }))
+}
+
+impl Header {
+    fn file_key(&self, server_key: &[u8]) -> Result<Vec<u8>> {
+        let mut key = self.key;
+        let stored = if self.key_len == 16 { 16 } else { 32 };
+        ecb_decrypt(server_key, key.get_mut(..stored).unwrap_or_default())?;
+        Ok(key.get(..self.key_len).unwrap_or_default().to_vec())
+    }
+}
+
+/// An encrypted file, at its physical offsets.
+struct Decrypted {
+    inner: Arc<dyn ReadAt>,
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Decrypted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Decrypted({:?})", self.inner)
+    }
+}
+
+impl ReadAt for Decrypted {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let stored = self.inner.read_ranges(ranges)?;
+        stored
+            .into_iter()
+            .zip(ranges)
+            .map(|(bytes, range)| {
+                // Space that was set aside and not written to, or freed, is zeros.
+                let zeros = bytes.iter().rev().take_while(|b| **b == 0).count();
+                let written = bytes.len() - if zeros >= HOLE { zeros } else { 0 };
+                let mut bytes = Vec::from(bytes);
+                let mut stream = AesCtr::new(&self.key, &[0; 16])?;
+                stream.seek(range.start);
+                stream.apply(bytes.get_mut(..written).unwrap_or_default());
+                Ok(Bytes::from(bytes))
+            })
+            .collect()
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.inner.worthwhile_gap()
+    }
+}
+
+/// A part of a file, as a file of its own: a block within a container, or what follows the encryption header.
+#[derive(Debug)]
+pub(crate) struct Section {
+    inner: Arc<dyn ReadAt>,
+    start: u64,
+    len: u64,
+}
+
+impl Section {
+    /// The bytes `range` of `inner`, which must exist.
+    pub(crate) fn of(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
+        check_range(range, inner.len())?;
+        if range.start == 0 && range.end == inner.len() {
+            return Ok(inner);
+        }
+        Ok(Arc::new(Self { inner, start: range.start, len: range.end - range.start }))
+    }
+}
+
+impl ReadAt for Section {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let moved = ranges
+            .iter()
+            .map(|r| {
+                check_range(r, self.len)?;
+                Ok(r.start + self.start..r.end + self.start)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.inner.read_ranges(&moved)
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.inner.worthwhile_gap()
+    }
+}

@@ -1,0 +1,5 @@
+//! Where a server keeps its files, and how they are stored: directories, encryption, blocks by their numbers.
+
+pub(crate) mod blocks;
+pub(crate) mod crypt;
+pub(crate) mod roots;

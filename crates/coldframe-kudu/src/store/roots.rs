@@ -1,0 +1,203 @@
+//! Where a Kudu server keeps its files, in the folder that was opened or below it.
+//!
+//! ```text
+//! root/instance                        the server's uuid and keys: every root has it
+//! root/tablet-meta/<tablet>            super blocks            the metadata directory (one)
+//! root/consensus-meta/<tablet>         members of the Raft group
+//! root/wals/<tablet>/wal-000000001     write-ahead log          the WAL directory (one)
+//! root/data/block_manager_instance     the data directory's uuid, and the kind of its block manager (any number)
+//! root/data/..                         blocks
+//! ```
+//!
+//! One root may be all of these (`fs_wal_dir`, `fs_metadata_dir`, `fs_data_dirs` of the server). The folder opened is a root or holds
+//! the roots of one server or of several. Roots with the same uuid are one server's; where one server was copied twice, a
+//! data directory goes with the metadata directory that is nearest to it.
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, ErrorKind, Limits, Result};
+
+use crate::layout::container::{MAGIC, only_message, whole_file};
+use crate::layout::proto::{DirInstance, Instance};
+
+/// How far below the opened folder a root may lie.
+const DEPTH: usize = 4;
+/// How far below it, for a folder to be recognised by its contents.
+const PROBE_DEPTH: usize = 2;
+const INSTANCE: &str = "instance";
+
+/// Joins two parts of a path.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// The last part of a path.
+pub(crate) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A directory with a file `instance`.
+#[derive(Clone, Debug)]
+struct Root {
+    path: String,
+    instance: Instance,
+    has_metadata: bool,
+    has_wals: bool,
+    data: Option<DataDir>,
+}
+
+/// How a data directory keeps its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockManager {
+    /// A file for each block.
+    File,
+    /// Many blocks in a container.
+    Log,
+}
+
+/// A data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct DataDir {
+    /// Where the blocks are.
+    pub(crate) path: String,
+    /// Its uuid, in the order of which blocks name directories.
+    pub(crate) uuid: Vec<u8>,
+    /// The uuids of all directories of the server, in order.
+    pub(crate) all_uuids: Vec<Vec<u8>>,
+    pub(crate) manager: BlockManager,
+}
+
+/// One server's directories.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerDirs {
+    /// The root with `tablet-meta`.
+    pub(crate) metadata: String,
+    /// The root with `wals`, if it was copied.
+    pub(crate) wals: Option<String>,
+    pub(crate) data: Vec<DataDir>,
+    pub(crate) instance: Instance,
+}
+
+/// Whether `folder` is a root, or holds roots and nothing else.
+pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
+    only_roots(folder, "", PROBE_DEPTH)
+}
+
+fn only_roots(folder: &dyn Folder, path: &str, depth: usize) -> Result<bool> {
+    let entries = match folder.list(path) {
+        Ok(entries) => entries,
+        // Deleted since the folder above was listed.
+        Err(e) if !path.is_empty() && matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    let shown: Vec<_> = entries.into_iter().filter(|e| !name_of(&e.path).starts_with(['.', '_'])).collect();
+    if shown.iter().any(|e| !e.is_folder && name_of(&e.path) == INSTANCE) {
+        return is_instance(folder, path);
+    }
+    if depth == 0 || shown.is_empty() || shown.iter().any(|e| !e.is_folder) {
+        return Ok(false);
+    }
+    for entry in &shown {
+        if !only_roots(folder, &entry.path, depth - 1)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_instance(folder: &dyn Folder, path: &str) -> Result<bool> {
+    let file = folder.open(&join(path, INSTANCE))?;
+    Ok(file.len() >= 8 && file.read(0..8)?.as_ref() == MAGIC)
+}
+
+/// The servers whose roots lie in `folder`.
+pub(crate) fn servers(folder: &dyn Folder, checked: bool, limits: &Limits) -> Result<Vec<ServerDirs>> {
+    let mut roots = Vec::new();
+    let mut open = vec![(String::new(), DEPTH)];
+    while let Some((path, depth)) = open.pop() {
+        let entries = folder.list(&path)?;
+        if entries.iter().any(|e| !e.is_folder && name_of(&e.path) == INSTANCE) && is_instance(folder, &path)?
+        {
+            roots.push(read_root(folder, &path, &entries, checked, limits)?);
+        } else if depth > 0 {
+            open.extend(entries.into_iter().filter(|e| e.is_folder).map(|e| (e.path, depth - 1)));
+        }
+    }
+    roots.sort_by(|a, b| a.path.cmp(&b.path));
+    let servers = group(&roots);
+    if servers.is_empty() {
+        return Err(Error::not_found(
+            "no Kudu data directory: expected `instance` and `tablet-meta`, found neither",
+        ));
+    }
+    Ok(servers)
+}
+
+fn read_root(
+    folder: &dyn Folder,
+    path: &str,
+    entries: &[coldframe_core::io::Entry],
+    checked: bool,
+    limits: &Limits,
+) -> Result<Root> {
+    let file = join(path, INSTANCE);
+    let instance: Instance = whole_file(folder.open(&file)?.as_ref(), limits)
+        .and_then(|bytes| only_message(&bytes, checked))
+        .map_err(|e| e.within(file))?;
+    let has = |name: &str| entries.iter().any(|e| e.is_folder && name_of(&e.path) == name);
+    let data = if has("data") { Some(data_dir(folder, join(path, "data"), checked, limits)?) } else { None };
+    let (has_metadata, has_wals) = (has("tablet-meta"), has("wals"));
+    Ok(Root { path: path.to_owned(), instance, has_metadata, has_wals, data })
+}
+
+fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -> Result<DataDir> {
+    let file = join(&path, "block_manager_instance");
+    let found = folder.open(&file).and_then(|f| whole_file(f.as_ref(), limits));
+    let instance: DirInstance = match found {
+        Ok(bytes) => only_message(&bytes, checked).map_err(|e| e.within(file))?,
+        // A directory that was copied without it is known by its files.
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => DirInstance {
+            dir_set: None,
+            dir_type: if folder.list(&path)?.iter().any(|e| e.path.ends_with(".metadata")) {
+                "log"
+            } else {
+                "file"
+            }
+            .to_owned(),
+        },
+        Err(e) => return Err(e),
+    };
+    let manager = match instance.dir_type.as_str() {
+        "file" => BlockManager::File,
+        "log" => BlockManager::Log,
+        other => return Err(Error::unsupported(format!("Kudu's block manager \"{other}\" ({path})"))),
+    };
+    let set = instance.dir_set.unwrap_or_default();
+    Ok(DataDir { path, uuid: set.uuid, all_uuids: set.all_uuids, manager })
+}
+
+fn group(roots: &[Root]) -> Vec<ServerDirs> {
+    let mut servers: Vec<ServerDirs> = roots
+        .iter()
+        .filter(|r| r.has_metadata)
+        .map(|r| ServerDirs {
+            metadata: r.path.clone(),
+            wals: None,
+            data: Vec::new(),
+            instance: r.instance.clone(),
+        })
+        .collect();
+    for root in roots {
+        let same = servers.iter_mut().filter(|s| s.instance.uuid == root.instance.uuid);
+        let Some(server) = same.max_by_key(|s| common(&s.metadata, &root.path)) else { continue };
+        server.data.extend(root.data.clone());
+        if root.has_wals {
+            server.wals.get_or_insert_with(|| root.path.clone());
+        }
+    }
+    servers
+}
+
+/// How many bytes two paths have in common; one path itself is nearest.
+fn common(a: &str, b: &str) -> usize {
+    if a == b { usize::MAX } else { a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count() }
+}

@@ -1,0 +1,319 @@
+//! Tablets by their super blocks, and which of several replicas is read.
+//!
+//! ```text
+//! tablet-meta/<tablet>      container of one super block: table, schema, partition, rowsets -> blocks
+//! consensus-meta/<tablet>   container of one message: the members of the Raft group, and of which operation they are
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
+
+use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};
+use crate::layout::expansion::{self, Shaped};
+use crate::layout::proto::{self, Consensus, SuperBlock};
+use crate::schema::TableSchema;
+use crate::store::blocks::BlockStore;
+use crate::store::crypt::{Section, ServerKeys, decrypted};
+use crate::store::roots::{ServerDirs, join, name_of};
+
+/// `TABLET_DATA_READY`
+const READY: i32 = 1;
+
+/// A server whose tablets are read.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) dirs: ServerDirs,
+    pub(crate) uuid: String,
+    pub(crate) store: BlockStore,
+    keys: ServerKeys,
+}
+
+/// A replica whose super block cannot be read: of which table it is, nobody knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Unreadable {
+    pub(crate) tablet: String,
+    pub(crate) damage: Damage,
+}
+
+/// A replica of a tablet.
+#[derive(Debug)]
+pub(crate) struct Tablet {
+    pub(crate) id: String,
+    pub(crate) table_id: String,
+    pub(crate) table: String,
+    pub(crate) schema: TableSchema,
+    pub(crate) schema_version: u32,
+    pub(crate) partition: proto::Partition,
+    pub(crate) partition_schema: Option<proto::PartitionSchema>,
+    pub(crate) rowsets: Vec<RowSet>,
+    pub(crate) server: Arc<Server>,
+    /// Whether the super block counts the live rows of each rowset.
+    pub(crate) counts_live_rows: bool,
+    ready: bool,
+    last_durable_mrs_id: i64,
+    /// Number of the operation that set the Raft group's members, whether this server is one, and the term.
+    standing: (i64, bool, i64),
+    wal: Option<Wal>,
+}
+
+/// The write-ahead log beside a tablet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wal {
+    pub(crate) segments: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A rowset: columns of rows that were written together, sorted by key, and what was changed in them.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSet {
+    pub(crate) id: u64,
+    /// Blocks by the column's number.
+    pub(crate) columns: BTreeMap<i32, u64>,
+    /// Oldest first.
+    pub(crate) redo: Vec<u64>,
+    /// Newest first.
+    pub(crate) undo: Vec<u64>,
+    pub(crate) bloom: Option<u64>,
+    pub(crate) adhoc_index: Option<u64>,
+    pub(crate) min_key: Option<Vec<u8>>,
+    pub(crate) max_key: Option<Vec<u8>>,
+    pub(crate) live_rows: Option<u64>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        folder: &Arc<dyn Folder>,
+        root: &Arc<str>,
+        dirs: ServerDirs,
+        key: Option<&Vec<u8>>,
+        checked: bool,
+        limits: Limits,
+    ) -> Self {
+        let keys = ServerKeys::new(key, &dirs.instance);
+        let uuid = text(&dirs.instance.uuid);
+        let store =
+            BlockStore::new((folder.clone(), root.clone()), dirs.data.clone(), keys.clone(), checked, limits);
+        Self { dirs, uuid, store, keys }
+    }
+
+    /// All replicas of tablets that the server has super blocks of; those that cannot be read go to `unreadable`.
+    pub(crate) fn tablets(
+        self: &Arc<Self>,
+        folder: &dyn Folder,
+        checked: bool,
+        limits: &Limits,
+        unreadable: &mut Vec<Unreadable>,
+    ) -> Result<Vec<Tablet>> {
+        let mut tablets = Vec::new();
+        for entry in folder.list(&join(&self.dirs.metadata, "tablet-meta"))? {
+            let name = name_of(&entry.path);
+            // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
+            if entry.is_folder || name.contains('.') {
+                continue;
+            }
+            match self.tablet(folder, &entry.path, checked, limits) {
+                Ok(tablet) => tablets.push(tablet),
+                Err(e) if e.is_damage() => {
+                    let path = self.store.full_path(&entry.path);
+                    let e = e.within(format!("super block {path}"));
+                    let damage = Damage::from_error(&e, 0..entry.len, None);
+                    unreadable.push(Unreadable { tablet: name.to_owned(), damage });
+                }
+                Err(e) => return Err(e.in_file(self.store.full_path(&entry.path))),
+            }
+        }
+        Ok(tablets)
+    }
+
+    fn tablet(
+        self: &Arc<Self>,
+        folder: &dyn Folder,
+        path: &str,
+        checked: bool,
+        limits: &Limits,
+    ) -> Result<Tablet> {
+        let message: SuperBlock = self.message(folder, path, checked, limits)?;
+        let id = text(&message.tablet_id);
+        let schema =
+            message.schema.as_ref().ok_or_else(|| Error::corrupt("expected a schema, found none"))?;
+        limits.columns("a schema", schema.columns.len() as u64)?;
+        let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
+        let standing = match self.message::<Consensus>(folder, &consensus, checked, limits) {
+            Ok(c) => self.standing(&c),
+            // It only helps to choose among replicas.
+            Err(_) => (-1, false, -1),
+        };
+        let rowsets =
+            message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
+        Ok(Tablet {
+            table_id: text(&message.table_id),
+            table: message.table_name,
+            schema: TableSchema::new(schema).within(|| "super block")?,
+            schema_version: message.schema_version,
+            partition: message.partition.unwrap_or_default(),
+            partition_schema: message.partition_schema,
+            rowsets,
+            server: self.clone(),
+            counts_live_rows: message.counts_live_rows,
+            ready: message.state == Some(READY),
+            last_durable_mrs_id: message.last_durable_mrs_id,
+            standing,
+            wal: self.wal(folder, &id)?,
+            id,
+        })
+    }
+
+    fn message<M: prost::Message + Default + Shaped>(
+        &self,
+        folder: &dyn Folder,
+        path: &str,
+        checked: bool,
+        limits: &Limits,
+    ) -> Result<M> {
+        let (file, start) = decrypted(folder.open(path)?, &self.keys, Some(MAGIC))?;
+        let file = Section::of(file.clone(), &(start..file.len()))?;
+        let bytes = whole_file(file.as_ref(), limits)?;
+        let message = only_bytes(&bytes, checked)?;
+        expansion::check::<M>(message, limits)?;
+        decode(message)
+    }
+
+    fn standing(&self, consensus: &Consensus) -> (i64, bool, i64) {
+        let config = consensus.committed.clone().unwrap_or_default();
+        let own = |p: &proto::RaftPeer| p.uuid.as_deref() == Some(self.dirs.instance.uuid.as_slice());
+        (config.opid_index.unwrap_or(-1), config.peers.iter().any(own), consensus.term)
+    }
+
+    fn wal(&self, folder: &dyn Folder, tablet: &str) -> Result<Option<Wal>> {
+        let Some(root) = &self.dirs.wals else { return Ok(None) };
+        let entries = match folder.list(&join(&join(root, "wals"), tablet)) {
+            Ok(entries) => entries,
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let segments = entries.iter().filter(|e| !e.is_folder && name_of(&e.path).starts_with("wal-"));
+        let wal =
+            segments.fold(Wal::default(), |w, e| Wal { segments: w.segments + 1, bytes: w.bytes + e.len });
+        Ok(Some(wal))
+    }
+}
+
+impl RowSet {
+    fn new(message: &proto::RowSetData) -> Result<Self> {
+        let number = |block: Option<proto::BlockId>| block.and_then(|b| b.id);
+        let missing =
+            || Error::corrupt(format!("expected a block's number in rowset {}, found none", message.id));
+        let deltas = |all: &[proto::DeltaData]| -> Result<Vec<u64>> {
+            all.iter().map(|d| number(d.block).ok_or_else(missing)).collect()
+        };
+        let columns = message.columns.iter().map(|c| c.column_id.zip(number(c.block)).ok_or_else(missing));
+        Ok(Self {
+            id: message.id,
+            columns: columns.collect::<Result<_>>()?,
+            redo: deltas(&message.redo)?,
+            undo: deltas(&message.undo)?,
+            bloom: number(message.bloom),
+            adhoc_index: number(message.adhoc_index),
+            min_key: message.min_key.clone(),
+            max_key: message.max_key.clone(),
+            live_rows: message.live_rows.and_then(|n| u64::try_from(n).ok()),
+        })
+    }
+}
+
+impl Tablet {
+    /// Whether its data is whole: not being copied, deleted, or a tombstone.
+    pub(crate) fn ready(&self) -> bool {
+        self.ready
+    }
+
+    /// What makes one replica better than another: membership in the group, then how far it has come.
+    fn rank(&self) -> impl Ord {
+        let (opid, member, term) = self.standing;
+        (self.ready, opid, member, self.schema_version, self.last_durable_mrs_id, term)
+    }
+
+    /// What the super block and the files beside it say.
+    pub(crate) fn describe(&self) -> Value {
+        let live: Option<u64> = self.rowsets.iter().map(|r| r.live_rows).sum();
+        let (segments, bytes) = self.wal.map_or((0, 0), |w| (w.segments, w.bytes));
+        let partition = &self.partition;
+        Value::map([
+            ("tablet", Value::from(self.id.as_str())),
+            ("server", Value::from(self.server.uuid.as_str())),
+            ("schema_version", Value::from(self.schema_version)),
+            ("hash_buckets", Value::List(partition.hash_buckets.iter().map(|b| Value::from(*b)).collect())),
+            ("partition_key_start", Value::Bytes(partition.start.clone().unwrap_or_default())),
+            ("partition_key_end", Value::Bytes(partition.end.clone().unwrap_or_default())),
+            ("rowsets", Value::List(self.rowsets.iter().map(RowSet::describe).collect())),
+            ("live_rows", Value::from(live.filter(|_| self.counts_live_rows))),
+            ("wal_segments", Value::from(segments)),
+            ("wal_bytes", Value::from(bytes)),
+            ("wal_may_hold_rows", Value::from(segments > 0)),
+        ])
+    }
+
+    pub(crate) fn wal_segments(&self) -> u64 {
+        self.wal.map_or(0, |w| w.segments)
+    }
+
+    /// How the table is partitioned, as columns by name.
+    pub(crate) fn describe_partitioning(&self) -> Value {
+        let Some(schema) = &self.partition_schema else { return Value::Null };
+        let names = |columns: &[proto::ColumnIdentifier]| {
+            let name = |c: &proto::ColumnIdentifier| {
+                let named = self.schema.columns.iter().find(|k| Some(k.id) == c.id).map(|k| k.name.clone());
+                Value::from(named.or_else(|| c.name.clone()))
+            };
+            Value::List(columns.iter().map(name).collect())
+        };
+        let hash = schema.hash.iter().map(|h| {
+            Value::map([
+                ("columns", names(&h.columns)),
+                ("buckets", Value::from(h.buckets)),
+                ("seed", Value::from(h.seed)),
+            ])
+        });
+        let range = schema.range.as_ref().map_or(Value::Null, |r| names(&r.columns));
+        Value::map([("hash", Value::List(hash.collect())), ("range", range)])
+    }
+}
+
+impl RowSet {
+    fn describe(&self) -> Value {
+        let numbers = |ids: &[u64]| Value::List(ids.iter().map(|id| Value::from(*id)).collect());
+        let columns = self.columns.iter().map(|(id, block)| (id.to_string(), Value::from(*block)));
+        Value::map([
+            ("id", Value::from(self.id)),
+            ("columns", Value::Map(columns.collect())),
+            ("redo_deltas", numbers(&self.redo)),
+            ("undo_deltas", numbers(&self.undo)),
+            ("bloom", Value::from(self.bloom)),
+            ("adhoc_index", Value::from(self.adhoc_index)),
+            ("live_rows", Value::from(self.live_rows)),
+        ])
+    }
+}
+
+/// Of each tablet the best replica, in order of tables and partitions.
+pub(crate) fn best_replicas(mut all: Vec<Tablet>) -> Vec<Tablet> {
+    all.retain(Tablet::ready);
+    // Of equal ones the first: the sort is stable.
+    all.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
+    all.dedup_by(|next, kept| next.id == kept.id);
+    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    all
+}
+
+fn order(tablet: &Tablet) -> (&str, &str, &[u8], &[i32], &str) {
+    let start = tablet.partition.start.as_deref().unwrap_or_default();
+    (&tablet.table, &tablet.table_id, start, &tablet.partition.hash_buckets, &tablet.id)
+}
+
+/// Uuids are text in all but their type.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,44 @@
+//! What a scan of the latest rows does not come by.
+
+use coldframe_cfile::CFileTable;
+use coldframe_core::{Damage, Error, Result, TableFile, scan};
+
+use crate::inspect::{Block, blocks, options};
+use crate::open::Found;
+
+/// Containers whose metadata cannot be read, contradictions in the
+/// column files, and all of the other files.
+pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
+    let mut all = Vec::new();
+    for server in &table.servers {
+        all.extend(server.store.containers()?.damage.iter().cloned());
+    }
+    for block in blocks(table) {
+        match check(table, &block) {
+            Ok((path, offset, found)) => all.extend(found.into_iter().map(|d| Damage {
+                bytes: d.bytes.start + offset..d.bytes.end + offset,
+                rows_lost: None,
+                structure: format!("{} in {path}: {}", block.name, d.structure),
+                reason: d.reason,
+            })),
+            // The scan has reported those that it reads.
+            Err(e) if e.is_damage() && block.scanned => {}
+            Err(e) if e.is_damage() => {
+                all.push(Damage::from_error(&e.within(block.name), 0..0, None));
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(all)
+}
+
+fn check(table: &Found, block: &Block<'_>) -> Result<(String, u64, Vec<Damage>)> {
+    let open = block.tablet.server.store.open(block.id)?;
+    let file = CFileTable::open(open.bytes, options(table))?;
+    let found = if block.scanned {
+        file.verify_structure()?
+    } else {
+        scan::verify(&file, |_| Ok::<(), Error>(()))?.damage
+    };
+    Ok((open.path, open.offset, found))
+}
