@@ -4,7 +4,10 @@
 //! |---|---|
 //! | [`fixture`] | the files under `tests/data` and, where there is one, of a larger corpus beside the checkout |
 //! | [`mutate`] | cuts and flips, the same ones at each run |
-//! | [`logged`] | a source that counts what is read |
+//! | [`laws`] | what holds for every format: damage made by rule, work in proportion to the file |
+//! | [`logged`], [`counted`] | sources that remember, and that count, what is read |
+//! | [`alloc`] | an allocator that counts |
+//! | [`folder`] | a directory in memory |
 //! | [`rows`] | scans, checked to be valid Arrow; rows as text |
 //! | [`layout`] | whether a tree of nodes gives each byte to one leaf |
 //!
@@ -17,7 +20,11 @@
     reason = "runs in tests only, where a wrong fixture must fail the test"
 )]
 
+pub mod alloc;
+pub mod counted;
 pub mod fixture;
+pub mod folder;
+pub mod laws;
 pub mod layout;
 pub mod logged;
 pub mod mutate;

@@ -1,0 +1,84 @@
+//! The laws that hold for every format, on RCFiles: what is lost to damage is a row group, and all of it is told.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Format, OpenOptions, Result, Source, TableFile};
+use coldframe_rcfile::RcFileFormat;
+use coldframe_testing::alloc::Counting;
+use coldframe_testing::fixture::{self, Fixture};
+use coldframe_testing::laws::{self, Damaged, Kind, Moved, Subject, Toll, Units};
+
+#[global_allocator]
+static MEMORY: Counting = Counting;
+
+fn fixture(name: &str) -> Fixture {
+    let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
+    all.into_iter().find(|f| f.name() == name).unwrap()
+}
+
+fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static {
+    move |source| RcFileFormat.open(&source, &options)
+}
+
+/// The unit is the row group: markers and the groups' own sums lead to the next one, wherever it stands. Where a group
+/// is longer or shorter than it says, the next one may be lost with it if no marker stands before it. Nothing says where a
+/// file ends: one cut between two groups is a shorter file.
+fn unit(units: Units) -> impl Fn(&Damaged) -> Toll {
+    move |damaged| {
+        let mut toll = units.toll(damaged, Toll::file(), Moved::Found);
+        if damaged.moves() {
+            let next = units.parts().iter().find(|(_, rows)| rows.start == toll.rows.end);
+            toll.rows.end = next.map_or(toll.rows.end, |(_, rows)| rows.end);
+        }
+        let at_start = units.parts().iter().any(|(bytes, _)| bytes.start == damaged.bytes.start);
+        if damaged.kind == Kind::Cut && at_start { toll.silent() } else { toll }
+    }
+}
+
+fn obey(name: &str, summed: bool) {
+    let one = fixture(name);
+    let subject = Subject::new(name, one.bytes(), opener(one.options()));
+    let subject = if summed { subject } else { subject.unsummed() };
+    let units = Units::named(&subject.tree(), "row group", "rows");
+    assert!(units.parts().len() > 3, "{name}");
+    subject.unit(unit(units)).obey();
+}
+
+#[test]
+#[ignore = "the two splits at a damaged marker both read the groups behind it"]
+fn groups_of_a_codec_that_sums() {
+    obey("binary_groups_zlib.rc", true);
+}
+
+#[test]
+#[ignore = "as above; null loses a group of which skip loses a row"]
+fn groups_that_nothing_sums() {
+    obey("text_groups.rc", false);
+}
+
+/// Files of many groups, and the same bytes without anything that leads to them.
+#[test]
+fn work_grows_as_the_file_does() {
+    let whole = fixture("text_groups.rc").bytes();
+    let open = laws::opener(opener(OpenOptions::default()));
+    let file = RcFileFormat.open(&fixture::source(whole.clone()), &OpenOptions::default()).unwrap();
+    let header = file.inspect().unwrap().children.first().unwrap().bytes.end;
+    let (header, groups) = whole.split_at(usize::try_from(header).unwrap());
+    let twins = |groups: &[u8]| -> Vec<Bytes> {
+        let base = (1 << 20) / groups.len();
+        [base, 2 * base, 4 * base].map(|n| [header, &groups.repeat(n)].concat().into()).to_vec()
+    };
+    laws::assert_linear("many groups", &twins(groups), &open);
+    laws::assert_bounded("many groups", &twins(groups)[0], &open);
+    // Each record header claims to be a byte longer: none agrees with itself.
+    let mut hostile = groups.to_vec();
+    for at in 16..hostile.len() {
+        if hostile[at - 16..at] == header[header.len() - 16..] {
+            hostile[at + 3] ^= 1;
+        }
+    }
+    laws::assert_linear("no group reads", &twins(&hostile), &open);
+    laws::assert_bounded("no group reads", &twins(&hostile)[0], &open);
+}

@@ -1,0 +1,214 @@
+//! What holds for every format, whatever its bytes: the laws of damage and of work.
+//!
+//! A format's `tests/laws.rs` names its files and states its smallest unit; the damage is made here, by rule.
+//!
+//! ```text
+//! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
+//!       └──▶ its rows (truth)                                     ├─▶ null ──┼──▶ laws
+//!                                                                 └─▶ splits ┘
+//! ```
+//!
+//! 1. `skip` loses no more rows than the smallest unit of the format, and gives none that was not there.
+//! 2. `null` keeps at least the rows that `skip` keeps.
+//! 3. Every loss is a record, no record is without a loss, and rows that are told to be lost are as many as are missing.
+//! 4. The rows of all splits together are the rows of the whole scan, none twice, also of a damaged file.
+//! 5. Opening, `inspect`, `verify`, splits and scans take work in proportion to the file ([`assert_linear`]) and memory of
+//!    four times the file and 64 MiB ([`assert_bounded`]).
+//! 6. `inspect` gives each byte one place, and no node is empty.
+//! 7. Nothing panics; a tolerant read ends without an error, and where a plain read ends with one, a tolerant one has a
+//!    record.
+//!
+//! ```no_run
+//! # use coldframe_core::*; use coldframe_testing::laws::*; use std::sync::Arc;
+//! # fn open(_: Source) -> Result<Arc<dyn TableFile>> { unimplemented!() }
+//! let subject = Subject::new("groups.rc", &b"..."[..], open);
+//! let units = Units::named(&subject.tree(), "row group", "rows");
+//! subject.unit(move |damaged| units.toll(damaged, Toll::file(), Moved::Found)).obey();
+//! ```
+//!
+//! `COLDFRAME_EXHAUSTIVE` tries all the damage there is instead of some hundred pieces of each file, and
+//! `COLDFRAME_LAWS=name` only files with that in their name.
+
+mod damage;
+mod salvage;
+mod toll;
+mod work;
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use coldframe_core::{Node, OnError, Result, Source, TableFile};
+
+pub use damage::{Damaged, Kind, leaves, made};
+pub use toll::{Moved, Toll, Units};
+pub use work::{Work, assert_bounded, assert_linear, measure};
+
+use salvage::{Complaints, Judge, Truth};
+
+use crate::{alloc, rows};
+
+/// Opens a file.
+pub type Opener = Arc<dyn Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync>;
+
+/// A function as an [`Opener`].
+pub fn opener(open: impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static) -> Opener {
+    Arc::new(open)
+}
+
+/// A healthy file that is to be damaged.
+pub struct Subject {
+    name: String,
+    bytes: Bytes,
+    open: Opener,
+    unit: Box<dyn Fn(&Damaged) -> Toll>,
+    summed: bool,
+    counted: bool,
+    folder: bool,
+    most: usize,
+}
+
+impl Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} bytes)", self.name, self.bytes.len())
+    }
+}
+
+impl Subject {
+    /// A file, how it is opened, and a unit that is the whole file.
+    pub fn new(
+        name: impl Into<String>,
+        bytes: impl Into<Bytes>,
+        open: impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            bytes: bytes.into(),
+            open: opener(open),
+            unit: Box::new(|_| Toll::file()),
+            summed: true,
+            counted: false,
+            folder: false,
+            most: 300,
+        }
+    }
+
+    /// The smallest unit of the format: what a piece of damage may cost.
+    #[must_use]
+    pub fn unit(self, unit: impl Fn(&Damaged) -> Toll + 'static) -> Self {
+        Self { unit: Box::new(unit), ..self }
+    }
+
+    /// No checksum stands over the values: within the unit they may be other ones without anybody noticing.
+    #[must_use]
+    pub fn unsummed(self) -> Self {
+        Self { summed: false, ..self }
+    }
+
+    /// The file always says how many rows a lost unit held: each record has a number.
+    #[must_use]
+    pub fn counted(self) -> Self {
+        Self { counted: true, ..self }
+    }
+
+    /// The bytes are one file of a directory that `open` makes a table of: its layout is not the file's.
+    #[must_use]
+    pub fn one_of_many(self) -> Self {
+        Self { folder: true, ..self }
+    }
+
+    /// Tries up to about `most` pieces of damage instead of 300.
+    #[must_use]
+    pub fn damages(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The layout of the healthy file; of one of many, the file as one leaf.
+    pub fn tree(&self) -> Node {
+        if self.folder {
+            return Node::new("file", 0..self.bytes.len() as u64);
+        }
+        self.healthy().inspect().unwrap_or_else(|e| panic!("{self:?}: {e}"))
+    }
+
+    /// The healthy table.
+    pub fn healthy(&self) -> Arc<dyn TableFile> {
+        self.open(self.bytes.clone()).unwrap_or_else(|e| panic!("{self:?}: {e}"))
+    }
+
+    fn open(&self, bytes: Bytes) -> Result<Arc<dyn TableFile>> {
+        (self.open)(crate::fixture::source(bytes))
+    }
+
+    /// Sizes of splits: the smallest there are, and a few large ones.
+    fn targets(&self) -> [u64; 3] {
+        let len = self.bytes.len() as u64;
+        [1, len / 5 + 1, len / 2 + 1]
+    }
+
+    /// Holds the healthy file and all damaged ones against the laws; panics with what is broken.
+    pub fn obey(self) {
+        if std::env::var("COLDFRAME_LAWS").is_ok_and(|only| !self.name.contains(&only)) {
+            return;
+        }
+        let _turn = alloc::turn();
+        let watch = Watch::start();
+        let read = rows::read(self.healthy().as_ref(), OnError::Raise);
+        let read = read.unwrap_or_else(|e| panic!("{self:?}: {e}"));
+        assert!(read.error.is_none(), "{self:?}: {:?}", read.error);
+        let truth = Truth::new(&read.batch);
+        let most = if std::env::var_os("COLDFRAME_EXHAUSTIVE").is_some() { usize::MAX } else { self.most };
+        let damages = made(&self.tree(), &self.bytes, most);
+        let mut complaints = Complaints::default();
+        for damaged in [None].into_iter().chain(damages.iter().map(Some)) {
+            let what = damaged.map_or_else(|| "healthy".to_owned(), ToString::to_string);
+            watch.next(format!("{self:?}: {what}"));
+            let toll = damaged.map_or_else(Toll::none, |d| (self.unit)(d));
+            let mut judge = Judge {
+                subject: &self,
+                truth: &truth,
+                toll,
+                what: what.clone(),
+                complaints: &mut complaints,
+            };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| judge.run(damaged))) {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
+                complaints.add(&what, &format!("panics: {text}"));
+            }
+        }
+        let (all, text) = (complaints.count(), complaints.text());
+        assert!(all == 0, "{self:?}: {all} complaints about {} damaged files\n{text}", damages.len());
+    }
+}
+
+/// Ends the process, and says what it was at, where one step does not end in two minutes: a hang names its file. No
+/// law rests on the clock.
+pub(crate) struct Watch(Arc<Mutex<(Instant, String)>>);
+
+const WAIT: Duration = Duration::from_secs(120);
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        let state = Arc::new(Mutex::new((Instant::now(), String::new())));
+        let weak: Weak<Mutex<(Instant, String)>> = Arc::downgrade(&state);
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+                let Some(state) = weak.upgrade() else { break };
+                let (since, what) = state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if since.elapsed() > WAIT {
+                    eprintln!("no end in sight: {what}");
+                    std::process::abort();
+                }
+            }
+        });
+        Self(state)
+    }
+
+    pub(crate) fn next(&self, what: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), what);
+    }
+}

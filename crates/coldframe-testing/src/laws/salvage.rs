@@ -1,0 +1,312 @@
+//! The laws of one damaged file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use arrow_array::RecordBatch;
+use coldframe_core::{Damage, ErrorKind, OnError, Scan, TableFile};
+
+use super::Subject;
+use super::damage::Damaged;
+use super::toll::Toll;
+use crate::layout;
+use crate::rows::{self, Outcome, as_text};
+
+/// What the healthy file holds.
+pub(crate) struct Truth {
+    pub(crate) rows: Vec<String>,
+    pub(crate) schema: arrow_schema::SchemaRef,
+    /// Which columns are printed whole or null: a nested one may lose a part.
+    flat: Vec<bool>,
+}
+
+impl Truth {
+    pub(crate) fn new(batch: &RecordBatch) -> Self {
+        Self {
+            rows: as_text(batch),
+            schema: batch.schema(),
+            flat: batch.schema().fields().iter().map(|f| !f.data_type().is_nested()).collect(),
+        }
+    }
+
+    /// Whether `got` is the row `of` with some values null.
+    fn is_nulled(&self, got: &str, of: &str) -> bool {
+        let (got, of) = (got.split('\u{1}'), of.split('\u{1}'));
+        got.zip(of).zip(&self.flat).all(|((g, o), flat)| g == o || g == "\u{0}" || !flat)
+    }
+}
+
+/// What was complained of: of each kind a few.
+#[derive(Default)]
+pub(crate) struct Complaints(BTreeMap<String, Vec<String>>);
+
+impl Complaints {
+    /// So many of each kind are shown.
+    const SHOWN: usize = 3;
+
+    pub(crate) fn add(&mut self, what: &str, complaint: &str) {
+        let kind: String = complaint.chars().take(60).filter(|c| !c.is_ascii_digit()).take(36).collect();
+        self.0.entry(kind).or_default().push(format!("{what}: {complaint}"));
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for all in self.0.values() {
+            for one in all.iter().take(Self::SHOWN) {
+                writeln!(text, "- {one}").unwrap();
+            }
+            if all.len() > Self::SHOWN {
+                writeln!(text, "  ... and {} like it", all.len() - Self::SHOWN).unwrap();
+            }
+        }
+        text
+    }
+}
+
+/// A salvaged table.
+struct Salvaged {
+    rows: Vec<String>,
+    damage: Vec<Damage>,
+}
+
+/// Holds one damaged file (or, with `Toll::none()`, a healthy one) against the laws.
+pub(crate) struct Judge<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) truth: &'a Truth,
+    pub(crate) toll: Toll,
+    pub(crate) what: String,
+    pub(crate) complaints: &'a mut Complaints,
+}
+
+impl Judge<'_> {
+    fn complain(&mut self, complaint: impl AsRef<str>) {
+        self.complaints.add(&self.what, complaint.as_ref());
+    }
+
+    pub(crate) fn run(&mut self, damaged: Option<&Damaged>) {
+        let bytes = damaged.map_or_else(|| self.subject.bytes.clone(), |d| d.apply(&self.subject.bytes));
+        let len = bytes.len() as u64;
+        let table = match self.subject.open(bytes) {
+            Ok(table) => table,
+            Err(e) => {
+                if !self.toll.fatal {
+                    self.complain(format!("is not opened: {e}"));
+                } else if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) {
+                    self.complain(format!("an open error that speaks of no damage: {e}"));
+                }
+                return;
+            }
+        };
+        self.layout(table.as_ref(), len);
+        let other = *table.schema() != self.truth.schema;
+        if other && !self.toll.fatal {
+            self.complain("another schema");
+        }
+        let raised = self.read(table.as_ref(), OnError::Raise);
+        let skipped = self.salvage(table.as_ref(), OnError::Skip, len);
+        let nulled = self.salvage(table.as_ref(), OnError::Null, len);
+        let (Some(skipped), Some(nulled)) = (skipped, nulled) else { return };
+        if let Some(e) = raised.as_ref().and_then(|r| r.error.as_ref())
+            && (skipped.damage.is_empty() || nulled.damage.is_empty())
+        {
+            self.complain(format!("an error and no record of it: {e}"));
+        }
+        self.null_keeps_what_skip_keeps(&skipped, &nulled);
+        if !other {
+            if let Some(raised) = raised.filter(|_| self.subject.summed) {
+                self.raised_is_true(&raised);
+            }
+            self.only_the_unit_is_lost("skip", &skipped, |got, of| got == of);
+            let truth = self.truth;
+            self.only_the_unit_is_lost("null", &nulled, |got, of| truth.is_nulled(got, of));
+            self.losses_are_records("skip", &skipped);
+            self.losses_are_records("null", &nulled);
+        }
+        self.splits(table.as_ref(), OnError::Skip, &skipped);
+        self.splits(table.as_ref(), OnError::Null, &nulled);
+    }
+
+    /// Each byte has one place; what the file says of itself, and verifying it, raise nothing.
+    fn layout(&mut self, table: &dyn TableFile, len: u64) {
+        match table.inspect() {
+            Ok(tree) if self.subject.folder => drop(tree),
+            Ok(tree) => {
+                if tree.bytes != (0..len) {
+                    self.complain(format!("inspect covers {:?} of {len} bytes", tree.bytes));
+                }
+                layout::assert_tiled(&tree);
+            }
+            Err(e) => self.complain(format!("inspect: {e}")),
+        }
+        if let Err(e) = table.metadata().and_then(|_| table.statistics()) {
+            self.complain(format!("metadata or statistics: {e}"));
+        }
+        if let Err(e) = coldframe_core::scan::verify(table, |_| Ok(())) {
+            self.complain(format!("verify: {e}"));
+        }
+    }
+
+    fn read(&mut self, table: &dyn TableFile, on_error: OnError) -> Option<Outcome> {
+        let outcome = rows::read(table, on_error);
+        if let Err(e) = &outcome
+            && (on_error != OnError::Raise || !e.is_damage())
+        {
+            self.complain(format!("{on_error:?} cannot begin: {e}"));
+        }
+        outcome.ok()
+    }
+
+    fn salvage(&mut self, table: &dyn TableFile, on_error: OnError, len: u64) -> Option<Salvaged> {
+        let outcome = self.read(table, on_error)?;
+        if let Some(e) = outcome.error {
+            self.complain(format!("{on_error:?} ends with: {e}"));
+            return None;
+        }
+        for record in &outcome.damage {
+            let bytes = &record.bytes;
+            if !self.subject.folder && (bytes.start > bytes.end || bytes.end > len) {
+                self.complain(format!("{on_error:?}: a record of bytes {bytes:?} in a file of {len}"));
+            }
+            if record.structure.is_empty() || record.reason.is_empty() {
+                self.complain(format!("{on_error:?}: a record without words: {record:?}"));
+            }
+        }
+        Some(Salvaged { rows: as_text(&outcome.batch), damage: outcome.damage })
+    }
+
+    /// Rows before an error are the first ones; without an error, they are all.
+    fn raised_is_true(&mut self, raised: &Outcome) {
+        let got = as_text(&raised.batch);
+        let silent = self.toll.silent;
+        if !self.truth.rows.starts_with(&got) {
+            self.complain("raise: wrong rows before the error");
+        } else if raised.error.is_none() && got.len() < self.truth.rows.len() && !silent {
+            self.complain(format!("raise: {} of {} rows and no error", got.len(), self.truth.rows.len()));
+        }
+    }
+
+    /// Law: nothing but rows of the unit is missing, and nothing stands there that was not there.
+    fn only_the_unit_is_lost(&mut self, mode: &str, got: &Salvaged, same: impl Fn(&str, &str) -> bool) {
+        let truth = &self.truth.rows;
+        let end = self.toll.rows.end.min(truth.len());
+        let start = self.toll.rows.start.min(end);
+        let (kept, behind) = (start + truth.len() - end, truth.len() - end);
+        if got.rows.len() < kept {
+            let lost = truth.len() - got.rows.len();
+            let text = format!("{mode} loses {lost} rows, {} may be lost; {}", end - start, told(got));
+            return self.complain(text);
+        }
+        let middle = &got.rows[start..got.rows.len() - behind];
+        let is_true =
+            got.rows[..start] == truth[..start] && got.rows[got.rows.len() - behind..] == truth[end..];
+        if !is_true {
+            let text = format!("{mode} loses or changes rows outside of {start}..{end}; {}", told(got));
+            return self.complain(text);
+        }
+        if middle.len() > end - start {
+            let text =
+                format!("{mode} gives {} rows where {} were; {}", middle.len(), end - start, told(got));
+            return self.complain(text);
+        }
+        if !self.subject.summed {
+            return;
+        }
+        let mut rest = truth[start..end].iter();
+        if let Some(made_up) = middle.iter().find(|row| !rest.any(|of| same(row, of))) {
+            let text = format!("{mode} gives a row that is not there: {made_up:?}; {}", told(got));
+            self.complain(text);
+        }
+    }
+
+    /// Law: every loss is a record, and there is no record without a loss. A record that knows no number (`None`) may
+    /// stand for no row at all, unless the format always knows. Numbers are compared where a sum stands over them.
+    fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
+        let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
+        if missing > 0 && got.damage.is_empty() && !self.toll.silent {
+            return self.complain(format!("{mode} loses {missing} rows without a record"));
+        }
+        let all_known = got.damage.iter().all(|d| d.rows_lost.is_some());
+        if self.subject.counted && !all_known {
+            return self.complain(format!("{mode}: a record without a number of rows; {}", told(got)));
+        }
+        if self.toll.fatal || self.toll.silent || !self.subject.summed {
+            return;
+        }
+        let told_rows: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
+        if told_rows > missing || (all_known && told_rows != missing) {
+            self.complain(format!("{mode}: {missing} rows are missing, {told_rows} told; {}", told(got)));
+        }
+    }
+
+    /// Law: null keeps at least the rows that skip keeps.
+    fn null_keeps_what_skip_keeps(&mut self, skipped: &Salvaged, nulled: &Salvaged) {
+        let mut rest = nulled.rows.iter();
+        let gone = skipped.rows.iter().position(|row| !rest.any(|r| r == row));
+        if let Some(row) = gone {
+            let (skip, null) = (skipped.rows.len(), nulled.rows.len());
+            let text = format!(
+                "null ({null} rows) has not the row {row} of skip ({skip} rows); skip {}; null {}",
+                told(skipped),
+                told(nulled)
+            );
+            self.complain(text);
+        }
+    }
+
+    /// Law: the rows of all splits together are the rows of the whole scan, none twice; so are the losses.
+    fn splits(&mut self, table: &dyn TableFile, on_error: OnError, whole: &Salvaged) {
+        for target in self.subject.targets() {
+            let splits = match table.splits(target) {
+                Ok(splits) => splits,
+                Err(e) => {
+                    self.complain(format!("splits of {target} bytes: {e}"));
+                    continue;
+                }
+            };
+            let scan = Scan { on_error, ..Scan::default() };
+            let mut parts = Salvaged { rows: Vec::new(), damage: Vec::new() };
+            for split in &splits {
+                match rows::scan(table, &scan, Some(split)) {
+                    Ok(Outcome { error: None, batch, damage }) => {
+                        parts.rows.extend(as_text(&batch));
+                        parts.damage.extend(damage);
+                    }
+                    Ok(Outcome { error: Some(e), .. }) | Err(e) => {
+                        self.complain(format!("{on_error:?}, {split:?} of {target} bytes ends with: {e}"));
+                    }
+                }
+            }
+            if parts.rows != whole.rows {
+                self.complain(format!(
+                    "{on_error:?}: {} splits of {target} bytes give {} rows, the whole scan {}; splits {}; whole {}",
+                    splits.len(),
+                    parts.rows.len(),
+                    whole.rows.len(),
+                    told(&parts),
+                    told(whole),
+                ));
+            }
+            let known = |of: &Salvaged| of.damage.iter().map(|d| d.rows_lost).sum::<Option<u64>>();
+            if let (Some(split), Some(all)) = (known(&parts), known(whole))
+                && split != all
+            {
+                let text =
+                    format!("{on_error:?}: splits of {target} bytes lose {split} rows, the whole scan {all}");
+                self.complain(text);
+            }
+        }
+    }
+}
+
+/// The records, shortly.
+fn told(got: &Salvaged) -> String {
+    let mut text = format!("{} records", got.damage.len());
+    for d in got.damage.iter().take(3) {
+        write!(text, " [{:?} lost {:?} {}: {}]", d.bytes, d.rows_lost, d.structure, d.reason).unwrap();
+    }
+    text
+}

@@ -1,0 +1,134 @@
+//! What damage may cost: the smallest unit of a format, as its tests state it.
+
+use std::ops::Range;
+
+use coldframe_core::{Node, Value};
+
+use super::damage::Damaged;
+
+/// The most that one piece of damage may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toll {
+    /// The rows, as numbered in the healthy file, that may be missing. Of a file that nothing sums, they may be wrong.
+    pub rows: Range<usize>,
+    /// Whether the file may have become one that cannot be opened, or that opens as something else: what it lost then is
+    /// not known to anybody.
+    pub fatal: bool,
+    /// Whether the loss may go unnoticed: where the format ends a file nowhere, a cut between two units is no damage.
+    pub silent: bool,
+}
+
+impl Toll {
+    /// No row.
+    pub fn none() -> Self {
+        Self::rows(0..0)
+    }
+
+    /// Some rows.
+    pub fn rows(rows: Range<usize>) -> Self {
+        Self { rows, fatal: false, silent: false }
+    }
+
+    /// All rows and the whole file.
+    pub fn file() -> Self {
+        Self { rows: 0..usize::MAX, fatal: true, silent: false }
+    }
+
+    /// Both, and the rows between.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let rows = match (self.rows.is_empty(), other.rows.is_empty()) {
+            (_, true) => self.rows,
+            (true, _) => other.rows,
+            _ => self.rows.start.min(other.rows.start)..self.rows.end.max(other.rows.end),
+        };
+        Self { rows, fatal: self.fatal || other.fatal, silent: self.silent || other.silent }
+    }
+
+    /// The same, possibly without a record.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        Self { silent: true, ..self }
+    }
+
+    /// The same, and the file may not open.
+    #[must_use]
+    pub fn fatal(self) -> Self {
+        Self { fatal: true, ..self }
+    }
+}
+
+/// The independent parts of a file and the rows in each.
+#[derive(Clone, Debug, Default)]
+pub struct Units(Vec<(Range<u64>, Range<usize>)>);
+
+impl Units {
+    /// Parts in the order of their rows: bytes, and how many rows they hold.
+    pub fn new(parts: impl IntoIterator<Item = (Range<u64>, usize)>) -> Self {
+        let mut first = 0;
+        Self(
+            parts
+                .into_iter()
+                .map(|(bytes, rows)| {
+                    first += rows;
+                    (bytes, first - rows..first)
+                })
+                .collect(),
+        )
+    }
+
+    /// The nodes whose names begin with `name`, in the order of the file; `detail` says how many rows each holds.
+    pub fn named(tree: &Node, name: &str, detail: &str) -> Self {
+        let (mut parts, mut open) = (Vec::new(), vec![tree]);
+        while let Some(node) = open.pop() {
+            if node.name.starts_with(name) {
+                let rows = node.detail.iter().find(|(key, _)| key == detail).map(|(_, value)| value);
+                let Some(Value::Int(rows)) = rows else { panic!("`{}` without {detail}", node.name) };
+                parts.push((node.bytes.clone(), usize::try_from(*rows).unwrap()));
+            } else {
+                open.extend(node.children.iter().rev());
+            }
+        }
+        assert!(!parts.is_empty(), "no node named {name}");
+        Self::new(parts)
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[(Range<u64>, Range<usize>)] {
+        &self.0
+    }
+
+    /// The rows of all parts that `bytes` touches, and of those between.
+    pub fn rows(&self, bytes: &Range<u64>) -> Range<usize> {
+        let mut touched = self.0.iter().filter(|(b, _)| b.start < bytes.end && bytes.start < b.end);
+        let Some((_, first)) = touched.next() else { return 0..0 };
+        let (mut start, mut end) = (first.start, first.end);
+        for (_, rows) in touched {
+            (start, end) = (start.min(rows.start), end.max(rows.end));
+        }
+        start..end
+    }
+
+    /// The units that the damage touches; `elsewhere` beside them for damage that begins outside of all units. Where
+    /// later bytes moved, `moved` says whether the units behind are found all the same (by markers) or are lost too (by
+    /// their positions).
+    pub fn toll(&self, damaged: &Damaged, elsewhere: Toll, moved: Moved) -> Toll {
+        let start = damaged.bytes.start;
+        let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));
+        let mut bytes = damaged.bytes.clone();
+        if damaged.moves() && moved == Moved::Lost {
+            bytes.end = u64::MAX;
+        }
+        let toll = Toll::rows(self.rows(&bytes));
+        if inside { toll } else { toll.and(elsewhere) }
+    }
+}
+
+/// What becomes of units that stand elsewhere than they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// They are found: markers stand before them.
+    Found,
+    /// They are lost: only their positions lead to them.
+    Lost,
+}
