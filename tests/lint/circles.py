@@ -1,0 +1,312 @@
+"""Tells which source files import each other in a circle, in each Rust crate and in the Python package.
+
+    python tests/lint/circles.py [ROOT]    prints each circle and the shortest way round it; exit 1 if any
+
+A file that is used by what it uses cannot be read, tested or moved alone. So a use points one way: from a
+file to those below it. A parent and its children are one room: a child may use what its parent holds
+(`super::`, the names in the `__init__` of its own package), and that is no edge here. What stands under
+`#[cfg(test)]` or `if TYPE_CHECKING:` and files of tests do not count.
+
+Rust is read as tokens, not compiled: `use` trees and paths that begin with `crate`, `self`, `super` or a
+child's name. A name that `lib.rs` hands on (`pub use decode::Decoder`) is looked up to the file it is from.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+Module = tuple[str, ...]
+
+
+class Use(NamedTuple):
+    """One reason why a file needs another."""
+
+    line: int
+    text: str
+
+
+# from file -> to file -> where it says so first
+Graph = dict[Path, dict[Path, Use]]
+
+
+class Token(NamedTuple):
+    """A word, or a mark that matters to paths and blocks."""
+
+    text: str
+    line: int
+
+
+TOKEN = re.compile(
+    r"""
+    (?P<skip> //[^\n]* | /\*.*?\*/                                # comments
+      | b?r(?P<hashes>\#*)".*?"(?P=hashes) | [bc]?"(?:\\.|[^"\\])*" # strings
+      | b?'(?:\\[^']+|\\'|[^'\\\n])' | '\w+ )                       # characters, lifetimes
+  | (?P<token> (?:r\#)?[A-Za-z_]\w* | :: | [{}()\[\];,*\#<] )       # the last for `impl Trait + use<'a>`
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+OPEN, CLOSE = "{([", "})]"
+
+
+def tokens(source: str) -> list[Token]:
+    """The tokens of a Rust file, without comments, strings and what only tests compile."""
+    found: list[Token] = []
+    line, at = 1, 0
+    for match in TOKEN.finditer(source):
+        line += source.count("\n", at, match.start())
+        at = match.start()
+        if match["token"]:
+            found.append(Token(match["token"].removeprefix("r#"), line))
+    return without_tests(found)
+
+
+def without_tests(found: list[Token]) -> list[Token]:
+    """Leaves out attributes, and the item behind one that says `cfg(.. test ..)`."""
+    kept: list[Token] = []
+    at = 0
+    while at < len(found):
+        if found[at].text == "#" and at + 1 < len(found) and found[at + 1].text == "[":
+            end = closing(found, at + 1)
+            words = {t.text for t in found[at:end]}
+            at = end + 1
+            if {"cfg", "test"} <= words:
+                at = behind_item(found, at)
+        else:
+            kept.append(found[at])
+            at += 1
+    return kept
+
+
+def closing(found: list[Token], at: int) -> int:
+    """Where the bracket at `at` is closed."""
+    depth = 0
+    for i in range(at, len(found)):
+        depth += (found[i].text in OPEN) - (found[i].text in CLOSE)
+        if depth == 0:
+            return i
+    return len(found)
+
+
+def behind_item(found: list[Token], at: int) -> int:
+    """The place behind the item that begins at `at`: behind its block or its semicolon."""
+    while at < len(found) and found[at].text != ";":
+        if found[at].text in OPEN:
+            end = closing(found, at)
+            if found[at].text == "{":
+                return end + 1
+            at = end
+        at += 1
+    return at + 1
+
+
+class RustFile:
+    """The paths that a Rust file names, as modules from the crate's root."""
+
+    def __init__(self, module: Module, source: str) -> None:
+        self.module = module
+        self.paths: list[tuple[Module, int]] = []
+        # What a `pub use` hands on, by the name it has here.
+        self.handed_on: dict[str, Module] = {}
+        self._tokens = tokens(source)
+        text = [token.text for token in self._tokens]
+        self._children = {
+            text[i + 1] for i in range(len(text) - 2) if text[i] == "mod" and text[i + 2] == ";"
+        }
+        self._read()
+
+    def _read(self) -> None:
+        found, at, here = self._tokens, 0, [self.module]
+        ends: list[int] = []
+        while at < len(found):
+            while ends and at >= ends[-1]:
+                ends.pop()
+                here.pop()
+            word = found[at].text
+            following = found[at + 1].text if at + 1 < len(found) else ""
+            if word == "mod" and at + 2 < len(found) and found[at + 2].text == "{":
+                ends.append(closing(found, at + 2))
+                here.append((*here[-1], following))
+                at += 3
+            elif word == "use" and re.match(r"\w", following):
+                public = at > 0 and found[at - 1].text in ("pub", ")")
+                at = self._use(at + 1, (), here[-1], public)
+            elif re.match(r"\w", word) and following == "::" and (at == 0 or found[at - 1].text != "::"):
+                words, line = [word], found[at].line
+                for mark, name in zip(found[at + 1 : at + 40 : 2], found[at + 2 : at + 41 : 2], strict=False):
+                    if mark.text != "::" or not re.match(r"\w", name.text):
+                        break
+                    words.append(name.text)
+                self._add(tuple(words), here[-1], line)
+                at += 2 * len(words) - 1
+            else:
+                at += 1
+
+    def _use(self, at: int, lead: Module, here: Module, public: bool) -> int:
+        """Reads one tree of a `use` from `at` on; the place behind it."""
+        found, words, line = self._tokens, list(lead), self._tokens[at].line
+        while at < len(found):
+            text = found[at].text
+            if text == "{":
+                end = closing(found, at)
+                at += 1
+                while at < end:
+                    at = self._use(at, tuple(words), here, public)
+                    at += at < end and found[at].text == ","
+                return end + 1
+            if text in (",", ";", "}"):
+                break
+            if text == "as":
+                at += 1
+                name = found[at].text
+                self._add(tuple(words), here, line, name if public else None)
+                return at + 1
+            if text != "::":
+                words.append(text)
+            at += 1
+        if words and words[-1] == "self":
+            words.pop()
+        self._add(tuple(words), here, line, words[-1] if public and words else None)
+        return at
+
+    def _add(self, words: Module, here: Module, line: int, handed_on: str | None = None) -> None:
+        if words[:1] == ("crate",):
+            full = words[1:]
+        elif words[:1] == ("self",):
+            full = here + words[1:]
+        elif words[:1] == ("super",):
+            up = next((i for i, w in enumerate(words) if w != "super"), len(words))
+            full = here[: len(here) - up] + words[up:]
+        elif words and words[0] in self._children:
+            full = self.module + words
+        else:
+            return
+        self.paths.append((full, line))
+        if handed_on and here == ():
+            self.handed_on[handed_on] = full
+
+
+def rust(src: Path) -> Graph:
+    """The uses inside one crate."""
+    files: dict[Module, Path] = {}
+    for path in sorted(src.rglob("*.rs")):
+        module = path.relative_to(src).with_suffix("").parts
+        if "tests" in module or module[0] == "bin":
+            continue
+        files[module[:-1] if module[-1] in ("mod", "lib", "main") else module] = path
+    read = {module: RustFile(module, path.read_text()) for module, path in files.items()}
+    root = read[()].handed_on if () in read else {}
+
+    def owner(full: Module) -> Module:
+        if full and full[:1] not in files and full[0] in root:
+            full = root[full[0]]
+        return next((full[:n] for n in range(len(full), 0, -1) if full[:n] in files), ())
+
+    graph: Graph = {path: {} for path in files.values()}
+    for module, file in read.items():
+        for full, line in file.paths:
+            to = owner(full)
+            if module and to and to not in (module, module[:-1]):
+                graph[files[module]].setdefault(files[to], Use(line, "::".join(("crate", *full))))
+    return graph
+
+
+class PythonUses(ast.NodeVisitor):
+    """The modules that a Python file imports, anywhere in it."""
+
+    def __init__(self, package: Module) -> None:
+        self.package = package
+        self.names: list[tuple[Module, int]] = []
+
+    def visit_If(self, node: ast.If) -> None:
+        """Leaves out what only type checkers import."""
+        test = node.test
+        name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
+        for child in node.orelse if name == "TYPE_CHECKING" else ast.iter_child_nodes(node):
+            self.visit(child)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """`import a.b`."""
+        self.names += [(tuple(alias.name.split(".")), node.lineno) for alias in node.names]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """`from a import b`, where b may be a module; `from . import b`."""
+        base: Module = self.package[: len(self.package) - node.level + 1] if node.level else ()
+        base += tuple(node.module.split(".")) if node.module else ()
+        self.names.append((base, node.lineno))
+        self.names += [((*base, alias.name), node.lineno) for alias in node.names]
+
+
+def python(package: Path) -> Graph:
+    """The imports inside one package. Its `__init__` files are the rooms themselves, no files in them."""
+    files = {
+        path.relative_to(package.parent).with_suffix("").parts: path
+        for path in sorted(package.rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+    graph: Graph = {path: {} for path in files.values()}
+    for module, path in files.items():
+        uses = PythonUses(module[:-1])
+        uses.visit(ast.parse(path.read_text()))
+        for name, line in uses.names:
+            if name in files and name != module:
+                graph[path].setdefault(files[name], Use(line, ".".join(name)))
+    return graph
+
+
+def reach(graph: Graph, start: Path) -> dict[Path, Path]:
+    """Every file that `start` leads to, and the one before it on a shortest way."""
+    before: dict[Path, Path] = {}
+    queue = deque([start])
+    while queue:
+        at = queue.popleft()
+        for to in sorted(graph[at]):
+            if to not in before:
+                before[to] = at
+                queue.append(to)
+    return before
+
+
+def circles(graph: Graph) -> Iterator[tuple[list[Path], list[Path]]]:
+    """Groups of files that all lead to each other, each with a shortest way round through its first file."""
+    ways = {file: reach(graph, file) for file in graph}
+    done: set[Path] = set()
+    for file, way in sorted(ways.items()):
+        group = sorted(other for other in way if file in ways[other])
+        if len(group) < 2 or file in done:
+            continue
+        done.update(group)
+        round_ = [file]
+        while True:
+            round_.append(way[round_[-1]])
+            if round_[-1] == file:
+                break
+        yield group, round_[::-1]
+
+
+def main(root: Path) -> int:
+    """Prints the circles below `root`; how many there are."""
+    graphs = [rust(src) for src in sorted(root.glob("crates/*/src"))]
+    graphs += [python(package) for package in [root / "python" / "coldframe"] if package.is_dir()]
+    if not any(graphs):
+        print(f"no source files below {root}", file=sys.stderr)
+        return 1
+    count = 0
+    for graph in graphs:
+        for group, way in circles(graph):
+            count += 1
+            print(f"circle of {len(group)}: " + ", ".join(str(f.relative_to(root)) for f in group))
+            for file, to in pairwise(way):
+                use = graph[file][to]
+                print(f"  {file.relative_to(root)}:{use.line} uses {use.text}")
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")) else 0)
