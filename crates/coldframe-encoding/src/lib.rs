@@ -9,12 +9,14 @@
 //! | [`checksum`], [`hash`] | CRC-32, CRC-32C; Murmur3, City64, Jenkins |
 //! | [`crypt`] | AES in counter mode and by single blocks |
 //! | [`values`] | the trait of all decoders; spreading values over nulls |
+//! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as Java has them |
 //! | [`limits`] | what a file may make a reader allocate |
 //! | [`error`] | the one error type of the workspace |
 //!
 //! Nothing here allocates what a file claims before comparing the claim with the bytes that exist.
 
 pub mod bits;
+pub mod calendar;
 pub mod checksum;
 pub mod codec;
 pub mod crypt;
@@ -24,6 +26,7 @@ pub mod hash;
 pub mod limits;
 pub mod values;
 pub mod varint;
+pub mod zone;
 
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};

@@ -12,10 +12,10 @@ use coldframe_core::{
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use crate::file::RcFile;
-use crate::header::Header;
 use crate::hive_type::ddl;
+use crate::layout::header::{Header, Magic};
 use crate::options::{self, OPEN_OPTIONS};
+use crate::table::RcFile;
 use crate::write;
 
 /// Hive RCFile.
@@ -80,10 +80,7 @@ fn write_options(options: &WriteOptions) -> Result<write::WriteOptions> {
     let extra = &options.extra;
     let mut to = write::WriteOptions { serde_options: options::serde_options(extra)?, ..Default::default() };
     if let Some(serde) = text(extra, "serde")? {
-        to.serde = match options::parse_serde(serde)? {
-            options::Serde::Text => write::Serde::Text,
-            options::Serde::Binary => write::Serde::Binary,
-        };
+        to.serde = options::parse_serde(serde)?;
     }
     if let Some(columns) = text(extra, "schema")? {
         let columns = ddl::parse_columns(columns, &to.serde_options.limits)?;
@@ -96,7 +93,7 @@ fn write_options(options: &WriteOptions) -> Result<write::WriteOptions> {
     }
     match text(extra, "header")? {
         None | Some("RCF1") => {}
-        Some("SEQ6") => to.header = write::Header::Seq6,
+        Some("SEQ6") => to.header = Magic::Seq6,
         Some(other) => {
             return Err(Error::invalid(format!(
                 "option `header`: expected \"RCF1\" or \"SEQ6\", found {other:?}"

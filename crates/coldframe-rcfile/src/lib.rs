@@ -5,33 +5,34 @@
 //! row group | [sync marker] | record header | key buffer | column ... |
 //! ```
 //!
+//! From the ground up; a module uses those above it in this table only.
+//!
 //! | module | holds |
 //! |---|---|
-//! | [`header`] | the two headers, the metadata |
-//! | [`row_group`] | the record header; the walk from group to group; the search for sync markers |
-//! | `resync` | where reading goes on behind damage |
-//! | [`key_buffer`] | rows, column places and run-length coded cell lengths of a group |
-//! | [`plan`], [`decode`] | the groups of a byte range; their columns as Arrow |
-//! | [`serde`] | cells to values and back: ColumnarSerDe and LazyBinaryColumnarSerDe |
-//! | [`hive_type`] | Hive's types, their DDL and their Arrow form |
-//! | [`write`] | the writer |
-//! | [`file`](mod@file), [`mod@format`], [`options`] | an open file; the format for the registry; what the user says |
+//! | [`hive_type`], [`serde`] | Hive's types; cells to values and back: ColumnarSerDe and LazyBinaryColumnarSerDe |
+//! | [`layout`] | the bytes as plain structs: header, record header, key with its run-length coded cell lengths |
+//! | `options` | what the user says that the file does not |
+//! | `walk` | from row group to row group; sync markers; where reading goes on behind damage |
+//! | `open` | an open file as data |
+//! | `scan` | the groups of a byte range; their columns as Arrow |
+//! | `inspect`, `verify` | where each byte belongs; what the file says twice |
+//! | `table`, `write` | the file as a table; the writer |
+//! | `format` | the format for the registry |
 //!
 //! `docs/formats/rcfile.md` describes the format as real writers write it.
 
-pub mod decode;
-pub mod file;
-pub mod format;
-pub mod header;
+mod format;
 pub mod hive_type;
 mod inspect;
-pub mod key_buffer;
-pub mod options;
-pub mod plan;
-mod resync;
-pub mod row_group;
+pub mod layout;
+mod open;
+mod options;
+mod scan;
 pub mod serde;
-pub mod write;
+mod table;
+mod verify;
+mod walk;
+mod write;
 
-pub use file::RcFile;
 pub use format::RcFileFormat;
+pub use table::RcFile;

@@ -10,16 +10,7 @@ use coldframe_core::{Error, OpenOptions, OptionDoc, Result, SchemaSpec, Value};
 
 use crate::hive_type::HiveType;
 use crate::hive_type::ddl;
-use crate::serde::{HiveVersion, SerdeOptions, TimestampUnit};
-
-/// Which SerDe wrote the cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Serde {
-    /// ColumnarSerDe.
-    Text,
-    /// LazyBinaryColumnarSerDe.
-    Binary,
-}
+use crate::serde::{HiveVersion, Serde, SerdeOptions, TimestampUnit};
 
 /// Options that reading and writing share.
 pub(crate) const SERDE: OptionDoc = OptionDoc {
@@ -53,20 +44,20 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
 
 /// The columns of a table as the user sees them.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// Names and Arrow types.
-    pub schema: SchemaRef,
+    pub(crate) schema: SchemaRef,
     /// Hive types; `None` where the cells are handed out as they are.
-    pub types: Option<Vec<HiveType>>,
+    pub(crate) types: Option<Vec<HiveType>>,
     /// The SerDe.
-    pub serde: Serde,
+    pub(crate) serde: Serde,
     /// What it needs to know.
-    pub options: SerdeOptions,
+    pub(crate) options: SerdeOptions,
 }
 
 impl Table {
     /// The table that `options` describe, or one of binary columns `_c0` .. for a file of `columns` columns.
-    pub fn new(options: &OpenOptions, columns: usize) -> Result<Self> {
+    pub(crate) fn new(options: &OpenOptions, columns: usize) -> Result<Self> {
         let extra = &options.extra;
         let serde = text(extra, "serde")?.map(parse_serde).transpose()?;
         let mut serde_options = serde_options(extra)?;

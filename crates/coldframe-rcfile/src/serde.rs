@@ -1,12 +1,21 @@
 //! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
 
-pub(crate) mod calendar;
 pub mod lazy_binary;
 pub mod text;
 
 use std::sync::Arc;
 
 use arrow_buffer::{Buffer, OffsetBuffer};
+
+/// Which SerDe makes the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Serde {
+    /// ColumnarSerDe
+    Text,
+    /// LazyBinaryColumnarSerDe, Hive's default.
+    #[default]
+    Binary,
+}
 
 /// Whose lenient parsing and calendar apply where Hive versions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -37,51 +37,33 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 use crate::hive_type::HiveType;
-use crate::serde::{ColumnEncoder, SerdeOptions, lazy_binary, text};
-
-/// How a file begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Header {
-    /// `RCF1`, Hive 0.9 and later.
-    #[default]
-    Rcf1,
-    /// `SEQ6`, the header of a sequence file: Hive 0.8, or `hive.exec.rcfile.use.explicit.header=false`.
-    Seq6,
-}
-
-/// Which SerDe makes the cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Serde {
-    /// ColumnarSerDe
-    Text,
-    /// LazyBinaryColumnarSerDe, Hive's default.
-    #[default]
-    Binary,
-}
+use crate::layout::SYNC_INTERVAL;
+use crate::layout::header::{Magic, SYNC_LEN};
+use crate::serde::{ColumnEncoder, Serde, SerdeOptions, lazy_binary, text};
 
 /// How to write a file.
 #[derive(Clone, Debug)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Which SerDe makes the cells.
-    pub serde: Serde,
+    pub(crate) serde: Serde,
     /// What the SerDe needs to know. Arrays are taken in any unit of time.
-    pub serde_options: SerdeOptions,
+    pub(crate) serde_options: SerdeOptions,
     /// Compression of keys and columns.
-    pub codec: Option<HadoopCodec>,
+    pub(crate) codec: Option<HadoopCodec>,
     /// The codec's level, its default where absent.
-    pub compression_level: Option<i32>,
+    pub(crate) compression_level: Option<i32>,
     /// How the file begins.
-    pub header: Header,
+    pub(crate) header: Magic,
     /// `hive.io.rcfile.record.buffer.size`: bytes of cells with which a row group is full. 4 MiB in Hive.
-    pub row_group_bytes: usize,
+    pub(crate) row_group_bytes: usize,
     /// `hive.io.rcfile.record.interval`: rows with which a row group is full. Unlimited in Hive.
-    pub record_interval: usize,
+    pub(crate) record_interval: usize,
     /// Further metadata.
-    pub metadata: BTreeMap<String, String>,
+    pub(crate) metadata: BTreeMap<String, String>,
     /// What the sync marker is made from; a random one where absent.
-    pub sync_seed: Option<u64>,
+    pub(crate) sync_seed: Option<u64>,
     /// Hive's types of the columns; those nearest to the Arrow types where absent.
-    pub types: Option<Vec<HiveType>>,
+    pub(crate) types: Option<Vec<HiveType>>,
 }
 
 impl Default for WriteOptions {
@@ -91,7 +73,7 @@ impl Default for WriteOptions {
             serde_options: SerdeOptions::default(),
             codec: None,
             compression_level: None,
-            header: Header::default(),
+            header: Magic::default(),
             row_group_bytes: 4 << 20,
             record_interval: usize::try_from(i32::MAX).unwrap_or(usize::MAX),
             metadata: BTreeMap::new(),
@@ -101,9 +83,6 @@ impl Default for WriteOptions {
     }
 }
 
-/// Bytes from the end of one sync marker after which the next is due.
-const SYNC_INTERVAL: u64 = 2000;
-
 /// What a sync marker begins with, where else the record length is.
 const SYNC_ESCAPE: [u8; 4] = [0xff; 4];
 
@@ -111,12 +90,12 @@ const SYNC_ESCAPE: [u8; 4] = [0xff; 4];
 const ROWS_AT_ONCE: usize = 1024;
 
 /// Writes one file.
-pub struct Writer<W> {
+pub(crate) struct Writer<W> {
     sink: W,
     position: u64,
     /// Where the last sync marker ended.
     last_sync: u64,
-    sync: [u8; 16],
+    sync: [u8; SYNC_LEN],
     schema: SchemaRef,
     columns: Vec<Column>,
     /// Rows of the row group begun, and bytes of their cells.
@@ -138,7 +117,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the header.
-    pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
+    pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
         let columns = columns(schema, &options)?;
         if columns.is_empty() {
             return Err(Error::schema("an RCFile has one column at least"));
@@ -162,7 +141,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Appends rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.failed.check()?;
         let written = self.write_batch(batch);
         self.failed.keep(written)
@@ -260,7 +239,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the last row group and flushes. Returns the sink and the file's length.
-    pub fn finish(mut self) -> Result<(W, u64)> {
+    pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.failed.check()?;
         if self.rows > 0 {
             self.write_row_group()?;
@@ -361,7 +340,7 @@ fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {
 }
 
 /// Sixteen bytes that should not be anywhere else in the file.
-fn sync_marker(seed: Option<u64>) -> [u8; 16] {
+fn sync_marker(seed: Option<u64>) -> [u8; SYNC_LEN] {
     // The hasher's keys come from the operating system.
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let half = |n: u64| {

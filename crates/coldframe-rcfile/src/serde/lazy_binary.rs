@@ -35,11 +35,11 @@ mod cells;
 mod decimal;
 mod encode;
 mod fixed;
+mod framing;
 mod nested;
 mod text;
 mod timestamp;
 mod vint;
-mod zone;
 
 #[cfg(test)]
 mod tests;

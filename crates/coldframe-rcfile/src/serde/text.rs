@@ -18,6 +18,7 @@ mod encode;
 mod fixed;
 mod float;
 mod formats;
+mod instant;
 mod integer;
 mod interval;
 mod nested;

@@ -14,21 +14,21 @@ use std::collections::BTreeMap;
 use coldframe_encoding::varint::put_hadoop_text;
 use coldframe_encoding::{Error, Result};
 
-use super::{Header, WriteOptions};
+use super::WriteOptions;
+use crate::layout::header::{COLUMN_NUMBER, Magic, SYNC_LEN};
 
-const COLUMN_NUMBER: &str = "hive.io.rcfile.column.number";
 const KEY_CLASS: &str = "org.apache.hadoop.hive.ql.io.RCFile$KeyBuffer";
 const VALUE_CLASS: &str = "org.apache.hadoop.hive.ql.io.RCFile$ValueBuffer";
 
-pub(super) fn header(options: &WriteOptions, columns: usize, sync: [u8; 16]) -> Result<Vec<u8>> {
+pub(super) fn header(options: &WriteOptions, columns: usize, sync: [u8; SYNC_LEN]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let compressed = u8::from(options.codec.is_some());
     match options.header {
-        Header::Rcf1 => {
+        Magic::Rcf1 => {
             out.extend_from_slice(b"RCF\x01");
             out.push(compressed);
         }
-        Header::Seq6 => {
+        Magic::Seq6 => {
             out.extend_from_slice(b"SEQ\x06");
             put_hadoop_text(&mut out, KEY_CLASS.as_bytes());
             put_hadoop_text(&mut out, VALUE_CLASS.as_bytes());

@@ -156,7 +156,7 @@ fn both_headers() {
         (b"RCF\x01", &vec![class.to_owned()], &metadata)
     );
 
-    let seq6 = parse(&write(&[numbers(3)], WriteOptions { header: Header::Seq6, ..options }));
+    let seq6 = parse(&write(&[numbers(3)], WriteOptions { header: Magic::Seq6, ..options }));
     let hive = "org.apache.hadoop.hive.ql.io.RCFile$";
     let classes = vec![format!("{hive}KeyBuffer"), format!("{hive}ValueBuffer"), class.to_owned()];
     assert_eq!((&seq6.magic, &seq6.classes, &seq6.metadata), (b"SEQ\x06", &classes, &metadata));
@@ -196,7 +196,7 @@ fn a_group_is_full_with_its_interval_across_batches() {
 
 #[test]
 fn a_sync_marker_is_due_2000_bytes_behind_the_last() {
-    for (codec, header) in [(None, Header::Rcf1), (Some(Algorithm::Snappy), Header::Seq6)] {
+    for (codec, header) in [(None, Magic::Rcf1), (Some(Algorithm::Snappy), Magic::Seq6)] {
         let codec = codec.map(|c| HadoopCodec::from_algorithm(c).unwrap());
         let options = WriteOptions { row_group_bytes: 600, codec, header, ..options() };
         let layout = parse(&write(&[numbers(3000)], options));

@@ -4,6 +4,8 @@ use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use coldframe_encoding::{Cursor, Error, Result};
 
+use super::framing::Framing;
+
 /// Cell `i` is `data[offsets[i]..offsets[i + 1]]`. A null cell has no bytes.
 pub(super) struct Run<'a> {
     pub(super) data: &'a Buffer,
@@ -158,52 +160,6 @@ pub(super) trait Values: Send + Sync {
 
     /// One value for each cell.
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError>;
-}
-
-/// How a value inside another says where it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// Always so many bytes.
-    Fixed(usize),
-    /// One VInt.
-    VInt,
-    /// Two VInts.
-    TwoVInts,
-    /// A VInt length and so many bytes.
-    Length,
-    /// A length of 4 bytes and so many bytes.
-    Size,
-    /// VInt scale, VInt length and so many bytes.
-    Decimal,
-    /// Four bytes and up to two VInts.
-    Timestamp,
-}
-
-impl Framing {
-    /// The bytes of the value that starts here, without the length in front of it.
-    pub(super) fn take<'a>(self, bytes: &mut Cursor<'a>) -> Result<&'a [u8]> {
-        let whole = bytes.rest();
-        let before = bytes.remaining();
-        match self {
-            Self::Fixed(n) => return bytes.take(n),
-            Self::Length => return bytes.hadoop_text(),
-            Self::Size => {
-                let n = bytes.i32_be()?;
-                return bytes.take_signed(n.into());
-            }
-            Self::VInt => bytes.hadoop_vlong().map(drop)?,
-            Self::TwoVInts => {
-                bytes.hadoop_vlong()?;
-                bytes.hadoop_vlong()?;
-            }
-            Self::Decimal => {
-                bytes.hadoop_vint()?;
-                bytes.hadoop_text()?;
-            }
-            Self::Timestamp => super::timestamp::skip(bytes)?,
-        }
-        Ok(whole.get(..before - bytes.remaining()).unwrap_or_default())
-    }
 }
 
 /// The elements of a nested type, gathered into cells.

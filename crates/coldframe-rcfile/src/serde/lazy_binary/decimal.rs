@@ -11,7 +11,8 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use coldframe_encoding::{Cursor, Error, Result};
 
-use super::cells::{CellError, Framing, Run, Values};
+use super::cells::{CellError, Run, Values};
+use super::framing::Framing;
 use super::vint::word_before;
 
 /// Hive's `HiveDecimal.MAX_SCALE`.

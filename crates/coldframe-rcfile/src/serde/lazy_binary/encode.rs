@@ -15,6 +15,7 @@ use arrow_array::types::{
 use arrow_array::{Array, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use coldframe_encoding::calendar::proleptic_to_hybrid;
 use coldframe_encoding::varint::{put_hadoop_text, put_hadoop_vlong};
 use coldframe_encoding::{Error, Result};
 
@@ -22,7 +23,6 @@ use super::cells::at;
 use super::has_old_calendar;
 use super::text::EMPTY_STRING;
 use super::timestamp::{self, Clock};
-use super::zone::proleptic_to_hybrid;
 use crate::hive_type::HiveType;
 use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 

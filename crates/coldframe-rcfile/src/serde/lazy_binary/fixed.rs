@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, BooleanArray, Float32Array, Float64Array, Int8Array,
 use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use coldframe_encoding::{Error, Result};
 
-use super::cells::{CellError, Framing, Run, Values, at};
+use super::cells::{CellError, Run, Values, at};
+use super::framing::Framing;
 
 macro_rules! fixed {
     ($($name:ident $native:ty, $size:literal => $array:ty;)*) => {$(

@@ -7,7 +7,8 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, FieldRef, Fields, UnionFields};
 use coldframe_encoding::{Cursor, Error, Result};
 
-use super::cells::{CellError, Elements, Framing, Run, Values, at};
+use super::cells::{CellError, Elements, Run, Values, at};
+use super::framing::Framing;
 use super::values;
 use crate::hive_type::{HiveType, map_entries, struct_fields, union_fields};
 use crate::serde::SerdeOptions;

@@ -343,38 +343,6 @@ fn timestamps_of_hive_2_are_instants() {
 }
 
 #[test]
-fn clocks_that_skip_and_repeat() {
-    let zone = zone::Zone::new(chrono_tz::America::Los_Angeles);
-    let seconds = |text: &str| text.parse::<chrono::NaiveDateTime>().unwrap().and_utc().timestamp();
-    // 2:30 was skipped and stands for 3:30; 1:30 was twice, the second is meant.
-    assert_eq!(zone.instant(seconds("2021-03-14T02:30:00")), seconds("2021-03-14T10:30:00"));
-    assert_eq!(zone.instant(seconds("2021-03-14T03:00:00")), seconds("2021-03-14T10:00:00"));
-    assert_eq!(zone.instant(seconds("2021-11-07T01:30:00")), seconds("2021-11-07T09:30:00"));
-    assert_eq!(zone.wall_clock(seconds("2021-11-07T08:30:00")), seconds("2021-11-07T01:30:00"));
-    // Before 1900 today's standard time, not the local mean time of -7:52:58.
-    assert_eq!(zone.wall_clock(seconds("1850-01-01T08:00:00")), seconds("1850-01-01T00:00:00"));
-    // Summer time goes on behind the end of the zone database.
-    assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
-    assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
-    // Winter is not the standard offset everywhere: Dublin's is that of Greenwich all the same.
-    assert_eq!(zone::Zone::new(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
-    assert_eq!(zone::Zone::new(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
-}
-
-#[test]
-fn the_hybrid_calendar_goes_there_and_back() {
-    for day in
-        (-1_500_000..200_000).filter(|d| zone::hybrid_to_proleptic(*d) != zone::hybrid_to_proleptic(*d + 1))
-    {
-        let proleptic = zone::hybrid_to_proleptic(day);
-        assert!(zone::proleptic_to_hybrid(proleptic) - day <= 1);
-        if zone::hybrid_to_proleptic(day - 1) != proleptic {
-            assert_eq!(zone::proleptic_to_hybrid(proleptic), day);
-        }
-    }
-}
-
-#[test]
 fn an_interval_has_seconds_and_nanoseconds() {
     let children: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from(vec![90_061, 0, -1])),

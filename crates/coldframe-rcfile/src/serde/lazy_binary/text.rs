@@ -13,7 +13,8 @@ use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use coldframe_encoding::{Error, ErrorKind, Result};
 
-use super::cells::{CellError, Framing, Run, Values, at};
+use super::cells::{CellError, Run, Values, at};
+use super::framing::Framing;
 
 /// The one byte of an empty `string` in a column: no UTF-8 has it alone.
 pub(super) const EMPTY_STRING: u8 = 0xbf;

@@ -15,12 +15,14 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray};
+use coldframe_encoding::calendar::{hybrid_to_proleptic_seconds, proleptic_to_hybrid_seconds};
 use coldframe_encoding::varint::put_hadoop_vlong;
+use coldframe_encoding::zone::Zone;
 use coldframe_encoding::{Cursor, Error, Result};
 
-use super::cells::{CellError, Framing, Run, Values, at};
+use super::cells::{CellError, Run, Values, at};
+use super::framing::Framing;
 use super::has_old_calendar;
-use super::zone::{Zone, hybrid_to_proleptic_seconds, proleptic_to_hybrid_seconds};
 use crate::serde::{SerdeOptions, TimestampUnit};
 
 /// What the seconds in the file count.
@@ -30,7 +32,7 @@ pub(super) enum Clock {
     /// The wall clock of UTC in the hybrid calendar.
     Hybrid,
     /// Instants, to be shown in a zone in the hybrid calendar.
-    HybridIn(Box<Zone>),
+    HybridIn(Arc<Zone>),
 }
 
 impl Clock {
@@ -39,7 +41,7 @@ impl Clock {
         match options.timezone {
             _ if !has_old_calendar(options.hive_version) => Self::Proleptic,
             None | Some(chrono_tz::UTC) => Self::Hybrid,
-            Some(tz) => Self::HybridIn(Box::new(Zone::new(tz))),
+            Some(tz) => Self::HybridIn(Zone::of(tz)),
         }
     }
 
@@ -195,14 +197,6 @@ fn long(cell: &[u8]) -> Result<(i64, i64)> {
         return Err(Error::corrupt(format!("expected seconds of at most 62 bits, found {high} << 31")));
     }
     Ok(((high << 31) | low, nanos(digits)))
-}
-
-/// Passes over a timestamp.
-pub(super) fn skip(bytes: &mut Cursor<'_>) -> Result<()> {
-    if bytes.u32_be()? >> 31 == 1 && bytes.hadoop_vlong()? < 0 {
-        bytes.hadoop_vlong()?;
-    }
-    Ok(())
 }
 
 /// Appends a timestamp. Hive 0.8 (`wraps`) has no room for more than 31 bits of seconds.

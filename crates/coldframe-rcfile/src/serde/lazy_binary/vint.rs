@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Int32Array, Int64Array, StructArray};
+use coldframe_encoding::calendar::{CUTOVER, hybrid_to_proleptic};
 use coldframe_encoding::{Cursor, Result};
 
-use super::cells::{CellError, Framing, Run, Values};
-use super::zone::{HYBRID_CUTOVER, hybrid_to_proleptic};
+use super::cells::{CellError, Run, Values};
+use super::framing::Framing;
 use crate::hive_type::interval_day_time_fields;
 
 pub(super) struct Int;
@@ -50,7 +51,7 @@ impl Values for Date {
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         let mut days: Vec<i32> = vints(run)?;
         if self.hybrid {
-            for day in days.iter_mut().filter(|d| i64::from(**d) < HYBRID_CUTOVER) {
+            for day in days.iter_mut().filter(|d| i64::from(**d) < CUTOVER) {
                 *day = i32::try_from(hybrid_to_proleptic((*day).into())).unwrap_or(*day);
             }
         }

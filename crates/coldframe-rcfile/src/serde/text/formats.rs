@@ -6,12 +6,12 @@
 //! `rfc1123`, too. Other letters are refused when the column is opened, not at the first value.
 
 use chrono::DateTime;
+use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::{Error, Result};
 
-use super::date_time::Instant;
+use super::instant::Instant;
 use super::scanner::Scanner;
 use crate::serde::HiveVersion;
-use crate::serde::calendar::Civil;
 
 /// The compiled patterns, in the order in which they are tried.
 #[derive(Debug, Default)]

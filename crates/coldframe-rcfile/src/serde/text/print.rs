@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
+use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::{Error, Result};
 
 use crate::serde::HiveVersion;
-use crate::serde::calendar::Civil;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

@@ -1,6 +1,6 @@
 //! Numbers and literals of dates, as `java.time.format` reads them when it is strict.
 
-use crate::serde::calendar::Civil;
+use coldframe_encoding::calendar::Civil;
 
 pub(super) struct Scanner<'a> {
     rest: &'a [u8],

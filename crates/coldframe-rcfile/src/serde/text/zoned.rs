@@ -7,14 +7,14 @@ use chrono::offset::LocalResult;
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
 use coldframe_encoding::Result;
+use coldframe_encoding::calendar::Civil;
 
 use super::cells::Cell;
-use super::date_time::{Instant, Range};
 use super::digits::POWERS_OF_TEN;
 use super::fixed::Parse;
+use super::instant::{Instant, Range};
 use super::scanner::Scanner;
 use crate::serde::TimestampUnit;
-use crate::serde::calendar::Civil;
 
 pub(super) struct Zoned {
     session: Tz,

@@ -8,8 +8,8 @@ use arrow_array::types::{
 
 use super::{decoded, with_options};
 use crate::serde::HiveVersion::{self, V0_8, V2_3, V3_1, V4_1};
-use crate::serde::calendar::Civil;
 use crate::serde::{SerdeOptions, TimestampUnit};
+use coldframe_encoding::calendar::Civil;
 
 const ALL: [HiveVersion; 4] = [V0_8, V2_3, V3_1, V4_1];
 

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit};
 
-use crate::decode::{DecodeGroup, Decoders};
-use crate::key_buffer::count_cells;
-use crate::row_group::{RowGroup, Walk};
+use super::decode::{DecodeGroup, Decoders};
+use crate::layout::key::count_cells;
+use crate::layout::row_group::RowGroup;
+use crate::walk::Walk;
 
 /// Walks the row groups of one split.
-pub struct GroupPlan {
+pub(crate) struct GroupPlan {
     walk: Walk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
@@ -30,7 +31,7 @@ pub struct GroupPlan {
 
 impl GroupPlan {
     /// A plan of `split`; nothing is read before the first group is asked for.
-    pub fn new(
+    pub(crate) fn new(
         walk: Walk,
         source: Arc<dyn ReadAt>,
         decoders: Decoders,

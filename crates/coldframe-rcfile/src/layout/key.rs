@@ -15,29 +15,29 @@ use coldframe_encoding::Cursor;
 
 /// One column of a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnKey {
+pub(crate) struct ColumnKey {
     /// Bytes on disk.
-    pub disk_len: u64,
+    pub(crate) disk_len: u64,
     /// Bytes after decompression.
-    pub data_len: u64,
+    pub(crate) data_len: u64,
     /// The run-length coded cell lengths; empty for a nulled column.
-    pub lengths: Bytes,
+    pub(crate) lengths: Bytes,
 }
 
 /// A parsed key.
 #[derive(Clone, Debug)]
-pub struct KeyBuffer {
+pub(crate) struct KeyBuffer {
     /// Rows in the group.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Its columns.
-    pub columns: Vec<ColumnKey>,
+    pub(crate) columns: Vec<ColumnKey>,
     /// Bytes the key took.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 impl KeyBuffer {
     /// Parses the key at the start of `bytes`; what lies behind it is not looked at. `offset` is for errors.
-    pub fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
+    pub(crate) fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
         let mut c = Cursor::new(bytes, offset);
         let rows = length(&mut c, "number of rows")?;
         // Each column takes three bytes at least; nothing is allocated for columns that cannot be there.
@@ -49,7 +49,7 @@ impl KeyBuffer {
     }
 
     /// Bytes of all columns on disk.
-    pub fn disk_len(&self) -> u64 {
+    pub(crate) fn disk_len(&self) -> u64 {
         self.columns.iter().map(|c| c.disk_len).sum()
     }
 }
@@ -72,7 +72,7 @@ fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64> {
 
 /// Walks the cell lengths of one column; its whole state is what is left of the run it is in.
 #[derive(Clone, Debug)]
-pub struct CellLengths {
+pub(crate) struct CellLengths {
     bytes: Bytes,
     at: usize,
     run_length: i32,
@@ -82,17 +82,17 @@ pub struct CellLengths {
 
 impl CellLengths {
     /// Starts at the first cell.
-    pub fn new(lengths: Bytes) -> Self {
+    pub(crate) fn new(lengths: Bytes) -> Self {
         Self { bytes: lengths, at: 0, run_length: -1, run_left: 0, end: 0 }
     }
 
     /// Where the cells read so far end in the column's bytes.
-    pub fn end(&self) -> i32 {
+    pub(crate) fn end(&self) -> i32 {
         self.end
     }
 
     /// Appends the ends of the next `rows` cells to `ends`.
-    pub fn read(&mut self, rows: usize, ends: &mut Vec<i32>) -> Result<()> {
+    pub(crate) fn read(&mut self, rows: usize, ends: &mut Vec<i32>) -> Result<()> {
         let first = ends.len();
         ends.resize(first.saturating_add(rows), 0);
         let mut at = first;
@@ -103,7 +103,7 @@ impl CellLengths {
     }
 
     /// Cells and bytes behind the cells read so far.
-    pub fn rest(&self) -> Result<(u64, u64)> {
+    pub(crate) fn rest(&self) -> Result<(u64, u64)> {
         let last = u64::try_from(self.run_length).unwrap_or(0);
         let (cells, bytes) = count_behind(self.bytes.get(self.at..).unwrap_or_default(), last)?;
         let run = u64::from(self.run_left);
@@ -200,7 +200,7 @@ fn too_long(total: i64) -> Error {
 }
 
 /// The number of cells that run-length coded lengths stand for, and their bytes together.
-pub fn count_cells(lengths: &[u8]) -> Result<(u64, u64)> {
+pub(crate) fn count_cells(lengths: &[u8]) -> Result<(u64, u64)> {
     count_behind(lengths, 0)
 }
 

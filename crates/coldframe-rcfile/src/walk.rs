@@ -1,13 +1,9 @@
-//! A row group: its record header, its key, and where its columns are; and the walk from one to the next.
+//! The walk from row group to row group.
 //!
-//! ```text
-//! | [-1 i32 | sync [16]] | record length i32 | key length i32 | key length on disk i32 | key | column | column ...
-//! ```
-//!
-//! All integers are big-endian. The record length (decompressed key + columns on disk) only serves to skip a group in
-//! Hive; nothing is read by it here either, so that one that is wrong loses nothing. The key of a file that is not
-//! compressed delimits itself, and its two lengths are ignored for the same reason. Source: Hive's
-//! `RCFile.Reader.nextKeyBuffer`, `RCFile.Writer.flushRecords`.
+//! Nothing lists a file's row groups: each is found behind the one before it, or behind a sync marker. A group's key
+//! says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
+
+mod resync;
 
 use std::ops::Range;
 
@@ -19,15 +15,10 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use memchr::memmem;
 
-use crate::header::SYNC_LEN;
-use crate::key_buffer::KeyBuffer;
-use crate::resync::Budget;
-
-/// A sync marker: the escape and the hash.
-pub const SYNC_MARKER_LEN: u64 = 4 + SYNC_LEN as u64;
-
-/// What a record length of -1 announces.
-const SYNC_ESCAPE: i32 = -1;
+use self::resync::Budget;
+use crate::layout::header::SYNC_LEN;
+use crate::layout::key::KeyBuffer;
+use crate::layout::row_group::{RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN, Shape};
 
 /// How much of the file a walk reads at a time. Groups are 4 MiB by default and keys a few KiB.
 const WINDOW: u64 = 64 << 10;
@@ -35,88 +26,15 @@ const WINDOW: u64 = 64 << 10;
 /// How much of the file a search for a sync marker reads at a time.
 pub(crate) const SEARCH: u64 = 1 << 20;
 
-/// The lengths before a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordHeader {
-    /// Decompressed key + columns on disk, as the writer has it.
-    pub record_len: i32,
-    /// Decompressed key.
-    pub key_len: i32,
-    /// Key on disk.
-    pub key_disk_len: i32,
-}
-
-impl RecordHeader {
-    /// From its 12 bytes.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut c = Cursor::new(bytes, 0);
-        let mut next = || c.i32_be().ok();
-        Some(Self { record_len: next()?, key_len: next()?, key_disk_len: next()? })
-    }
-}
-
-/// A row group whose key was read.
-#[derive(Clone, Debug)]
-pub struct RowGroup {
-    /// The sync marker before it, if there is one.
-    pub sync: Option<Range<u64>>,
-    /// Where the record header stands.
-    pub header_offset: u64,
-    /// The record header.
-    pub header: RecordHeader,
-    /// The key on disk.
-    pub key_bytes: Range<u64>,
-    /// The key.
-    pub key: KeyBuffer,
-}
-
-impl RowGroup {
-    /// First byte, with the sync marker.
-    pub fn start(&self) -> u64 {
-        self.sync.as_ref().map_or(self.header_offset, |s| s.start)
-    }
-
-    /// Behind the last column.
-    pub fn end(&self) -> u64 {
-        self.key_bytes.end.saturating_add(self.key.disk_len())
-    }
-
-    /// The bytes of each column on disk.
-    pub fn column_ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        let mut at = self.key_bytes.end;
-        self.key.columns.iter().map(move |c| {
-            let start = at;
-            at = at.saturating_add(c.disk_len);
-            start..at
-        })
-    }
-}
-
-/// What a walk needs to know of the file.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// The file's sync hash.
-    pub sync: [u8; SYNC_LEN],
-    /// Columns of each key.
-    pub columns: usize,
-    /// The codec, if the file is compressed.
-    pub codec: Option<HadoopCodec>,
-    /// Where the first row group starts.
-    pub header_end: u64,
-    /// Bounds.
-    pub limits: Limits,
-}
-
-impl Layout {
-    /// The fewest bytes of a key: its rows, and three lengths for each column.
-    pub(crate) fn least_key_len(&self) -> u64 {
-        1 + 3 * self.columns as u64
-    }
+/// What a walk over the whole file meets.
+pub(crate) enum Met {
+    Group(Box<RowGroup>),
+    Damaged(Range<u64>, Error),
 }
 
 /// Reads the keys of row groups, one after another or at a place.
-pub struct Walk {
-    layout: Layout,
+pub(crate) struct Walk {
+    shape: Shape,
     window: Window,
     decompressor: Decompressor,
     pub(crate) budget: Budget,
@@ -124,14 +42,14 @@ pub struct Walk {
 
 impl Walk {
     /// A walk over `source`.
-    pub fn new(layout: Layout, source: std::sync::Arc<dyn coldframe_core::ReadAt>) -> Self {
+    pub(crate) fn new(shape: Shape, source: std::sync::Arc<dyn coldframe_core::ReadAt>) -> Self {
         let budget = Budget::new(source.len());
-        Self { layout, window: Window::new(source, WINDOW), decompressor: Decompressor::new(), budget }
+        Self { shape, window: Window::new(source, WINDOW), decompressor: Decompressor::new(), budget }
     }
 
     /// What it knows of the file.
-    pub(crate) fn layout(&self) -> &Layout {
-        &self.layout
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// The bytes of `range`.
@@ -140,21 +58,21 @@ impl Walk {
     }
 
     /// Bounds for what the file claims.
-    pub fn limits(&self) -> &Limits {
-        &self.layout.limits
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shape.limits
     }
 
     /// Length of the file.
-    pub fn file_len(&self) -> u64 {
+    pub(crate) fn file_len(&self) -> u64 {
         self.window.len()
     }
 
     /// The row group at `at`, which may begin with a sync marker.
-    pub fn read_group(&mut self, at: u64) -> Result<RowGroup> {
+    pub(crate) fn read_group(&mut self, at: u64) -> Result<RowGroup> {
         let sync = self.read_sync(at)?;
         let header_offset = sync.as_ref().map_or(at, |s| s.end);
         let header = self.read_header(header_offset)?;
-        let (key, key_bytes) = match self.layout.codec {
+        let (key, key_bytes) = match self.shape.codec {
             None => self.read_plain_key(header_offset + 12, &header)?,
             Some(codec) => self.read_compressed_key(header_offset + 12, &header, codec)?,
         };
@@ -179,7 +97,7 @@ impl Walk {
         }
         let end = at.saturating_add(SYNC_MARKER_LEN);
         let hash = self.window.read(at + 4..end).within(|| "sync marker")?;
-        Cursor::new(&hash, at + 4).expect("hash", &self.layout.sync).within(|| "sync marker")?;
+        Cursor::new(&hash, at + 4).expect("hash", &self.shape.sync).within(|| "sync marker")?;
         Ok(Some(at..end))
     }
 
@@ -191,17 +109,17 @@ impl Walk {
 
     /// A key that delimits itself: its stored length is only a hint of how much to read.
     fn read_plain_key(&mut self, at: u64, header: &RecordHeader) -> Result<(KeyBuffer, Range<u64>)> {
-        let hint = u64::try_from(header.key_disk_len).unwrap_or(0).min(self.layout.limits.max_metadata_bytes);
+        let hint = u64::try_from(header.key_disk_len).unwrap_or(0).min(self.shape.limits.max_metadata_bytes);
         let mut want = hint.max(64);
         loop {
             let bytes = self.window.read_up_to(at, want)?;
             let whole = bytes.len() as u64 == self.file_len().saturating_sub(at);
-            match KeyBuffer::parse(&bytes, self.layout.columns, at) {
+            match KeyBuffer::parse(&bytes, self.shape.columns, at) {
                 Ok(key) => {
                     let end = at + key.len as u64;
                     return Ok((key, at..end));
                 }
-                Err(e) if whole || want >= self.layout.limits.max_metadata_bytes => {
+                Err(e) if whole || want >= self.shape.limits.max_metadata_bytes => {
                     return Err(e.within("key"));
                 }
                 Err(_) => want = want.saturating_mul(8),
@@ -217,34 +135,34 @@ impl Walk {
     ) -> Result<(KeyBuffer, Range<u64>)> {
         let disk_len = u64::try_from(header.key_disk_len)
             .map_err(|_| Error::corrupt(format!("expected 0 or more, found {}", header.key_disk_len)))
-            .and_then(|n| self.layout.limits.metadata("a key", n).map(|_| n))
+            .and_then(|n| self.shape.limits.metadata("a key", n).map(|_| n))
             .at(at.saturating_sub(4))
             .within(|| "key length on disk")?;
         let range = at..at.saturating_add(disk_len);
         let bytes = self.window.read(range.clone()).within(|| "key")?;
         let key = self.decompress_key(&bytes, header, codec).at(at).within(|| "key")?;
-        Ok((KeyBuffer::parse(&Bytes::from(key), self.layout.columns, at).within(|| "key")?, range))
+        Ok((KeyBuffer::parse(&Bytes::from(key), self.shape.columns, at).within(|| "key")?, range))
     }
 
     /// By the stored length, or else by what the stream itself holds: the length may be what is damaged.
     fn decompress_key(&mut self, bytes: &[u8], header: &RecordHeader, codec: HadoopCodec) -> Result<Vec<u8>> {
         let mut key = Vec::new();
         let stated =
-            u64::try_from(header.key_len).ok().and_then(|n| self.layout.limits.metadata("a key", n).ok());
+            u64::try_from(header.key_len).ok().and_then(|n| self.shape.limits.metadata("a key", n).ok());
         if let Some(len) = stated
             && codec.decompress_exact(&mut self.decompressor, bytes, len, &mut key).is_ok()
         {
             return Ok(key);
         }
-        let ceiling = usize::try_from(self.layout.limits.max_metadata_bytes).unwrap_or(usize::MAX);
+        let ceiling = usize::try_from(self.shape.limits.max_metadata_bytes).unwrap_or(usize::MAX);
         codec.decompress_bounded(&mut self.decompressor, bytes, ceiling, &mut key)?;
         Ok(key)
     }
 
     /// The first sync marker that starts in `range`: the place of its escape. As Hive does it, the hash alone is
     /// looked for, from `range.start + 4` on.
-    pub fn find_sync(&mut self, range: Range<u64>) -> Result<Option<u64>> {
-        let finder = memmem::Finder::new(&self.layout.sync).into_owned();
+    pub(crate) fn find_sync(&mut self, range: Range<u64>) -> Result<Option<u64>> {
+        let finder = memmem::Finder::new(&self.shape.sync).into_owned();
         let file_len = self.file_len();
         let mut at = range.start.saturating_add(4);
         // A hash may lie across the edge of two reads: each begins with the last bytes of the one before.
@@ -265,14 +183,34 @@ impl Walk {
     }
 
     /// Where reading goes on for a byte range that starts at `start`: the position of Hive's `RCFile.Reader.sync`.
-    pub fn sync(&mut self, start: u64) -> Result<u64> {
-        if start <= self.layout.header_end {
-            return Ok(self.layout.header_end);
+    pub(crate) fn sync(&mut self, start: u64) -> Result<u64> {
+        if start <= self.shape.header_end {
+            return Ok(self.shape.header_end);
         }
         if start.saturating_add(SYNC_MARKER_LEN) >= self.file_len() {
             return Ok(self.file_len());
         }
         Ok(self.find_sync(start..self.file_len())?.unwrap_or_else(|| self.window.len()))
+    }
+
+    /// The whole file; behind damage it goes on at the next readable group.
+    pub(crate) fn each(mut self, mut each: impl FnMut(Met) -> Result<()>) -> Result<()> {
+        let mut at = self.shape.header_end;
+        while at < self.file_len() {
+            match self.read_group(at) {
+                Ok(group) => {
+                    at = group.end();
+                    each(Met::Group(Box::new(group)))?;
+                }
+                Err(e) if e.is_damage() => {
+                    let (next, _) = self.resume(at)?;
+                    each(Met::Damaged(at..next, e))?;
+                    at = next;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     /// Whether a sync marker stands at `at`.

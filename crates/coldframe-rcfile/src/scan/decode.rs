@@ -20,8 +20,8 @@ use coldframe_core::{
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use crate::key_buffer::{CellLengths, ColumnKey, count_cells};
-use crate::row_group::RowGroup;
+use crate::layout::key::{CellLengths, ColumnKey, count_cells};
+use crate::layout::row_group::RowGroup;
 use crate::serde::{Cells, ColumnDecoder};
 
 /// Most rows decoded at once: however many a batch may have, no more lengths than this are expanded before the file
@@ -29,19 +29,19 @@ use crate::serde::{Cells, ColumnDecoder};
 const MOST_ROWS: usize = 1 << 20;
 
 /// How one wanted column is made.
-pub struct Column {
+pub(crate) struct Column {
     /// Its place in the file; `None` for one that the file does not have, which is null.
-    pub in_file: Option<usize>,
+    pub(crate) in_file: Option<usize>,
     /// Its name, for errors.
-    pub name: String,
+    pub(crate) name: String,
     /// Its type.
-    pub data_type: DataType,
+    pub(crate) data_type: DataType,
     /// The SerDe.
-    pub decoder: Arc<dyn ColumnDecoder>,
+    pub(crate) decoder: Arc<dyn ColumnDecoder>,
 }
 
 /// How the wanted columns are made: what all row groups of a scan share.
-pub struct Decoders {
+pub(crate) struct Decoders {
     columns: Vec<Column>,
     schema: SchemaRef,
     codec: Option<HadoopCodec>,
@@ -60,7 +60,7 @@ struct Scratch {
 impl Decoders {
     /// For the columns of `schema`, in its order. `at_once`: whether a row group has to be decoded at once, however
     /// many rows a batch may have.
-    pub fn new(
+    pub(crate) fn new(
         columns: Vec<Column>,
         schema: SchemaRef,
         codec: Option<HadoopCodec>,
@@ -71,12 +71,12 @@ impl Decoders {
     }
 
     /// Whether no column is decoded.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
     /// The places in the file of the columns to fetch, in the order in which [`DecodeGroup`] wants their bytes.
-    pub fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().filter_map(|c| c.in_file)
     }
 
@@ -102,7 +102,7 @@ impl Decoders {
 }
 
 /// The cells of a file without a SerDe, as they are.
-pub struct RawCells;
+pub(crate) struct RawCells;
 
 impl ColumnDecoder for RawCells {
     fn decode(&self, cells: &Cells) -> Result<ArrayRef> {
@@ -113,7 +113,7 @@ impl ColumnDecoder for RawCells {
 }
 
 /// One row group to decode.
-pub struct DecodeGroup {
+pub(crate) struct DecodeGroup {
     decoders: Arc<Decoders>,
     group: RowGroup,
     batch_rows: usize,
@@ -124,7 +124,7 @@ pub struct DecodeGroup {
 
 impl DecodeGroup {
     /// Row group `number` of the scan.
-    pub fn new(decoders: Arc<Decoders>, group: RowGroup, request: &PlanRequest, number: u64) -> Self {
+    pub(crate) fn new(decoders: Arc<Decoders>, group: RowGroup, request: &PlanRequest, number: u64) -> Self {
         let batch_rows = request.scan.batch_rows.min(MOST_ROWS);
         let (on_error, damage) = (request.scan.on_error, request.damage.clone());
         Self { decoders, group, batch_rows, on_error, damage, number }

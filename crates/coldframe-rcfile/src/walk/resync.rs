@@ -14,8 +14,9 @@ use std::ops::Range;
 
 use coldframe_core::Result;
 
-use crate::key_buffer::count_cells;
-use crate::row_group::{RecordHeader, RowGroup, SEARCH, Walk};
+use super::{SEARCH, Walk};
+use crate::layout::key::count_cells;
+use crate::layout::row_group::{RecordHeader, RowGroup};
 
 /// Length of a record header.
 const HEADER_LEN: usize = 12;
@@ -104,8 +105,8 @@ impl Walk {
             return false;
         };
         let end = place + HEADER_LEN as u64 + disk_len + columns;
-        let plain = self.layout().codec.is_none();
-        end <= self.file_len() && key_len >= self.layout().least_key_len() && (!plain || key_len == disk_len)
+        let plain = self.shape().codec.is_none();
+        end <= self.file_len() && key_len >= self.shape().least_key_len() && (!plain || key_len == disk_len)
     }
 
     /// Whether a group that agrees with itself starts at `at`.

@@ -1,36 +1,42 @@
 //! Days since 1970-01-01 and the calendars that give them a year, month and day.
 //!
-//! Arrow, Hive since 3 and the `java.time` classes they use count Gregorian days throughout (proleptic). Hive before 3
-//! uses `java.util`'s hybrid calendar: Julian up to 1582-10-04, the next day being 1582-10-15. What Hive shows and
-//! what text files hold is the year, month and day; so text of Hive 2 keeps them, and the calendar matters only for what
-//! is lenient: days that do not exist (`1582-10-10`, `2021-02-30`) and hours beyond 23.
+//! Arrow and Java's `java.time` count Gregorian days throughout (proleptic). `java.util`'s calendar, which Hive before 3
+//! and ORC's Java writer use, is hybrid: Julian up to 1582-10-04, the next day being 1582-10-15; a day number before
+//! that stands for another year, month and day. Those are what people saw, so they are kept, and the number changes
+//! ([`hybrid_to_proleptic`]).
 
 /// 1582-10-15, the first Gregorian day of the hybrid calendar.
-const CUTOVER: i64 = -141_427;
+pub const CUTOVER: i64 = -141_427;
 
 /// Days from 0000-03-01 to 1970-01-01.
 const MARCH_EPOCH: i64 = 719_468;
 
+const SECONDS_PER_DAY: i64 = 86_400;
+
 /// A year (astronomical: 0 is 1 BC), month 1..=12 and day 1..=31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Civil {
-    pub(crate) year: i64,
-    pub(crate) month: i64,
-    pub(crate) day: i64,
+pub struct Civil {
+    /// The year.
+    pub year: i64,
+    /// The month.
+    pub month: i64,
+    /// The day of the month.
+    pub day: i64,
 }
 
 impl Civil {
-    pub(crate) fn new(year: i64, month: i64, day: i64) -> Self {
+    /// Of these numbers, whether there is such a day or not.
+    pub fn new(year: i64, month: i64, day: i64) -> Self {
         Self { year, month, day }
     }
 
     /// Whether the proleptic Gregorian calendar has this day.
-    pub(crate) fn exists(self) -> bool {
+    pub fn exists(self) -> bool {
         (1..=12).contains(&self.month) && self.day >= 1 && self.day <= days_in_month(self.year, self.month)
     }
 
     /// Days since 1970-01-01, proleptic Gregorian. A day behind the month's end is one in the next month.
-    pub(crate) fn days(self) -> i64 {
+    pub fn days(self) -> i64 {
         // Years begin in March, so that the leap day is the last of a year.
         let year = self.year - i64::from(self.month <= 2);
         let month = (self.month + 9) % 12;
@@ -43,7 +49,7 @@ impl Civil {
     }
 
     /// The proleptic Gregorian day.
-    pub(crate) fn from_days(days: i64) -> Self {
+    pub fn from_days(days: i64) -> Self {
         let since = days + MARCH_EPOCH;
         let (cycle, of_cycle) = (since.div_euclid(146_097), since.rem_euclid(146_097));
         let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
@@ -72,15 +78,56 @@ impl Civil {
     }
 
     /// The days since 1970-01-01 of this day in the hybrid calendar; a day in the gap of 1582 counts as Julian.
-    pub(crate) fn hybrid_days(self) -> i64 {
+    pub fn hybrid_days(self) -> i64 {
         let gregorian = self.days();
         if gregorian >= CUTOVER { gregorian } else { self.julian_days() }
     }
 
     /// The day of the hybrid calendar.
-    pub(crate) fn from_hybrid_days(days: i64) -> Self {
+    pub fn from_hybrid_days(days: i64) -> Self {
         if days >= CUTOVER { Self::from_days(days) } else { Self::from_julian_days(days) }
     }
+}
+
+/// The Gregorian day with the year, month and day that the hybrid calendar gives `day`.
+///
+/// (A 29th of February that only the Julian calendar has becomes the 1st of March.)
+#[inline]
+pub fn hybrid_to_proleptic(day: i64) -> i64 {
+    if day >= CUTOVER { day } else { relabelled(day) }
+}
+
+/// The Gregorian number of the date that has the Julian number `day`. Years begin in March in both, so that leap days
+/// are last.
+fn relabelled(day: i64) -> i64 {
+    let since = day.saturating_add(MARCH_EPOCH + 2);
+    let (cycle, of_cycle) = (since.div_euclid(1461), since.rem_euclid(1461));
+    let in_cycle = (of_cycle - of_cycle / 1460) / 365;
+    let of_year = of_cycle - 365 * in_cycle;
+    let year = cycle * 4 + in_cycle;
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - MARCH_EPOCH
+}
+
+/// The day of the hybrid calendar with the year, month and day that the Gregorian calendar gives `day`.
+#[inline]
+pub fn proleptic_to_hybrid(day: i64) -> i64 {
+    if day >= CUTOVER { day } else { Civil::from_days(day).hybrid_days() }
+}
+
+/// [`hybrid_to_proleptic`] for seconds since 1970-01-01 of a wall clock.
+#[inline]
+pub fn hybrid_to_proleptic_seconds(seconds: i64) -> i64 {
+    let day = seconds.div_euclid(SECONDS_PER_DAY);
+    if day >= CUTOVER {
+        return seconds;
+    }
+    seconds.saturating_add((hybrid_to_proleptic(day) - day).saturating_mul(SECONDS_PER_DAY))
+}
+
+/// [`proleptic_to_hybrid`] for seconds since 1970-01-01 of a wall clock.
+pub fn proleptic_to_hybrid_seconds(seconds: i64) -> i64 {
+    let day = seconds.div_euclid(SECONDS_PER_DAY);
+    seconds.saturating_add((proleptic_to_hybrid(day) - day).saturating_mul(SECONDS_PER_DAY))
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
@@ -98,7 +145,7 @@ fn is_leap(year: i64) -> bool {
 
 /// Days since 1970-01-01 of a year of 0..=9999 in few instructions, or `None` if there is no such day.
 #[inline]
-pub(crate) fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
+pub fn days_of_common_year(year: u32, month: u32, day: u32) -> Option<i32> {
     let leap = u32::from(year & 3 == 0 && (!year.is_multiple_of(100) || year & 15 == 0));
     // Days of the months in two bits each, less 28; February's are the leap day.
     const OVER_28: u32 = 0b11_10_11_10_11_11_10_11_10_11_00_11_00;
@@ -161,6 +208,32 @@ mod tests {
         assert_eq!(Civil::from_hybrid_days(Civil::new(1501, 2, 29).hybrid_days()), Civil::new(1501, 3, 1));
         for days in (-1_000_000..-100_000).step_by(7) {
             assert_eq!(Civil::from_hybrid_days(days).hybrid_days(), days);
+            assert_eq!(hybrid_to_proleptic(days), Civil::from_hybrid_days(days).days());
+        }
+    }
+
+    #[test]
+    fn dates_keep_their_names() {
+        // 1582-10-04 Julian is the day in front of 1582-10-15; as a Gregorian date it is ten days earlier.
+        assert_eq!(hybrid_to_proleptic(CUTOVER), CUTOVER);
+        assert_eq!(hybrid_to_proleptic(CUTOVER - 1), CUTOVER - 11);
+        // 0001-01-01: Julian day number 1721424, Gregorian 1721426.
+        assert_eq!(hybrid_to_proleptic(1_721_424 - 2_440_588), 1_721_426 - 2_440_588);
+        let midday = |day: i64| day * SECONDS_PER_DAY + 43_200;
+        assert_eq!(hybrid_to_proleptic_seconds(midday(CUTOVER - 1)), midday(CUTOVER - 11));
+        assert_eq!(proleptic_to_hybrid_seconds(midday(CUTOVER - 11)), midday(CUTOVER - 1));
+        assert_eq!(hybrid_to_proleptic_seconds(-1), -1);
+    }
+
+    #[test]
+    fn the_hybrid_calendar_goes_there_and_back() {
+        let unlike = (-1_500_000..200_000).filter(|d| hybrid_to_proleptic(*d) != hybrid_to_proleptic(*d + 1));
+        for day in unlike.step_by(97) {
+            let proleptic = hybrid_to_proleptic(day);
+            assert!(proleptic_to_hybrid(proleptic) - day <= 1);
+            if hybrid_to_proleptic(day - 1) != proleptic {
+                assert_eq!(proleptic_to_hybrid(proleptic), day);
+            }
         }
     }
 }

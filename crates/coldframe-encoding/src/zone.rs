@@ -1,0 +1,313 @@
+//! Time zones with the offsets that Java gives them.
+//!
+//! Hive's and ORC's writers turn wall clocks into instants by `java.util.TimeZone`, which differs from the time zone
+//! database:
+//!
+//! * Before 1900 it knows no changes and uses the standard time that the zone has today, not the local mean time.
+//! * It takes `GMT+05:30` and three-letter names of old.
+//!
+//! Behind the years that are looked up here the rules go on: a later year is as one with the same calendar.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+
+use crate::{Error, Result};
+
+/// 1900-01-01T00:00:00Z, where the transitions of `java.util.TimeZone` start.
+const YEAR_1900: i64 = -2_208_988_800;
+/// 2038-01-01T00:00:00Z: later years are as the 28 from here on.
+const YEAR_2038: i64 = 2_145_916_800;
+/// 2066-01-01T00:00:00Z.
+const YEAR_2066: i64 = 3_029_529_600;
+/// How far transitions are apart at least.
+const STEP: i64 = 6 * 3600;
+const DAY: i64 = 86_400;
+
+/// Java's names that the database lacks.
+const JAVA_NAMES: &[(&str, &str)] = &[
+    ("ACT", "Australia/Darwin"),
+    ("AET", "Australia/Sydney"),
+    ("AGT", "America/Argentina/Buenos_Aires"),
+    ("ART", "Africa/Cairo"),
+    ("AST", "America/Anchorage"),
+    ("BET", "America/Sao_Paulo"),
+    ("BST", "Asia/Dhaka"),
+    ("CAT", "Africa/Harare"),
+    ("CNT", "America/St_Johns"),
+    ("CST", "America/Chicago"),
+    ("CTT", "Asia/Shanghai"),
+    ("EAT", "Africa/Addis_Ababa"),
+    ("ECT", "Europe/Paris"),
+    ("IET", "America/Indiana/Indianapolis"),
+    ("IST", "Asia/Kolkata"),
+    ("JST", "Asia/Tokyo"),
+    ("MIT", "Pacific/Apia"),
+    ("NET", "Asia/Yerevan"),
+    ("NST", "Pacific/Auckland"),
+    ("PLT", "Asia/Karachi"),
+    ("PNT", "America/Phoenix"),
+    ("PRT", "America/Puerto_Rico"),
+    ("PST", "America/Los_Angeles"),
+    ("SST", "Pacific/Guadalcanal"),
+    ("VST", "Asia/Ho_Chi_Minh"),
+];
+
+/// A zone as a table of offsets.
+#[derive(Debug)]
+pub struct Zone {
+    /// Instants from which an offset holds, in seconds; the first is the least there is.
+    starts: Vec<i64>,
+    /// The offsets.
+    offsets: Vec<i64>,
+}
+
+/// Zones made so far: a table takes some milliseconds.
+static ZONES: LazyLock<Mutex<HashMap<String, Arc<Zone>>>> = LazyLock::new(Mutex::default);
+
+impl Zone {
+    /// The zone with a name of Java's; UTC without one.
+    pub fn named(name: Option<&str>) -> Result<Arc<Self>> {
+        let name = name.unwrap_or("UTC");
+        Self::kept(name, || {
+            if let Some(offset) = fixed(name) {
+                return Ok(Self { starts: vec![i64::MIN], offsets: vec![offset] });
+            }
+            let known = JAVA_NAMES.iter().find(|(java, _)| *java == name).map_or(name, |(_, zone)| zone);
+            let zone: Tz = known
+                .parse()
+                .map_err(|_| Error::unsupported(format!("the time zone \"{}\"", name.escape_default())))?;
+            Ok(Self::table(zone))
+        })
+    }
+
+    /// A zone of the database.
+    pub fn of(zone: Tz) -> Arc<Self> {
+        Self::kept(zone.name(), || Ok(Self::table(zone))).unwrap_or_else(|_| Arc::new(Self::table(zone)))
+    }
+
+    fn kept(name: &str, make: impl FnOnce() -> Result<Self>) -> Result<Arc<Self>> {
+        if let Some(zone) = ZONES.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(zone.clone());
+        }
+        let zone = Arc::new(make()?);
+        ZONES.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), zone.clone());
+        Ok(zone)
+    }
+
+    fn table(zone: Tz) -> Self {
+        let mut found = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
+        let mut at = YEAR_1900;
+        let mut old = offset(zone, at);
+        found.change(at, old);
+        while at < YEAR_2066 {
+            let next = at + STEP;
+            let new = offset(zone, next);
+            if new != old {
+                let (mut before, mut behind) = (at, next);
+                while behind - before > 1 {
+                    let middle = before + (behind - before) / 2;
+                    if offset(zone, middle) == old { before = middle } else { behind = middle }
+                }
+                found.change(behind, new);
+                old = new;
+            }
+            at = next;
+        }
+        found
+    }
+
+    /// From `start` on the offset is another one, if it is.
+    fn change(&mut self, start: i64, offset: i64) {
+        if self.offsets.last() != Some(&offset) {
+            self.starts.push(start);
+            self.offsets.push(offset);
+        }
+    }
+
+    /// Whether all instants have the same offset.
+    pub fn is_fixed(&self) -> bool {
+        self.starts.len() == 1
+    }
+
+    /// The offset of the wall clock at an instant.
+    pub fn offset(&self, instant: i64) -> i64 {
+        let within = if self.is_beyond(instant) { like_year(instant) } else { instant };
+        let next = self.starts.partition_point(|start| *start <= within);
+        self.offsets.get(next.wrapping_sub(1)).copied().unwrap_or(0)
+    }
+
+    /// From when and to when an instant's offset holds, and the offset.
+    pub fn span(&self, instant: i64) -> (i64, i64, i64) {
+        if self.is_beyond(instant) {
+            let like = like_year(instant);
+            let (start, end, offset) = self.span(like);
+            let shift = instant - like;
+            // What begins before the year or ends behind it is not the same in another year.
+            let day = instant - instant.rem_euclid(DAY);
+            return ((start + shift).max(day), (end.saturating_add(shift)).min(day + DAY), offset);
+        }
+        let index = self.starts.partition_point(|start| *start <= instant);
+        let start = self.starts.get(index.wrapping_sub(1)).copied().unwrap_or(i64::MIN);
+        let end =
+            self.starts.get(index).copied().unwrap_or(if self.is_fixed() { i64::MAX } else { YEAR_2066 });
+        (start, end, self.offsets.get(index.wrapping_sub(1)).copied().unwrap_or(0))
+    }
+
+    /// The wall clock, as seconds since 1970, that the zone shows at an instant.
+    pub fn wall_clock(&self, instant: i64) -> i64 {
+        instant.saturating_add(self.offset(instant))
+    }
+
+    /// The instant at which the zone shows a wall clock. What a change of clocks skips is taken with the offset before
+    /// the change, what it repeats is the second time.
+    pub fn instant(&self, wall_clock: i64) -> i64 {
+        let within = if self.is_beyond(wall_clock) { like_year(wall_clock) } else { wall_clock };
+        // Changes are days apart, offsets differ by hours: by wall clocks they have the same order.
+        let next = partition(self.starts.len(), |i| {
+            let change = self.starts.get(i).zip(self.offsets.get(i));
+            change.is_some_and(|(start, offset)| start.saturating_add(*offset) <= within)
+        });
+        let offset = self.offsets.get(next.wrapping_sub(1)).copied().unwrap_or(0);
+        wall_clock.saturating_sub(offset)
+    }
+
+    fn is_beyond(&self, seconds: i64) -> bool {
+        seconds >= YEAR_2066 && !self.is_fixed()
+    }
+}
+
+/// How many of `0..n` fulfil `begun`, if those are the first ones.
+fn partition(n: usize, begun: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if begun(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// The offset of `UTC`, `GMT+05:30`, `UTC-8`, `+0100`.
+fn fixed(name: &str) -> Option<i64> {
+    if matches!(name, "UTC" | "GMT" | "Z" | "UT" | "Etc/UTC" | "Etc/GMT" | "GMT0" | "Zulu" | "Universal") {
+        return Some(0);
+    }
+    let rest = ["GMT", "UTC", "UT", ""].iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let (sign, rest) = match rest.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let digits: Vec<i64> =
+        rest.chars().filter(|c| *c != ':').map(|c| c.to_digit(10).map(i64::from)).collect::<Option<_>>()?;
+    let seconds = match digits.as_slice() {
+        [h] => h * 3600,
+        [h, i] => (h * 10 + i) * 3600,
+        [h, m, n] => h * 3600 + (m * 10 + n) * 60,
+        [h, i, m, n] => (h * 10 + i) * 3600 + (m * 10 + n) * 60,
+        [h, i, m, n, s, t] => (h * 10 + i) * 3600 + (m * 10 + n) * 60 + s * 10 + t,
+        _ => return None,
+    };
+    Some(sign * seconds)
+}
+
+fn naive(instant: i64) -> NaiveDateTime {
+    DateTime::from_timestamp(instant, 0).unwrap_or_default().naive_utc()
+}
+
+fn offset(zone: Tz, instant: i64) -> i64 {
+    zone.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc().into()
+}
+
+/// Today's standard time, as Java's data have it: the smallest offset in the last year that is looked up. (The database
+/// calls Ireland's winter the exception, Java its summer.)
+fn standard_offset(zone: Tz) -> i64 {
+    (1..=12).map(|month| offset(zone, YEAR_2066 - month * 30 * DAY)).min().unwrap_or(0)
+}
+
+/// An instant (or wall clock) of 2038 to 2065 that has the same place in a year of the same calendar as one of a later
+/// year.
+fn like_year(instant: i64) -> i64 {
+    // Four hundred years are 146097 days, a whole number of weeks.
+    let cycle = 146_097 * DAY;
+    let within = (instant - YEAR_2038).rem_euclid(cycle) + YEAR_2038;
+    let date = naive(within).date();
+    let begin = |year: i32| NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default();
+    let same = |year: &i32| {
+        let first = begin(*year);
+        first.weekday() == begin(date.year()).weekday() && first.leap_year() == date.leap_year()
+    };
+    let year = (2038..2066).find(same).unwrap_or(2038);
+    let shift = begin(date.year()).signed_duration_since(begin(year)).num_seconds();
+    within - shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_those_of_java() {
+        let zone = Zone::named(Some("America/Los_Angeles")).unwrap();
+        assert_eq!(zone.offset(1_420_070_400), -8 * 3600);
+        assert_eq!(zone.offset(1_436_000_000), -7 * 3600);
+        // Before 1900: today's standard offset, not local mean time.
+        assert_eq!(zone.offset(-3_000_000_000), -8 * 3600);
+        assert_eq!(Zone::named(Some("Asia/Kathmandu")).unwrap().offset(-3_000_000_000), 20_700);
+        // 2100-07-01 and 2500-07-01 are in summer.
+        assert_eq!(zone.offset(4_118_083_200), -7 * 3600);
+        assert_eq!(zone.offset(16_741_036_800), -7 * 3600);
+    }
+
+    #[test]
+    fn java_knows_names_that_the_database_does_not() {
+        assert_eq!(Zone::named(Some("GMT+05:30")).unwrap().offset(0), 19_800);
+        assert_eq!(Zone::named(Some("GMT-8")).unwrap().offset(0), -8 * 3600);
+        assert_eq!(Zone::named(Some("PST")).unwrap().offset(0), -8 * 3600);
+        assert!(Zone::named(None).unwrap().is_fixed());
+        let e = Zone::named(Some("Mars/Olympus")).unwrap_err();
+        assert_eq!(e.to_string(), "the time zone \"Mars/Olympus\"");
+    }
+
+    #[test]
+    fn a_span_has_one_offset_and_wall_clocks_go_there_and_back() {
+        for zone in
+            [chrono_tz::America::Los_Angeles, chrono_tz::Australia::Lord_Howe, chrono_tz::Asia::Tehran]
+        {
+            let zone = Zone::of(zone);
+            for instant in (-3_000_000_000i64..20_000_000_000).step_by(10_000_019) {
+                let (start, end, offset) = zone.span(instant);
+                assert!(start <= instant && instant < end);
+                assert_eq!(
+                    (zone.offset(start), zone.offset(instant), zone.offset(end - 1)),
+                    (offset, offset, offset)
+                );
+                let wall = zone.wall_clock(instant);
+                let back = zone.instant(wall);
+                // A wall clock that strikes twice is that of the second time.
+                assert!(back == instant || zone.wall_clock(back) == wall, "{instant} {wall} {back}");
+            }
+        }
+    }
+
+    #[test]
+    fn clocks_that_skip_and_repeat() {
+        let zone = Zone::of(chrono_tz::America::Los_Angeles);
+        let seconds = |text: &str| text.parse::<chrono::NaiveDateTime>().unwrap().and_utc().timestamp();
+        // 2:30 was skipped and stands for 3:30; 1:30 was twice, the second is meant.
+        assert_eq!(zone.instant(seconds("2021-03-14T02:30:00")), seconds("2021-03-14T10:30:00"));
+        assert_eq!(zone.instant(seconds("2021-03-14T03:00:00")), seconds("2021-03-14T10:00:00"));
+        assert_eq!(zone.instant(seconds("2021-11-07T01:30:00")), seconds("2021-11-07T09:30:00"));
+        assert_eq!(zone.wall_clock(seconds("2021-11-07T08:30:00")), seconds("2021-11-07T01:30:00"));
+        // Before 1900 today's standard time, not the local mean time of -7:52:58.
+        assert_eq!(zone.wall_clock(seconds("1850-01-01T08:00:00")), seconds("1850-01-01T00:00:00"));
+        // Summer time goes on behind the end of the zone database.
+        assert_eq!(zone.wall_clock(seconds("2101-07-01T07:00:00")), seconds("2101-07-01T00:00:00"));
+        assert_eq!(zone.wall_clock(seconds("9999-12-31T08:00:00")), seconds("9999-12-31T00:00:00"));
+        // Winter is not the standard offset everywhere: Dublin's is that of Greenwich all the same.
+        assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
+        assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
+    }
+}

@@ -1,0 +1,104 @@
+//! A row group: its record header, its key, and where its columns are.
+//!
+//! ```text
+//! | [-1 i32 | sync [16]] | record length i32 | key length i32 | key length on disk i32 | key | column | column ...
+//! ```
+//!
+//! All integers are big-endian. The record length (decompressed key + columns on disk) only serves to skip a group in
+//! Hive; nothing is read by it here either, so that one that is wrong loses nothing. The key of a file that is not
+//! compressed delimits itself, and its two lengths are ignored for the same reason. Source: Hive's
+//! `RCFile.Reader.nextKeyBuffer`, `RCFile.Writer.flushRecords`.
+
+use std::ops::Range;
+
+use coldframe_core::Limits;
+use coldframe_encoding::Cursor;
+use coldframe_encoding::codec::hadoop::HadoopCodec;
+
+use super::header::SYNC_LEN;
+use super::key::KeyBuffer;
+
+/// A sync marker: the escape and the hash.
+pub(crate) const SYNC_MARKER_LEN: u64 = 4 + SYNC_LEN as u64;
+
+/// What a record length of -1 announces.
+pub(crate) const SYNC_ESCAPE: i32 = -1;
+
+/// The lengths before a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordHeader {
+    /// Decompressed key + columns on disk, as the writer has it.
+    pub(crate) record_len: i32,
+    /// Decompressed key.
+    pub(crate) key_len: i32,
+    /// Key on disk.
+    pub(crate) key_disk_len: i32,
+}
+
+impl RecordHeader {
+    /// From its 12 bytes.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut c = Cursor::new(bytes, 0);
+        let mut next = || c.i32_be().ok();
+        Some(Self { record_len: next()?, key_len: next()?, key_disk_len: next()? })
+    }
+}
+
+/// A row group whose key was read.
+#[derive(Clone, Debug)]
+pub(crate) struct RowGroup {
+    /// The sync marker before it, if there is one.
+    pub(crate) sync: Option<Range<u64>>,
+    /// Where the record header stands.
+    pub(crate) header_offset: u64,
+    /// The record header.
+    pub(crate) header: RecordHeader,
+    /// The key on disk.
+    pub(crate) key_bytes: Range<u64>,
+    /// The key.
+    pub(crate) key: KeyBuffer,
+}
+
+impl RowGroup {
+    /// First byte, with the sync marker.
+    pub(crate) fn start(&self) -> u64 {
+        self.sync.as_ref().map_or(self.header_offset, |s| s.start)
+    }
+
+    /// Behind the last column.
+    pub(crate) fn end(&self) -> u64 {
+        self.key_bytes.end.saturating_add(self.key.disk_len())
+    }
+
+    /// The bytes of each column on disk.
+    pub(crate) fn column_ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let mut at = self.key_bytes.end;
+        self.key.columns.iter().map(move |c| {
+            let start = at;
+            at = at.saturating_add(c.disk_len);
+            start..at
+        })
+    }
+}
+
+/// What is needed to know of a file to read its row groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// The file's sync hash.
+    pub(crate) sync: [u8; SYNC_LEN],
+    /// Columns of each key.
+    pub(crate) columns: usize,
+    /// The codec, if the file is compressed.
+    pub(crate) codec: Option<HadoopCodec>,
+    /// Where the first row group starts.
+    pub(crate) header_end: u64,
+    /// Bounds.
+    pub(crate) limits: Limits,
+}
+
+impl Shape {
+    /// The fewest bytes of a key: its rows, and three lengths for each column.
+    pub(crate) fn least_key_len(&self) -> u64 {
+        1 + 3 * self.columns as u64
+    }
+}

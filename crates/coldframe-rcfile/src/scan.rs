@@ -1,0 +1,4 @@
+//! A scan: the row groups of a byte range, and their columns as Arrow.
+
+pub(crate) mod decode;
+pub(crate) mod plan;

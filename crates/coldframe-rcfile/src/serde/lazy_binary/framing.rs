@@ -1,0 +1,57 @@
+//! Where a value inside another value ends.
+
+use coldframe_encoding::{Cursor, Result};
+
+/// How a value inside another says where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Always so many bytes.
+    Fixed(usize),
+    /// One VInt.
+    VInt,
+    /// Two VInts.
+    TwoVInts,
+    /// A VInt length and so many bytes.
+    Length,
+    /// A length of 4 bytes and so many bytes.
+    Size,
+    /// VInt scale, VInt length and so many bytes.
+    Decimal,
+    /// Four bytes and up to two VInts.
+    Timestamp,
+}
+
+impl Framing {
+    /// The bytes of the value that starts here, without the length in front of it.
+    pub(super) fn take<'a>(self, bytes: &mut Cursor<'a>) -> Result<&'a [u8]> {
+        let whole = bytes.rest();
+        let before = bytes.remaining();
+        match self {
+            Self::Fixed(n) => return bytes.take(n),
+            Self::Length => return bytes.hadoop_text(),
+            Self::Size => {
+                let n = bytes.i32_be()?;
+                return bytes.take_signed(n.into());
+            }
+            Self::VInt => bytes.hadoop_vlong().map(drop)?,
+            Self::TwoVInts => {
+                bytes.hadoop_vlong()?;
+                bytes.hadoop_vlong()?;
+            }
+            Self::Decimal => {
+                bytes.hadoop_vint()?;
+                bytes.hadoop_text()?;
+            }
+            Self::Timestamp => pass_timestamp(bytes)?,
+        }
+        Ok(whole.get(..before - bytes.remaining()).unwrap_or_default())
+    }
+}
+
+/// Passes over a timestamp.
+fn pass_timestamp(bytes: &mut Cursor<'_>) -> Result<()> {
+    if bytes.u32_be()? >> 31 == 1 && bytes.hadoop_vlong()? < 0 {
+        bytes.hadoop_vlong()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! A point of the wall clock, and its number in the unit that is asked for.
+
+use std::cell::Cell as Shared;
+
+use coldframe_encoding::calendar::Civil;
+use coldframe_encoding::{Error, Result};
+
+use crate::serde::TimestampUnit;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Seconds since 1970-01-01 00:00:00 of the wall clock, and nanoseconds 0..1e9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instant {
+    pub(super) seconds: i64,
+    pub(super) nanos: u32,
+}
+
+/// Turns instants into numbers of a unit, and remembers one that does not fit.
+pub(super) struct Range {
+    unit: TimestampUnit,
+    beyond: Shared<Option<Instant>>,
+}
+
+impl Range {
+    pub(super) fn new(unit: TimestampUnit) -> Self {
+        Self { unit, beyond: Shared::new(None) }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&self, instant: Instant) -> Option<i64> {
+        let (per_second, fraction) = match self.unit {
+            TimestampUnit::Nanosecond => (1_000_000_000, instant.nanos),
+            TimestampUnit::Microsecond => (1_000_000, instant.nanos / 1000),
+        };
+        let count = instant.seconds.checked_mul(per_second).and_then(|n| n.checked_add(i64::from(fraction)));
+        count.or_else(|| self.count_widely(instant, per_second, fraction))
+    }
+
+    /// Widened, as the seconds alone of 1677-09-21 are beyond what the nanoseconds of that day reach.
+    #[cold]
+    fn count_widely(&self, instant: Instant, per_second: i64, fraction: u32) -> Option<i64> {
+        let count = i128::from(instant.seconds) * i128::from(per_second) + i128::from(fraction);
+        let count = i64::try_from(count).ok();
+        if count.is_none() {
+            self.beyond.set(Some(instant));
+        }
+        count
+    }
+
+    /// An error if an instant did not fit.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(instant) = self.beyond.get() else { return Ok(()) };
+        let date = Civil::from_days(instant.seconds.div_euclid(SECONDS_PER_DAY));
+        let unit = match self.unit {
+            TimestampUnit::Nanosecond => {
+                "nanoseconds reach from 1677-09-21 to 2262-04-11: set the option timestamp_unit=\"us\""
+            }
+            TimestampUnit::Microsecond => {
+                "microseconds reach from -290307 to 294246: read the column as string"
+            }
+        };
+        Err(Error::schema(format!("timestamp of {:04}-{:02}-{:02}: {unit}", date.year, date.month, date.day)))
+    }
+}
