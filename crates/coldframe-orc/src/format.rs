@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::io::Folder;
 use coldframe_core::options::text;
 use coldframe_core::{
     BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
 };
 
-use crate::acid::{self, AcidTable};
-use crate::file::OrcFile;
+use crate::layout::tail::MAGIC;
+use crate::open::Shape;
 use crate::options::{OPEN_OPTIONS, Options};
 use crate::recover;
-use crate::tail::MAGIC;
+use crate::table::OrcFile;
 use crate::write::{self, WRITE_OPTIONS};
 
 /// ORC.
@@ -36,40 +35,19 @@ impl Format for OrcFormat {
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
         let read = Options::new(options)?;
-        if options.schema.is_some() && !read.recover {
-            let what = "a schema for ORC, whose files hold their own, without the option `recover`";
-            return Err(Error::unsupported(what));
-        }
-        let (bytes, siblings) = match source {
-            Source::File { bytes, siblings, .. } => (bytes, siblings),
-            Source::Folder { folder, .. } if read.acid => {
-                return Ok(Arc::new(AcidTable::open(folder.as_ref(), &read)?));
-            }
-            Source::Folder { .. } => {
-                let what =
-                    "the directory of a transactional Hive table without the option `acid`, which merges it";
-                return Err(Error::unsupported(what));
-            }
+        let Source::File { bytes, siblings, .. } = source else {
+            return Err(Error::unsupported("a directory as an ORC file"));
         };
-        if !read.recover {
-            return Ok(Arc::new(OrcFile::open(bytes.clone(), read)?));
-        }
-        let recover = || {
-            let from = text(&options.extra, "schema_from")?;
-            recover::recover(bytes, options.schema.as_ref(), from, siblings.as_deref(), &read.limits)
-        };
-        match OrcFile::open(bytes.clone(), read.clone()) {
-            Ok(file) => Ok(Arc::new(file)),
-            Err(e) if e.is_damage() => {
-                let found = recover()?;
-                Ok(Arc::new(OrcFile::new(bytes.clone(), found.tail, read, found.lost)?))
+        let found = match OrcFile::open(bytes.clone(), read.clone()) {
+            Err(e) if e.is_damage() && read.recover => {
+                let from = text(&options.extra, "schema_from")?;
+                let schema = options.schema.as_ref();
+                let found = recover::recover(bytes, schema, from, siblings.as_deref(), &read.limits)?;
+                OrcFile::new(Shape::new(bytes.clone(), found.tail, read, found.lost)?)
             }
-            Err(e) => Err(e),
-        }
-    }
-
-    fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
-        acid::state::is_acid(folder)
+            other => other?,
+        };
+        Ok(Arc::new(found))
     }
 
     fn create(

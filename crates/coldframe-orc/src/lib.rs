@@ -7,57 +7,38 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`proto`] | the messages of `orc_proto.proto`, all fields |
-//! | [`tail`] | postscript, footer, metadata of a file: [`tail::Tail`] |
-//! | [`types`] | the flat tree of types: [`types::TypeTree`], columns by number |
-//! | [`compression`] | chunks of a codec; [`compression::Compression::message`] for whole messages |
-//! | [`arrow`](mod@arrow) | the Arrow schema of the tree |
-//! | [`stripe`] | a stripe, its footer, the places of its streams |
-//! | [`index`] | row indexes: positions of row groups; [`index::IndexReader`] reads index and bloom streams |
-//! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
-//! | [`column`](mod@column) | from streams to arrays |
-//! | [`calendar`], [`zone`] | hybrid days; the writer's wall clock |
-//! | [`plan`], [`decode`] | stripes of a split, row groups of a stripe, ranges to fetch ([`plan::Prune`] chooses); their batches |
-//! | [`file`](mod@file), [`mod@format`], [`options`] | an open file; the format for the registry; what the user says |
-//! | [`helpers`] | threads that decode columns |
-//! | [`bloom`], [`statistics`] | what they promise about a row group, stripe or file |
-//! | [`prune`], [`groups`] | which stripes and row groups a filter leaves |
+//! | [`layout`] | from bytes to plain structs |
+//! | [`schema`] | the Arrow schema of a tree of types |
+//! | [`options`] | what the user says |
+//! | [`open`] | an open file as data |
+//! | [`prune`] | which stripes and row groups a filter leaves |
+//! | [`scan`] | streams of a stripe to fetch, and their batches |
+//! | [`table`] | an open file as a table |
+//! | [`metadata`], [`statistics`], [`inspect`], [`verify`] | what a file says of itself and of its values; where its bytes belong; where it disagrees |
 //! | [`recover`] | files without a tail |
-//! | [`encryption`] | keys of streams |
-//! | [`acid`] | Hive's transactional tables |
 //! | [`write`](mod@write) | the writer |
+//! | [`mod@format`] | ORC for the registry |
 //!
-//! `docs/formats/orc.md` describes the format as real writers write it.
+//! A module uses those above it in the table. `docs/formats/orc.md` describes the format as real writers write it.
 
+mod format;
 mod inspect;
+mod layout;
+mod metadata;
+mod open;
+mod options;
+mod prune;
+mod recover;
+mod scan;
+mod schema;
+mod statistics;
+mod table;
+mod verify;
+mod write;
 
-pub mod acid;
-pub mod arrow;
-pub mod bloom;
-pub mod calendar;
-pub mod column;
-pub mod compression;
-pub mod decode;
-pub mod encryption;
-pub mod file;
-pub mod format;
-pub mod groups;
-pub mod helpers;
-pub mod index;
-pub mod options;
-pub mod plan;
-pub mod proto;
-pub mod prune;
-pub mod recover;
-pub mod rle;
-pub mod statistics;
-pub mod stream;
-pub mod stripe;
-pub mod tail;
-pub mod types;
-pub mod varint;
-pub mod write;
-pub mod zone;
-
-pub use file::OrcFile;
 pub use format::OrcFormat;
+pub use layout::proto;
+pub use layout::types::Kind;
+pub use open::Front;
+pub use options::Options;
+pub use table::OrcFile;

@@ -1,19 +1,17 @@
 //! What the user may say of a file when it is opened.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use coldframe_core::options::{flag, integer, text};
-use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result};
-
-use crate::acid::write_ids::WriteIds;
-use crate::encryption::{Keys, Masked};
+use coldframe_core::{Error, KeySource, Limits, OpenOptions, OptionDoc, Result};
 
 /// More do not help.
 const MOST_THREADS: usize = 256;
 
 /// The options of `open`.
-pub const OPEN_OPTIONS: &[OptionDoc] = &[
+pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "timestamp_unit",
         help: "\"ns\" (default) or \"us\": unit of timestamps; us holds years outside 1677..2262, cutting digits off",
@@ -31,15 +29,6 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "how many threads may be at work on columns, those of other stripes counted; default all processors, 1 for none but the caller's",
     },
     OptionDoc {
-        name: "acid",
-        help: "true opens the directory of a transactional Hive table as its live rows",
-    },
-    OptionDoc {
-        name: "acid_valid_write_ids",
-        help: "with `acid`: which writes count, as Hive's ValidReaderWriteIdList has it: \
-               \"table:highest:least open:open,..:aborted,..\"; default all",
-    },
-    OptionDoc {
         name: "recover",
         help: "true finds the stripes of a file without its tail; needs a schema, or a whole file of the table beside it",
     },
@@ -49,27 +38,60 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
     },
 ];
 
+/// What to do about columns whose key is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Masked {
+    /// Read what the mask left.
+    #[default]
+    Read,
+    /// Refuse the scan.
+    Refuse,
+}
+
+/// The user's keys by name: given ones, then those that somebody else has.
+#[derive(Clone, Default)]
+pub(crate) struct Keys {
+    /// Given ones.
+    pub(crate) given: BTreeMap<String, Vec<u8>>,
+    /// Who is asked for others.
+    pub(crate) source: Option<Arc<dyn KeySource>>,
+}
+
+impl std::fmt::Debug for Keys {
+    /// Without the keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// The key of a name, if there is one that may be had.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match (self.given.get(name), &self.source) {
+            (Some(key), _) => Ok(Some(key.clone())),
+            (None, Some(source)) => source.key(name),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 /// The options, read.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Unit of timestamps.
-    pub timestamp_unit: TimeUnit,
+    pub(crate) timestamp_unit: TimeUnit,
     /// Whether strings come as dictionaries.
-    pub dictionary: bool,
+    pub(crate) dictionary: bool,
     /// What becomes of encrypted columns without a key.
-    pub masked: Masked,
-    /// Whether a directory is a transactional table.
-    pub acid: bool,
+    pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
-    pub recover: bool,
+    pub(crate) recover: bool,
     /// How many threads decode.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Keys by name.
-    pub keys: Keys,
-    /// Which writes of a transactional table count; all without.
-    pub write_ids: Option<Arc<WriteIds>>,
+    pub(crate) keys: Keys,
     /// Bounds.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl Options {
@@ -86,21 +108,21 @@ impl Options {
             Some("error") => Masked::Refuse,
             Some(other) => return Err(unexpected("masked", "\"read\" or \"error\"", other)),
         };
+        let recover = flag(extra, "recover")?;
+        if options.schema.is_some() && !recover {
+            let what = "a schema for ORC, whose files hold their own, without the option `recover`";
+            return Err(Error::unsupported(what));
+        }
         Ok(Self {
             timestamp_unit,
             dictionary: flag(extra, "dictionary")?,
             masked,
-            acid: flag(extra, "acid")?,
-            recover: flag(extra, "recover")?,
+            recover,
             threads: match integer::<usize>(extra, "threads")? {
                 None | Some(0) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
                 Some(threads) => threads.min(MOST_THREADS),
             },
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
-            write_ids: match text(extra, "acid_valid_write_ids")? {
-                None => None,
-                Some(list) => Some(Arc::new(list.parse()?)),
-            },
             limits: options.limits,
         })
     }

@@ -1,206 +1,49 @@
-//! Which stripes and row groups a filter can leave out.
+//! What statistics and bloom filters promise, and which stripes and row groups that leaves to a filter.
 //!
-//! The filter's columns are found in the tree of types once a scan; then each stripe and row group is asked by its
-//! statistics and bloom filters. What cannot be told is read.
+//! | module | holds |
+//! |---|---|
+//! | [`bounds`] | least and greatest value, nulls |
+//! | [`bloom`] | bloom filters |
+//! | [`filter`] | a filter asked of both |
+//! | [`stripes`] | stripes and row groups of a scan |
 
-use std::collections::BTreeSet;
+pub(crate) mod bloom;
+pub(crate) mod bounds;
+pub(crate) mod filter;
+pub(crate) mod stripes;
 
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, Schema};
-use coldframe_core::{ColumnBounds, Op, Predicate};
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_schema::TimeUnit;
 
-use crate::bloom::{Filter, Hashing, Stored};
-use crate::proto::ColumnStatistics;
-use crate::statistics::{Trust, bounds};
-use crate::types::{Kind, TypeTree};
-
-/// What of a file pruning depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct Writer {
-    /// Which statistics are right.
-    pub trust: Trust,
-    /// Whether bloom filters are.
-    pub blooms: bool,
-    /// Whether dates are of the hybrid calendar.
-    pub hybrid: bool,
-    /// Whether decimals of at most 18 digits are integers.
-    pub short_decimals: bool,
+/// What the file's schema says of the column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// As the Arrow type has it.
+    Plain,
+    /// A text padded with blanks to so many characters.
+    Char(usize),
+    /// A decimal of format 1.9999: an integer of 64 bits.
+    Decimal64,
+    /// A date whose number is of the hybrid calendar before 1582.
+    HybridDate,
 }
 
-/// The columns of a filter.
-#[derive(Clone, Debug)]
-pub struct Pruner {
-    columns: Vec<Filtered>,
-    writer: Writer,
-}
-
-#[derive(Clone, Debug)]
-struct Filtered {
-    path: String,
-    id: usize,
-    /// The structs around it, without the root.
-    around: Vec<usize>,
-    data_type: DataType,
-    stored: Stored,
-}
-
-/// Statistics of a column by its number.
-pub type StatisticsOf<'a> = &'a dyn Fn(usize) -> Option<&'a ColumnStatistics>;
-/// The bloom filter of a column by its number.
-pub type BloomOf<'a> = &'a dyn Fn(usize) -> Option<(Filter<'a>, Hashing)>;
-
-impl Pruner {
-    /// For `predicate` over a file of this schema and tree.
-    pub fn new(predicate: &Predicate, schema: &Schema, tree: &TypeTree, writer: Writer) -> Self {
-        let mut paths = Vec::new();
-        predicate.columns(&mut paths);
-        paths.sort_unstable();
-        paths.dedup();
-        let columns = paths.into_iter().filter_map(|path| find(path, schema, tree, writer)).collect();
-        Self { columns, writer }
-    }
-
-    /// Whether the statistics of stripes are right.
-    pub fn trusts_stripes(&self) -> bool {
-        self.writer.trust.merged
-    }
-
-    /// The columns whose row index tells something.
-    pub fn columns(&self) -> Vec<usize> {
-        let ids: BTreeSet<usize> =
-            self.columns.iter().flat_map(|c| c.around.iter().copied().chain([c.id])).collect();
-        ids.into_iter().collect()
-    }
-
-    /// The columns whose bloom filters do: those that the filter compares for equality.
-    pub fn bloom_columns(&self, predicate: &Predicate) -> Vec<usize> {
-        let mut paths = BTreeSet::new();
-        if self.writer.blooms {
-            equalities(predicate, &mut paths);
+/// Value `i` of a timestamp array in nanoseconds.
+fn nanoseconds(values: &ArrayRef, unit: TimeUnit, i: usize) -> Option<i128> {
+    Some(match unit {
+        TimeUnit::Second => {
+            i128::from(values.as_primitive_opt::<TimestampSecondType>()?.value(i)) * 1_000_000_000
         }
-        self.columns.iter().filter(|c| paths.contains(c.path.as_str())).map(|c| c.id).collect()
-    }
-
-    /// `false` only if no row with these statistics and in these bloom filters passes.
-    pub fn may_match<'a>(
-        &self,
-        predicate: &Predicate,
-        statistics: StatisticsOf<'a>,
-        bloom: BloomOf<'a>,
-    ) -> bool {
-        match predicate {
-            Predicate::And(all) => all.iter().all(|p| self.may_match(p, statistics, bloom)),
-            Predicate::Or(any) => any.iter().any(|p| self.may_match(p, statistics, bloom)),
-            leaf => {
-                leaf.may_match(&|path| self.bounds(path, statistics))
-                    && self.may_be_in(leaf, statistics, bloom)
-            }
+        TimeUnit::Millisecond => {
+            i128::from(values.as_primitive_opt::<TimestampMillisecondType>()?.value(i)) * 1_000_000
         }
-    }
-
-    fn column(&self, path: &str) -> Option<&Filtered> {
-        self.columns.iter().find(|c| c.path == path)
-    }
-
-    fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
-        let column = self.column(path)?;
-        let words = matches!(&column.data_type, DataType::Dictionary(_, v) if **v == DataType::Utf8);
-        let plain = if words { &DataType::Utf8 } else { &column.data_type };
-        let mut found = bounds(statistics(column.id)?, plain, column.stored, self.writer.trust);
-        if words {
-            let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
-            (found.min, found.max) = (cast(found.min), cast(found.max));
+        TimeUnit::Microsecond => {
+            i128::from(values.as_primitive_opt::<TimestampMicrosecondType>()?.value(i)) * 1000
         }
-        // A row whose struct is null has a null here, which the child's own statistics do not count.
-        for outer in &column.around {
-            found.has_null = match (found.has_null, statistics(*outer).and_then(|s| s.has_null)) {
-                (Some(false), Some(false)) => Some(false),
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                _ => None,
-            };
-        }
-        Some(found)
-    }
-
-    fn may_be_in<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
-        let (path, values) = match leaf {
-            Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
-            Predicate::In { column, values, negated: false } => (column, values),
-            _ => return true,
-        };
-        let Some(column) = self.column(path).filter(|_| self.writer.blooms) else { return true };
-        let Some((filter, hashing)) = bloom(column.id) else { return true };
-        if values.data_type() != &column.data_type {
-            return true;
-        }
-        let has_null = || self.bounds(path, statistics).is_none_or(|b| b.has_null != Some(false));
-        if values.null_count() > 0 && has_null() {
-            return true;
-        }
-        let plain = match &column.data_type {
-            DataType::Dictionary(_, words) => match arrow_cast::cast(values, words) {
-                Ok(plain) => plain,
-                Err(_) => return true,
-            },
-            _ => values.clone(),
-        };
-        (0..plain.len()).any(|i| plain.is_valid(i) && filter.may_hold(&plain, i, hashing, column.stored))
-    }
-}
-
-/// The columns that are compared for equality anywhere in the filter.
-fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
-    match predicate {
-        Predicate::And(parts) | Predicate::Or(parts) => parts.iter().for_each(|p| equalities(p, paths)),
-        Predicate::Compare { column, op: Op::Eq, negated: false, .. }
-        | Predicate::In { column, negated: false, .. } => {
-            paths.insert(column);
-        }
-        _ => {}
-    }
-}
-
-/// The column that a filter's path names: a column of the file, or a child of structs.
-fn find(path: &str, schema: &Schema, tree: &TypeTree, writer: Writer) -> Option<Filtered> {
-    let root = tree.root()?;
-    if root.kind != Kind::Struct {
-        let field = schema.fields().first().filter(|f| f.name() == path)?;
-        return filtered(path, 0, Vec::new(), field.data_type(), tree, writer);
-    }
-    let (index, below) = match schema.column_with_name(path) {
-        Some((index, _)) => (index, None),
-        None => path.match_indices('.').find_map(|(dot, _)| {
-            let (head, rest) = (path.get(..dot)?, path.get(dot + 1..)?);
-            schema.column_with_name(head).map(|(index, _)| (index, Some(rest)))
-        })?,
-    };
-    let mut id = *root.children.get(index)?;
-    let mut data_type = schema.fields().get(index)?.data_type();
-    let mut around = Vec::new();
-    for step in below.into_iter().flat_map(|rest| rest.split('.')) {
-        let DataType::Struct(fields) = data_type else { return None };
-        let (place, field) = fields.find(step)?;
-        around.push(id);
-        id = *tree.get(id)?.children.get(place)?;
-        data_type = field.data_type();
-    }
-    filtered(path, id, around, data_type, tree, writer)
-}
-
-fn filtered(
-    path: &str,
-    id: usize,
-    around: Vec<usize>,
-    data_type: &DataType,
-    tree: &TypeTree,
-    writer: Writer,
-) -> Option<Filtered> {
-    let column = tree.get(id)?;
-    let stored = match column.kind {
-        Kind::Char => Stored::Char(usize::try_from(column.maximum_length.unwrap_or(0)).ok()?),
-        Kind::Decimal if writer.short_decimals && column.precision <= 18 => Stored::Decimal64,
-        Kind::Date if writer.hybrid => Stored::HybridDate,
-        _ => Stored::Plain,
-    };
-    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored })
+        TimeUnit::Nanosecond => values.as_primitive_opt::<TimestampNanosecondType>()?.value(i).into(),
+    })
 }

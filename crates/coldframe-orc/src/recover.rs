@@ -23,11 +23,14 @@ use coldframe_encoding::Cursor;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use prost::Message;
 
-use crate::compression::{ChunkHeader, Compression, HEADER};
-use crate::proto::{self, ColumnStatistics, Footer, PostScript, RowIndex, StripeFooter, StripeInformation};
-use crate::stripe::StreamKind;
-use crate::tail::{MAGIC, Tail};
-use crate::types::Kind;
+use crate::layout::compression::{ChunkHeader, Compression, HEADER};
+use crate::layout::proto::{
+    self, ColumnStatistics, Footer, PostScript, RowIndex, StripeFooter, StripeInformation,
+};
+use crate::layout::stripe::StreamKind;
+use crate::layout::tail::{MAGIC, Tail};
+use crate::layout::types::Kind;
+use crate::open::{Front, read_tail};
 
 /// How much is searched at a time, and how much further a footer may reach.
 const WINDOW: u64 = 16 << 20;
@@ -42,11 +45,11 @@ const FOOTER_CHUNKS: usize = 16;
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// A tail that lists the stripes found.
-    pub tail: Tail,
+    pub(crate) tail: Tail,
     /// What stands in no stripe.
-    pub lost: Vec<Damage>,
+    pub(crate) lost: Vec<Damage>,
 }
 
 /// What the lost tail said, as far as it is known.
@@ -58,7 +61,7 @@ struct Known {
 
 /// Searches `source` for stripes. The types are the user's; without them those of `schema_from` in `siblings` are taken, or
 /// those of the first whole file there.
-pub fn recover(
+pub(crate) fn recover(
     source: &Arc<dyn ReadAt>,
     schema: Option<&SchemaSpec>,
     schema_from: Option<&str>,
@@ -75,7 +78,7 @@ pub fn recover(
     let types = schema.map(|spec| types::types_of(spec, limits)).transpose()?;
     let beside = match (schema_from, siblings) {
         (Some(name), Some(folder)) => {
-            Some(Tail::read(folder.open(name)?.as_ref(), limits).map_err(|e| e.in_file(name))?)
+            Some(read_tail(folder.open(name)?.as_ref(), limits).map_err(|e| e.in_file(name))?)
         }
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
@@ -123,7 +126,7 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
 fn whole_file(folder: &dyn Folder, types: Option<&[proto::Type]>, limits: &Limits) -> Result<Option<Tail>> {
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
         // Whatever else lies in the folder is no ORC file, or not a whole one.
-        let Ok(tail) = folder.open(&entry.path).and_then(|file| Tail::read(file.as_ref(), limits)) else {
+        let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
         if !tail.footer.types.is_empty() && types.is_none_or(|t| t.len() == tail.footer.types.len()) {
@@ -148,7 +151,7 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
                 continue;
             }
             let cut = Front { source: source.clone(), len: start + after as u64 + 1 };
-            if let Ok(tail) = Tail::read(&cut, limits)
+            if let Ok(tail) = read_tail(&cut, limits)
                 && !tail.footer.types.is_empty()
                 && cut.len < source.len()
             {
@@ -158,30 +161,6 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
         end = start;
     }
     Ok(None)
-}
-
-/// The front of a file.
-#[derive(Debug)]
-pub(crate) struct Front {
-    /// The file.
-    pub(crate) source: Arc<dyn ReadAt>,
-    /// How many of its bytes count.
-    pub(crate) len: u64,
-}
-
-impl ReadAt for Front {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
-        ranges.iter().try_for_each(|range| coldframe_core::io::check_range(range, self.len))?;
-        self.source.read_ranges(ranges)
-    }
-
-    fn worthwhile_gap(&self) -> u64 {
-        self.source.worthwhile_gap()
-    }
 }
 
 /// The codec by which a stripe's footer is found first.

@@ -21,7 +21,7 @@
 //! | [`column`] | the tree of columns: nulls, nesting, row indexes |
 //! | [`leaf`], [`text`], [`decimal`], [`timestamp`] | the streams of each type |
 //! | [`stream`] | chunks and positions |
-//! | [`int_rle`], [`byte_rle`] | run lengths |
+//! | [`integers`], [`int_rle`], [`byte_rle`] | run lengths |
 //! | [`statistics`], [`bloom`] | what readers prune by |
 
 mod bloom;
@@ -29,6 +29,7 @@ mod byte_rle;
 mod column;
 mod decimal;
 mod int_rle;
+mod integers;
 mod leaf;
 mod options;
 mod schema;
@@ -46,15 +47,15 @@ use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
 
-pub use self::options::{WRITE_OPTIONS, WriteOptions, write_options};
+pub(crate) use self::options::{WRITE_OPTIONS, WriteOptions, write_options};
 
-use self::column::{Column, Context, StoredStream, StripeParts};
+use self::column::{Column, Shared, StoredStream, StripeParts};
 use self::schema::{ColumnType, Kind};
 use self::stream::Codec;
-use crate::proto;
+use crate::layout::proto;
 
 /// Rows after which it is looked at whether a stripe is full. Java's `orc.rows.between.memory.checks`.
-pub const ROWS_BETWEEN_LOOKS: usize = 5000;
+pub(crate) const ROWS_BETWEEN_LOOKS: usize = 5000;
 
 const MAGIC: &[u8; 3] = b"ORC";
 /// `PostScript.writerVersion` of Java's writer since 1.6.
@@ -62,12 +63,12 @@ const WRITER_VERSION: u32 = 9;
 const PROLEPTIC: u32 = 2;
 
 /// Writes one file.
-pub struct Writer<W> {
+pub(crate) struct Writer<W> {
     sink: W,
     position: u64,
     schema: Schema,
     root: Column,
-    context: Context,
+    context: Shared,
     /// Rows of the stripe begun, of its last row group, and since the last look.
     rows: u64,
     group_rows: usize,
@@ -95,7 +96,7 @@ pub(crate) fn types_of(schema: &Schema) -> Result<Vec<proto::Type>> {
 
 impl<W: Write> Writer<W> {
     /// Writes the magic.
-    pub fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
+    pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
         let root = ColumnType::of(schema, &options.types)?;
         let types = root.all();
         check_blooms(&types, &options)?;
@@ -117,7 +118,7 @@ impl<W: Write> Writer<W> {
             software_version: Some(concat!("coldframe-", env!("CARGO_PKG_VERSION")).to_owned()),
             ..Default::default()
         };
-        let context = Context {
+        let context = Shared {
             codec: Codec::new(options.codec, options.compression_level, block),
             integers: Vec::new(),
         };
@@ -140,7 +141,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Appends rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.failed.check()?;
         let written = self.write_batch(batch);
         self.failed.keep(written)
@@ -207,7 +208,7 @@ impl<W: Write> Writer<W> {
         self.root.finish_stripe(&mut self.context.codec, &mut parts)?;
         let StripeParts { index, data, encodings, statistics } = parts;
         let stream = |s: &StoredStream| proto::Stream {
-            kind: Some(s.kind as u32),
+            kind: Some(s.kind.number()),
             column: Some(s.column),
             length: Some(s.bytes.len() as u64),
         };
@@ -245,7 +246,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the last stripe and the tail, and flushes. Returns the sink and the file's length.
-    pub fn finish(mut self) -> Result<(W, u64)> {
+    pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.failed.check()?;
         if self.rows > 0 {
             self.write_stripe()?;

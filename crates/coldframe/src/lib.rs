@@ -43,7 +43,7 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_kudu::KuduFormat),
         #[cfg(feature = "orc")]
-        Arc::new(coldframe_orc::OrcFormat),
+        Arc::new(coldframe_hive::HiveFormat),
         #[cfg(feature = "rcfile")]
         Arc::new(coldframe_rcfile::RcFileFormat),
         #[cfg(feature = "redfile")]

@@ -9,8 +9,8 @@
 
 use coldframe_core::{Error, Limits, Result, SchemaSpec};
 
-use crate::proto;
-use crate::types::Kind;
+use crate::layout::proto;
+use crate::layout::types::Kind;
 
 /// The types of a schema, the root first.
 pub(super) fn types_of(spec: &SchemaSpec, limits: &Limits) -> Result<Vec<proto::Type>> {
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::TypeTree;
+    use crate::layout::types::TypeTree;
 
     fn parse(text: &str) -> Result<Vec<proto::Type>> {
         types_of(&SchemaSpec::Ddl(text.to_owned()), &Limits::default())

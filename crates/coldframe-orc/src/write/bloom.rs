@@ -1,11 +1,11 @@
 //! Bloom filters of the kind `BLOOM_FILTER_UTF8`, one a row group, of the size that Java's `BloomFilter` gives them.
 //!
-//! What is hashed and how is in [`crate::bloom`].
+//! What is hashed and how is in [`crate::prune::bloom`].
 
 use coldframe_encoding::hash::{ORC_SEED, murmur3_64};
 
-use crate::bloom::mix;
-use crate::proto;
+use crate::layout::proto;
+use crate::layout::values::mix;
 
 /// The filter of the row group begun, and those of the stripe's others.
 #[derive(Clone, Debug)]
@@ -75,7 +75,8 @@ impl Bloom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bloom::{Filter, Hashing, Stored};
+    use crate::prune::Stored;
+    use crate::prune::bloom::{Filter, Hashing};
     use arrow_array::{ArrayRef, Int64Array, StringArray};
     use std::sync::Arc;
 

@@ -22,12 +22,13 @@ use coldframe_encoding::{Error, Result};
 
 use super::bloom::Bloom;
 use super::byte_rle::BitRle;
-use super::leaf::{Data, Sinks, StreamKind};
+use super::leaf::{Data, Sinks};
 use super::options::WriteOptions;
 use super::schema::{ColumnType, Kind};
 use super::statistics::{OfType, Statistics, widen};
 use super::stream::{Codec, Stream};
-use crate::proto;
+use crate::layout::proto;
+use crate::layout::stripe::StreamKind;
 
 /// A stream of the stripe as it is stored.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub(super) struct Column {
 
 /// What all columns share while values are written.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct Shared {
     pub(super) codec: Codec,
     pub(super) integers: Vec<i64>,
 }
@@ -147,14 +148,14 @@ impl Column {
         &mut self,
         columns: &[ArrayRef],
         rows: usize,
-        context: &mut Context,
+        context: &mut Shared,
     ) -> Result<()> {
         self.group.values += rows as u64;
         let columns = self.children.iter_mut().zip(columns);
         columns.into_iter().try_for_each(|(child, array)| child.write(array, context))
     }
 
-    fn write(&mut self, array: &ArrayRef, context: &mut Context) -> Result<()> {
+    fn write(&mut self, array: &ArrayRef, context: &mut Shared) -> Result<()> {
         let path = &self.path;
         let mut array = plain(array).map_err(|e| e.within(format!("column {path:?}")))?;
         if let Kind::String(length) = self.kind {
@@ -192,7 +193,7 @@ impl Column {
         }
     }
 
-    fn write_struct(&mut self, array: &ArrayRef, context: &mut Context) -> Result<()> {
+    fn write_struct(&mut self, array: &ArrayRef, context: &mut Shared) -> Result<()> {
         let valid = valid_rows(array);
         for (child, values) in self.children.iter_mut().zip(array.as_struct().columns()) {
             match &valid {
@@ -203,7 +204,7 @@ impl Column {
         Ok(())
     }
 
-    fn write_list(&mut self, array: &ArrayRef, context: &mut Context) -> Result<()> {
+    fn write_list(&mut self, array: &ArrayRef, context: &mut Shared) -> Result<()> {
         let list = array.as_list::<i32>();
         let full = self.write_lengths(list.value_offsets(), list.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
@@ -213,7 +214,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|c| c.write(&values, context))
     }
 
-    fn write_map(&mut self, array: &ArrayRef, context: &mut Context) -> Result<()> {
+    fn write_map(&mut self, array: &ArrayRef, context: &mut Shared) -> Result<()> {
         let map = array.as_map();
         let full = self.write_lengths(map.value_offsets(), map.nulls(), context)?;
         let array = if full { array.clone() } else { without_nulls(array)? };
@@ -229,7 +230,7 @@ impl Column {
         &mut self,
         offsets: &[i32],
         nulls: Option<&NullBuffer>,
-        context: &mut Context,
+        context: &mut Shared,
     ) -> Result<bool> {
         let Data::Lengths(stream) = &mut self.data else { return Ok(true) };
         context.integers.clear();
@@ -250,7 +251,7 @@ impl Column {
         Ok(usize::try_from(total).is_ok_and(|total| total == span(offsets).1))
     }
 
-    fn write_union(&mut self, array: &UnionArray, context: &mut Context) -> Result<()> {
+    fn write_union(&mut self, array: &UnionArray, context: &mut Shared) -> Result<()> {
         let Data::Bytes(rle, stream) = &mut self.data else { return Ok(()) };
         let DataType::Union(fields, _) = array.data_type() else { return Ok(()) };
         let ids: Vec<i8> = fields.iter().map(|(id, _)| id).collect();

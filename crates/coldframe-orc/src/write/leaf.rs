@@ -26,65 +26,13 @@ use coldframe_encoding::{Error, Result};
 use super::bloom::Bloom;
 use super::byte_rle::{BitRle, ByteRle};
 use super::decimal;
-use super::int_rle::IntRle;
+use super::integers::IntStream;
 use super::schema::Kind;
 use super::statistics::{OfType, Statistics, decimal_sum, range_of, sum_of, trimmed_decimal, widen};
 use super::stream::{Codec, Stream};
 use super::text::Text;
 use super::timestamp;
-
-/// A stream of integers.
-#[derive(Debug)]
-pub(super) struct IntStream {
-    rle: IntRle,
-    stream: Stream,
-}
-
-impl IntStream {
-    pub(super) fn new(signed: bool, aligned: bool) -> Self {
-        Self { rle: IntRle::new(signed, aligned), stream: Stream::default() }
-    }
-
-    pub(super) fn write(&mut self, values: &[i64], codec: &mut Codec) -> Result<()> {
-        self.rle.write(values, &mut self.stream.open)?;
-        self.stream.spill(codec)
-    }
-
-    pub(super) fn position(&self, codec: &Codec, to: &mut Vec<u64>) {
-        self.stream.position(codec, to);
-        to.push(self.rle.pending());
-    }
-
-    pub(super) fn take(&mut self, codec: &mut Codec) -> Result<Vec<u8>> {
-        self.rle.flush(&mut self.stream.open)?;
-        self.stream.take(codec)
-    }
-
-    pub(super) fn into_stream(mut self) -> Result<Stream> {
-        self.rle.flush(&mut self.stream.open)?;
-        Ok(self.stream)
-    }
-
-    pub(super) fn memory(&self, codec: &Codec) -> usize {
-        self.stream.memory(codec)
-    }
-
-    pub(super) fn is_aligned(&self) -> bool {
-        self.rle.is_aligned()
-    }
-}
-
-/// `Stream.kind`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StreamKind {
-    Present = 0,
-    Data = 1,
-    Length = 2,
-    DictionaryData = 3,
-    Secondary = 5,
-    RowIndex = 6,
-    BloomFilterUtf8 = 8,
-}
+use crate::layout::stripe::StreamKind;
 
 /// The streams of a column but for PRESENT.
 #[derive(Debug)]

@@ -12,31 +12,31 @@ use super::stream::MAX_BLOCK;
 
 /// How to write a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Compression of streams and footers.
-    pub codec: Algorithm,
+    pub(crate) codec: Algorithm,
     /// The codec's level, its default where absent.
-    pub compression_level: Option<i32>,
+    pub(crate) compression_level: Option<i32>,
     /// Bytes of a stream that are compressed together; as Java chooses by stripe size and columns where absent.
-    pub compression_block_size: Option<usize>,
+    pub(crate) compression_block_size: Option<usize>,
     /// Memory of streams with which a stripe ends.
-    pub stripe_size: usize,
+    pub(crate) stripe_size: usize,
     /// Most rows of a stripe.
-    pub stripe_rows: u64,
+    pub(crate) stripe_rows: u64,
     /// Rows of a row group; 0 for no indexes.
-    pub row_index_stride: usize,
+    pub(crate) row_index_stride: usize,
     /// Entries of a dictionary for each value, above which there is none.
-    pub dictionary_threshold: f64,
+    pub(crate) dictionary_threshold: f64,
     /// Whether integers get widths that unpack fast.
-    pub aligned: bool,
+    pub(crate) aligned: bool,
     /// The columns that get bloom filters, `a.b.c` for nested ones.
-    pub bloom_filter_columns: Vec<String>,
+    pub(crate) bloom_filter_columns: Vec<String>,
     /// How many values that are not there a bloom filter may take for one that is.
-    pub bloom_filter_fpp: f64,
+    pub(crate) bloom_filter_fpp: f64,
     /// Columns of text that are varchar or char, by their paths.
     pub(super) types: Vec<(String, Length)>,
     /// User metadata, in order.
-    pub metadata: Vec<(String, Vec<u8>)>,
+    pub(crate) metadata: Vec<(String, Vec<u8>)>,
 }
 
 impl Default for WriteOptions {
@@ -59,7 +59,7 @@ impl Default for WriteOptions {
 }
 
 /// What the writer takes.
-pub const WRITE_OPTIONS: &[OptionDoc] = &[
+pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "codec",
         help: "zstd (default), zlib, snappy, lz4, lzo, brotli, or none or uncompressed",
@@ -101,7 +101,7 @@ pub const WRITE_OPTIONS: &[OptionDoc] = &[
 ];
 
 /// The options with the names of [`WRITE_OPTIONS`].
-pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
+pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
     let extra = &options.extra;
     let mut to = WriteOptions::default();
     if let Some(codec) = text(extra, "codec")? {

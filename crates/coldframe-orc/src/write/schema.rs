@@ -18,7 +18,7 @@
 use arrow_schema::{DataType, Field, Schema, UnionMode};
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::proto;
+use crate::layout::proto;
 
 /// Hive's bounds.
 const MAX_VARCHAR: u32 = 65_535;

@@ -6,8 +6,8 @@
 
 use std::cmp::Ordering;
 
-use crate::bloom::decimal_text;
-use crate::proto;
+use crate::layout::proto;
+use crate::layout::values::decimal_text;
 
 /// Texts are cut behind so many bytes.
 const MAX_TEXT: usize = 1024;

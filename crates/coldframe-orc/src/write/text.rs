@@ -18,7 +18,7 @@ use arrow_array::{Array, ArrayRef};
 use coldframe_encoding::Result;
 use coldframe_encoding::hash::murmur3_64;
 
-use super::leaf::IntStream;
+use super::integers::IntStream;
 use super::schema::Length;
 use super::stream::{Codec, Stream};
 

@@ -1,0 +1,47 @@
+//! One file of a table, opened.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef};
+use coldframe_core::{Error, Result, TableFile};
+
+use crate::events::IDENTITY;
+use crate::state::{DataFile, Role};
+
+/// One file of the table, opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Where and what it is.
+    pub(crate) data: DataFile,
+    /// The file.
+    pub(crate) file: Arc<dyn TableFile>,
+    /// Whether it says by `hive.acid.stats` that it holds nothing but inserted rows.
+    pub(crate) inserts_only: bool,
+}
+
+impl Part {
+    /// Whether the file has the identity columns.
+    pub(crate) fn is_acid(&self) -> bool {
+        let schema = self.file.schema();
+        IDENTITY.iter().chain(["row"].iter()).all(|name| schema.column_with_name(name).is_some())
+    }
+
+    /// The columns of its rows.
+    pub(crate) fn row_fields(&self) -> Result<Vec<FieldRef>> {
+        if !self.is_acid() {
+            return Ok(self.file.schema().fields().iter().cloned().collect());
+        }
+        match self.file.schema().field_with_name("row").map(Field::data_type) {
+            Ok(DataType::Struct(fields)) => Ok(fields.iter().cloned().collect()),
+            Ok(other) => {
+                Err(Error::schema(format!("expected the column `row` to be a struct, found {other}")))
+            }
+            Err(e) => Err(Error::schema(e.to_string())),
+        }
+    }
+
+    /// Whether it may say what happened to rows of other files.
+    pub(crate) fn has_events(&self) -> bool {
+        self.data.role == Role::Deletes || (self.is_acid() && !self.inserts_only)
+    }
+}

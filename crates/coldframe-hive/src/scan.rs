@@ -1,0 +1,274 @@
+//! The units of one file of an ACID table: read with the columns that identify rows, handed on without them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use coldframe_core::{
+    BatchIter, DecodeUnit, Error, OnError, Plan, PlanRequest, Predicate, Result, Scan, Split, Unit,
+    arrow_error,
+};
+
+use crate::events::{Events, IDENTITY};
+use crate::part::Part;
+
+/// How the rows of a file are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// By the identity columns.
+    Identified,
+    /// By their number; the next one's.
+    Counted {
+        /// Number of the first row.
+        next: i64,
+    },
+    /// Nothing happened to any.
+    AllLive,
+}
+
+/// Plans one file's units.
+pub(crate) struct AcidPlan {
+    inner: Box<dyn Plan>,
+    context: Arc<Shared>,
+    /// For [`Rows::Counted`]: number of the next unit's first row.
+    next: i64,
+    path: String,
+}
+
+/// What all units of the file share.
+struct Shared {
+    /// The columns to hand on.
+    schema: SchemaRef,
+    events: Arc<Events>,
+    rows: Rows,
+    write_id: i64,
+    bucket: i32,
+    statement: i32,
+}
+
+impl AcidPlan {
+    /// A plan of `split` of `part`.
+    pub(crate) fn new(
+        part: &Part,
+        split: &Split,
+        request: &PlanRequest,
+        events: Arc<Events>,
+        rows: Rows,
+    ) -> Result<Self> {
+        let inner_schema = match rows {
+            Rows::Identified => identified(part, &request.decode),
+            Rows::Counted { .. } | Rows::AllLive => plain(part, &request.decode),
+        };
+        let predicate = request.scan.predicate.clone();
+        let (predicate, on_error) = match rows {
+            Rows::Identified => (predicate.map(below_row), request.scan.on_error),
+            // Rows that are counted must all be seen.
+            Rows::Counted { .. } => (None, OnError::Raise),
+            Rows::AllLive => (predicate, request.scan.on_error),
+        };
+        let has_all = predicate.as_ref().is_none_or(|p| knows(part, p));
+        let inner_request = PlanRequest {
+            scan: Scan {
+                columns: None,
+                // A column that the file lacks is null in all its rows: nothing to prune by.
+                predicate: predicate.filter(|_| has_all),
+                limit: None,
+                batch_rows: request.scan.batch_rows,
+                on_error,
+            },
+            decode: Arc::new(Schema::new(inner_schema)),
+            damage: request.damage.clone(),
+        };
+        let next = if let Rows::Counted { next } = rows { next } else { 0 };
+        let context = Shared {
+            schema: request.decode.clone(),
+            events,
+            rows,
+            write_id: part.data.write_id,
+            bucket: part.data.bucket,
+            statement: part.data.statement,
+        };
+        let inner_split = Split { part: 0, range: split.range.clone(), rows: None };
+        Ok(Self {
+            inner: part.file.plan(&inner_request, &inner_split)?,
+            context: Arc::new(context),
+            next,
+            path: part.data.path.clone(),
+        })
+    }
+}
+
+/// The identity columns and what is wanted of `row`.
+fn identified(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
+    let schema = part.file.schema();
+    let mut fields: Vec<Field> =
+        IDENTITY.iter().filter_map(|name| schema.field_with_name(name).ok().cloned()).collect();
+    if let Ok(row) = schema.field_with_name("row")
+        && let DataType::Struct(own) = row.data_type()
+    {
+        let kept: Fields = own.iter().filter_map(|f| wanted_field(f, wanted)).collect();
+        if !kept.is_empty() {
+            fields.push(row.clone().with_data_type(DataType::Struct(kept)));
+        }
+    }
+    fields
+}
+
+fn plain(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
+    let own = part.file.schema().fields();
+    own.iter().filter_map(|f| wanted_field(f, wanted)).collect()
+}
+
+/// The file's field with the children that are wanted of it.
+fn wanted_field(own: &Field, wanted: &SchemaRef) -> Option<Field> {
+    let (_, field) = wanted.column_with_name(own.name())?;
+    Some(own.clone().with_data_type(field.data_type().clone()))
+}
+
+/// The filter with its columns found below `row`.
+fn below_row(predicate: Predicate) -> Predicate {
+    let below = |column: String| format!("row.{column}");
+    match predicate {
+        Predicate::Compare { column, op, value, negated } => {
+            Predicate::Compare { column: below(column), op, value, negated }
+        }
+        Predicate::In { column, values, negated } => Predicate::In { column: below(column), values, negated },
+        Predicate::Null { column, negated } => Predicate::Null { column: below(column), negated },
+        Predicate::And(all) => Predicate::And(all.into_iter().map(below_row).collect()),
+        Predicate::Or(any) => Predicate::Or(any.into_iter().map(below_row).collect()),
+    }
+}
+
+/// Whether the file has every column of the filter.
+fn knows(part: &Part, predicate: &Predicate) -> bool {
+    let mut columns = Vec::new();
+    predicate.columns(&mut columns);
+    columns.iter().all(|c| {
+        coldframe_core::Projection::resolve(part.file.schema(), Some(&[(*c).to_owned()]), &[]).is_ok()
+    })
+}
+
+impl Plan for AcidPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        let Some(unit) = self.inner.next_unit().map_err(|e| e.in_file(self.path.clone()))? else {
+            return Ok(None);
+        };
+        let first = self.next;
+        let expected = match self.context.rows {
+            Rows::Counted { .. } => {
+                let rows = unit.rows.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
+                    Error::unsupported(
+                        "deletes of rows in a plain file whose stripes do not say how many they have",
+                    )
+                })?;
+                self.next = first
+                    .checked_add(rows)
+                    .ok_or_else(|| Error::corrupt("expected at most 2^63 rows, found more"))?;
+                Some(rows)
+            }
+            _ => None,
+        };
+        let decode = LiveRows { inner: unit.decode, context: self.context.clone(), first, expected };
+        let structure = format!("{}: {}", self.path, unit.structure);
+        Ok(Some(Unit { decode: Box::new(decode), structure, ..unit }))
+    }
+}
+
+struct LiveRows {
+    inner: Box<dyn DecodeUnit>,
+    context: Arc<Shared>,
+    first: i64,
+    /// How many rows the unit must have for those behind it to be counted right.
+    expected: Option<i64>,
+}
+
+impl DecodeUnit for LiveRows {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let (context, expected, first) = (self.context, self.expected, self.first);
+        let batches = self.inner.decode(bytes)?;
+        // Batches are counted by whoever takes them, on one thread after the other.
+        let seen = Arc::new(Mutex::new(0i64));
+        let total = seen.clone();
+        let lives = batches.map(move |batch| {
+            let batch = batch?;
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = first.saturating_add(*seen);
+            *seen = seen.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+            context.live(&batch, at)
+        });
+        let check = std::iter::once_with(move || {
+            let found = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            let differs = expected.filter(|e| *e != found);
+            differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {found}"))))
+        });
+        Ok(Box::new(lives.chain(check.flatten())))
+    }
+}
+
+impl Shared {
+    /// The live rows of a batch with the columns that are handed on.
+    fn live(&self, batch: &RecordBatch, first: i64) -> Result<RecordBatch> {
+        let keep: Option<BooleanArray> = match self.rows {
+            Rows::Identified => Some(self.events.live(batch, self.statement)?),
+            Rows::Counted { .. } => {
+                let rows = batch.num_rows();
+                Some(self.events.live_plain(self.write_id, self.bucket, self.statement, first, rows))
+            }
+            Rows::AllLive => None,
+        };
+        let batch = self.own_columns(batch)?;
+        match keep.filter(|k| k.true_count() < k.len()) {
+            Some(keep) => filter_record_batch(&batch, &keep).map_err(arrow_error),
+            None => Ok(batch),
+        }
+    }
+
+    fn own_columns(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let row = match self.rows {
+            Rows::Identified => batch.column_by_name("row").and_then(|c| c.as_struct_opt()),
+            _ => None,
+        };
+        let columns: Vec<ArrayRef> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| {
+                let found = match (self.rows, row) {
+                    (Rows::Identified, Some(row)) => child(row, field.name()),
+                    (Rows::Identified, None) => Ok(None),
+                    _ => Ok(batch.column_by_name(field.name()).cloned()),
+                };
+                let found = found?;
+                Ok(found.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
+            })
+            .collect::<Result<_>>()?;
+        // Files may hold more children of a struct than were asked for: the types are theirs then.
+        let fields: Vec<Field> = self
+            .schema
+            .fields()
+            .iter()
+            .zip(&columns)
+            .map(|(f, c)| f.as_ref().clone().with_data_type(c.data_type().clone()))
+            .collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+            .map_err(arrow_error)
+    }
+}
+
+/// A column of the rows. A row without values (a deleted one) has nulls.
+fn child(row: &StructArray, name: &str) -> Result<Option<ArrayRef>> {
+    let Some(child) = row.column_by_name(name) else { return Ok(None) };
+    let Some(outer) = row.nulls().filter(|n| n.null_count() > 0) else { return Ok(Some(child.clone())) };
+    if matches!(child.data_type(), DataType::Union(..) | DataType::Null) {
+        return Ok(Some(child.clone()));
+    }
+    let nulls = arrow_buffer::NullBuffer::union(Some(outer), child.nulls());
+    let data = child.to_data().into_builder().nulls(nulls).build().map_err(arrow_error)?;
+    Ok(Some(arrow_array::make_array(data)))
+}

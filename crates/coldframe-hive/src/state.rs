@@ -1,0 +1,403 @@
+//! Which directories of a Hive ACID table hold its present rows.
+//!
+//! ```text
+//! base_W[_vT]/                    all rows up to write id W (by a compaction, or an overwrite)
+//! delta_A_B[_S][_vT]/             rows inserted by the writes A to B; S: one statement of a transaction
+//! delete_delta_A_B[_S][_vT]/      identities of rows that these writes deleted
+//!   bucket_N[_attempt]            with the columns operation .. row     bucket_N_flush_length: how much of it is valid
+//!   NNNNNN_M[_copy_K]             plain rows (LOAD DATA)
+//! NNNNNN_M[_copy_K], */..         plain rows from before the table was transactional: only without a base
+//! ```
+//!
+//! The rules of Hive's `AcidUtils.getAcidState`: the newest base; then deltas in the order of their first write, wider
+//! ones first, each that reaches beyond what is covered already; of a multi-statement transaction all statements, unless
+//! a delta without statement (a compaction) covers them; a delete delta goes with the insert delta of the same name. A write that a
+//! metastore knows as open or aborted cannot be told from the files: without a list of [`WriteIds`] what is there counts as committed.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use coldframe_core::io::{Entry, Folder};
+use coldframe_core::{Error, ReadAt, Result};
+
+use crate::write_ids::WriteIds;
+
+/// Directories in directories of original files.
+const MOST_DEPTH: usize = 8;
+
+/// A file of the table's present state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DataFile {
+    /// Below the table's directory.
+    pub(crate) path: String,
+    /// What stands in it.
+    pub(crate) role: Role,
+    /// The write id of plain rows; 0 in front of the first.
+    pub(crate) write_id: i64,
+    /// Statement of the write.
+    pub(crate) statement: i32,
+    /// The bucket by the file's name.
+    pub(crate) bucket: i32,
+    /// How many bytes of it are valid, if a side file says so.
+    pub(crate) valid_len: Option<u64>,
+}
+
+/// What a file of a table is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Rows.
+    Rows,
+    /// Identities of deleted rows.
+    Deletes,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Delta {
+    path: String,
+    deletes: bool,
+    min: i64,
+    max: i64,
+    /// -1 without.
+    statement: i32,
+    compacted: bool,
+}
+
+/// Whether a directory looks like an ACID table: it has a base or a delta.
+pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
+    let mut entries = folder.list("")?.into_iter().filter(|e| e.is_folder);
+    Ok(entries.any(|e| parse_base(&e.path).is_some() || parse_delta(&e.path).is_some()))
+}
+
+/// The files that hold the table's present rows and deletes, rows in the order of their writes.
+pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
+    let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
+    let folders = || top.iter().filter(|e| e.is_folder);
+    let base = folders()
+        .filter_map(|e| parse_base(&e.path).map(|(write, visible)| (write, visible, e.path.clone())))
+        .filter(|(write, visible, _)| ids.is_none_or(|ids| ids.has_base(*write, *visible > 0)))
+        .max();
+    let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
+    let mut files = Vec::new();
+    match &base {
+        Some((write, _, path)) => add_bucket_files(folder, path, Role::Rows, (*write, 0), false, &mut files)?,
+        None => {
+            let mut plain = Vec::new();
+            for entry in &top {
+                let known = parse_base(&entry.path).is_some() || parse_delta(&entry.path).is_some();
+                match (entry.is_folder, known) {
+                    (true, false) => add_original_files(folder, &entry.path, 0, &mut plain)?,
+                    (true, true) => {}
+                    (false, _) => plain.push(entry.clone()),
+                }
+            }
+            // Row numbers of the originals go on from file to file in the order of their paths.
+            plain.sort_by(|a, b| a.path.cmp(&b.path));
+            files.extend(plain.into_iter().filter(|e| e.len > 0).filter_map(|e| original(e.path)));
+        }
+    }
+    for delta in deltas {
+        let role = if delta.deletes { Role::Deletes } else { Role::Rows };
+        let side_files = !delta.deletes && delta.min != delta.max && !delta.compacted;
+        let write = (delta.min, delta.statement.max(0));
+        add_bucket_files(folder, &delta.path, role, write, side_files, &mut files)?;
+    }
+    Ok(files)
+}
+
+fn is_visible(entry: &Entry) -> bool {
+    !name(&entry.path).starts_with(['_', '.'])
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Digits only; at most what 64 bits hold.
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// `base_W[_vT]`: W and T. A base of the very first compaction is `base_-9223372036854775808`.
+fn parse_base(path: &str) -> Option<(i64, i64)> {
+    let rest = name(path).strip_prefix("base_")?;
+    let (write, visible) = visibility(rest)?;
+    let write = if write == i64::MIN.to_string() { i64::MIN } else { number(write)? };
+    Some((write, visible))
+}
+
+/// Cuts off `_vT`.
+fn visibility(text: &str) -> Option<(&str, i64)> {
+    match text.split_once("_v") {
+        None => Some((text, 0)),
+        Some((rest, visible)) => Some((rest, number(visible)?)),
+    }
+}
+
+fn parse_delta(path: &str) -> Option<Delta> {
+    let name = name(path);
+    let (deletes, rest) = match name.strip_prefix("delete_delta_") {
+        Some(rest) => (true, rest),
+        None => (false, name.strip_prefix("delta_")?),
+    };
+    let (rest, visible) = visibility(rest)?;
+    let mut parts = rest.splitn(3, '_');
+    let (min, max) = (number(parts.next()?)?, number(parts.next()?)?);
+    let statement = parts.next().map_or(Some(-1), number)?;
+    Some(Delta { path: path.to_owned(), deletes, min, max, statement, compacted: visible > 0 })
+}
+
+fn current_deltas(
+    mut all: Vec<Delta>,
+    base: Option<&(i64, i64, String)>,
+    ids: Option<&WriteIds>,
+) -> Vec<Delta> {
+    let counts = |least: i64, most: i64| ids.is_none_or(|ids| ids.has_any(least, most));
+    all.retain(|d| counts(d.min, d.max));
+    all.sort_by(|a, b| {
+        let key = |d: &Delta| (d.min, Reverse(d.max), d.statement);
+        key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
+    });
+    let mut covered = base.map_or(0, |(write, ..)| *write);
+    let mut last_statement = -1;
+    let mut kept: Vec<Delta> = Vec::new();
+    for next in all {
+        let same_as_last =
+            kept.last().is_some_and(|p| (p.min, p.max, p.statement) == (next.min, next.max, next.statement));
+        if next.max > covered {
+            if !counts(covered.saturating_add(1), next.max) {
+                continue;
+            }
+            (covered, last_statement) = (next.max, next.statement);
+            kept.push(next);
+        } else if (next.max == covered && last_statement >= 0) || same_as_last {
+            kept.push(next);
+        }
+    }
+    kept
+}
+
+/// The files of a base or delta.
+fn add_bucket_files(
+    folder: &dyn Folder,
+    path: &str,
+    role: Role,
+    (write_id, statement): (i64, i32),
+    side_files: bool,
+    files: &mut Vec<DataFile>,
+) -> Result<()> {
+    let mut entries = Vec::new();
+    add_original_files(folder, path, 0, &mut entries)?;
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    let side =
+        |path: &str| side_files.then(|| entries.iter().find(|e| e.path == format!("{path}_flush_length")))?;
+    for entry in &entries {
+        if entry.len == 0 || entry.path.ends_with("_flush_length") {
+            continue;
+        }
+        let Some(bucket) = bucket_of(name(&entry.path)) else { continue };
+        let valid_len = match side(&entry.path) {
+            None => None,
+            Some(side) => Some(flushed(folder.open(&side.path)?)?),
+        };
+        files.push(DataFile { path: entry.path.clone(), role, write_id, statement, bucket, valid_len });
+    }
+    Ok(())
+}
+
+/// The last whole length of a side file: big-endian, one for each flush.
+fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
+    let whole = side.len() / 8 * 8;
+    let Some(start) = whole.checked_sub(8) else { return Ok(0) };
+    let bytes = side.read(start..whole)?;
+    let stated = <[u8; 8]>::try_from(bytes.as_ref())
+        .map(u64::from_be_bytes)
+        .map_err(|_| Error::corrupt(format!("expected a length of 8 bytes, found {}", bytes.len())))?;
+    Ok(stated)
+}
+
+/// All visible files below `path`.
+fn add_original_files(folder: &dyn Folder, path: &str, depth: usize, into: &mut Vec<Entry>) -> Result<()> {
+    if depth > MOST_DEPTH {
+        return Err(Error::corrupt(format!(
+            "expected at most {MOST_DEPTH} directories above a file of `{path}`"
+        )));
+    }
+    for entry in folder.list(path)?.into_iter().filter(is_visible) {
+        if entry.is_folder {
+            add_original_files(folder, &entry.path, depth + 1, into)?;
+        } else {
+            into.push(entry);
+        }
+    }
+    Ok(())
+}
+
+fn original(path: String) -> Option<DataFile> {
+    let bucket = bucket_of(name(&path))?;
+    Some(DataFile { path, role: Role::Rows, write_id: 0, statement: 0, bucket, valid_len: None })
+}
+
+/// The bucket of `bucket_00002[_0]` or `000002_0[_copy_1]`; other names are not Hive's, and bucket 0 if they hold rows.
+fn bucket_of(name: &str) -> Option<i32> {
+    if let Some(rest) = name.strip_prefix("bucket_") {
+        return number(rest.split('_').next()?);
+    }
+    let digits = name.split('_').next().unwrap_or_default();
+    Some(number(digits).filter(|_| !digits.is_empty()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::collections::BTreeMap;
+
+    /// Files by path.
+    #[derive(Debug)]
+    struct Files(BTreeMap<String, Bytes>);
+
+    impl Files {
+        fn new(paths: &[&str]) -> Self {
+            Self(paths.iter().map(|p| ((*p).to_owned(), Bytes::from_static(b"ORC"))).collect())
+        }
+    }
+
+    impl Folder for Files {
+        fn list(&self, path: &str) -> Result<Vec<Entry>> {
+            let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+            let mut found = BTreeMap::new();
+            for (file, bytes) in &self.0 {
+                let Some(rest) = file.strip_prefix(&prefix) else { continue };
+                let (name, is_folder) = match rest.split_once('/') {
+                    Some((name, _)) => (name, true),
+                    None => (rest, false),
+                };
+                let len = if is_folder { 0 } else { bytes.len() as u64 };
+                found.insert(format!("{prefix}{name}"), (len, is_folder));
+            }
+            Ok(found.into_iter().map(|(path, (len, is_folder))| Entry { path, len, is_folder }).collect())
+        }
+
+        fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+            Ok(Arc::new(self.0.get(path).ok_or_else(|| Error::not_found(path))?.clone()))
+        }
+    }
+
+    fn current(paths: &[&str]) -> Vec<String> {
+        current_files(&Files::new(paths), None).unwrap().into_iter().map(|f| f.path).collect()
+    }
+
+    #[test]
+    fn the_newest_base_and_what_is_above_it() {
+        let paths = [
+            "000000_0",
+            "base_0000005/bucket_00000",
+            "base_0000010/bucket_00000",
+            "base_0000010/_orc_acid_version",
+            "delta_0000006_0000006_0000/bucket_00000_0",
+            "delta_0000011_0000011_0000/bucket_00000_0",
+            "delete_delta_0000011_0000011_0000/bucket_00000_0",
+            "delta_0000009_0000012/bucket_00001",
+        ];
+        // The delta from 9 reaches beyond the base, and with it all that ends at 12 or before.
+        assert_eq!(current(&paths), ["base_0000010/bucket_00000", "delta_0000009_0000012/bucket_00001"]);
+        let without = &paths[..7];
+        assert_eq!(
+            current(without),
+            [
+                "base_0000010/bucket_00000",
+                "delete_delta_0000011_0000011_0000/bucket_00000_0",
+                "delta_0000011_0000011_0000/bucket_00000_0"
+            ]
+        );
+    }
+
+    /// Hive's own examples: wider deltas make narrower ones obsolete, a delta without statement those with one.
+    #[test]
+    fn overlapping_deltas() {
+        assert_eq!(
+            current(&[
+                "delta_5_20/bucket_0",
+                "delta_5_10/bucket_0",
+                "delta_11_20/bucket_0",
+                "delta_51_60/bucket_0"
+            ]),
+            ["delta_5_20/bucket_0", "delta_51_60/bucket_0"]
+        );
+        assert_eq!(
+            current(&["delta_3_3_0/bucket_0", "delta_3_3_1/bucket_0", "delta_4_4_0/bucket_0"]),
+            ["delta_3_3_0/bucket_0", "delta_3_3_1/bucket_0", "delta_4_4_0/bucket_0"]
+        );
+        assert_eq!(current(&["delta_3_3_0/bucket_0", "delta_3_3/bucket_0"]), ["delta_3_3/bucket_0"]);
+        assert_eq!(
+            current(&[
+                "delta_30_30/bucket_0",
+                "delete_delta_40_40/bucket_0",
+                "delta_50_50/bucket_0",
+                "delta_30_50_v7/bucket_0",
+                "delete_delta_30_50_v7/bucket_0"
+            ]),
+            ["delete_delta_30_50_v7/bucket_0", "delta_30_50_v7/bucket_0"]
+        );
+        assert_eq!(current(&["base_5/bucket_0", "base_5_v9/bucket_0"]), ["base_5_v9/bucket_0"]);
+    }
+
+    #[test]
+    fn writes_that_do_not_count_leave_their_directories_out() {
+        let paths = [
+            "base_5_v20/bucket_0",
+            "base_8/bucket_0",
+            "delta_6_6_0/bucket_0",
+            "delta_7_7_0/bucket_0",
+            "delta_9_9_0/bucket_0",
+            "delete_delta_9_9_0/bucket_0",
+            "delta_6_10/bucket_0",
+        ];
+        let files = |list: &str| -> Vec<String> {
+            let found = current_files(&Files::new(&paths), Some(&list.parse().unwrap()));
+            found.unwrap().into_iter().map(|f| f.path).collect()
+        };
+        // The overwrite 8 is aborted, 7 open, nothing above 9 known: the wide delta holds 6 and 9.
+        assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
+        assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
+        // 5 was open, so nothing that was compacted up to it may be read.
+        assert_eq!(files("t:7:5:5:6"), ["delta_6_10/bucket_0"]);
+        assert!(files("t:0:9223372036854775807::").is_empty());
+    }
+
+    #[test]
+    fn original_files_count_without_a_base() {
+        let files = Files::new(&[
+            "000001_0",
+            "000000_0",
+            "000000_0_copy_1",
+            "HIVE_UNION_SUBDIR_1/000000_0",
+            "_tmp/000000_0",
+            ".x",
+            "delta_1_1/000002_0",
+        ]);
+        assert!(is_acid(&files).unwrap());
+        let all = current_files(&files, None).unwrap();
+        let got: Vec<_> = all.iter().map(|f| (f.path.as_str(), f.bucket, f.write_id)).collect();
+        assert_eq!(
+            got,
+            [
+                ("000000_0", 0, 0),
+                ("000000_0_copy_1", 0, 0),
+                ("000001_0", 1, 0),
+                ("HIVE_UNION_SUBDIR_1/000000_0", 0, 0),
+                ("delta_1_1/000002_0", 2, 1)
+            ]
+        );
+        assert!(!is_acid(&Files::new(&["000000_0", "delta_x/bucket_0"])).unwrap());
+    }
+
+    #[test]
+    fn streamed_deltas_are_valid_up_to_the_last_flush() {
+        let mut files = Files::new(&["delta_1_10/bucket_00000", "delta_1_10/bucket_00000_flush_length"]);
+        let lengths = [7u64.to_be_bytes().as_slice(), &3u64.to_be_bytes(), &[1, 2]].concat();
+        files.0.insert("delta_1_10/bucket_00000_flush_length".into(), lengths.into());
+        let all = current_files(&files, None).unwrap();
+        assert_eq!((all.len(), all[0].valid_len), (1, Some(3)));
+    }
+}

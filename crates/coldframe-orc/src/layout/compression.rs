@@ -1,0 +1,162 @@
+//! Chunks: how everything but the postscript is stored in a file with a codec.
+//!
+//! ```text
+//! none       | the bytes |
+//! otherwise  | header u24 LE = length << 1 | original | length bytes | header | ..
+//! ```
+//!
+//! ORC specification v1, "Compression". A chunk holds at most `compressionBlockSize` bytes, whatever its length; with the
+//! lowest bit of the header set they are stored as they are.
+
+use coldframe_encoding::codec::{Algorithm, Decompressor, check_end};
+use coldframe_encoding::{Cursor, Error, Limits, Result};
+
+use super::proto::PostScript;
+
+/// Block size of files that do not state it.
+const DEFAULT_BLOCK: u64 = 256 << 10;
+/// Bytes of a chunk's header.
+pub(crate) const HEADER: usize = 3;
+
+/// The codec of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compression {
+    /// [`Algorithm::None`]: there are no chunks.
+    pub(crate) algorithm: Algorithm,
+    /// Most bytes of a chunk after decompression.
+    pub(crate) block_size: usize,
+    /// Whether chunks must end where they should and be full unless they are last: behind damage, where one that is too
+    /// short would shift all values.
+    pub(crate) strict: bool,
+}
+
+/// The header of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkHeader {
+    /// Bytes behind the header.
+    pub(crate) length: usize,
+    /// Whether they are stored as they are.
+    pub(crate) original: bool,
+}
+
+/// A chunk as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk<'a> {
+    /// What is behind the header.
+    pub(crate) bytes: &'a [u8],
+    /// Where in the file that is.
+    pub(crate) start: u64,
+    /// Whether that is its content.
+    pub(crate) original: bool,
+}
+
+impl ChunkHeader {
+    /// From its three bytes.
+    pub(crate) fn new([a, b, c]: [u8; HEADER]) -> Self {
+        let word = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        Self { length: word >> 1, original: word & 1 == 1 }
+    }
+}
+
+impl Compression {
+    /// As the postscript states it.
+    pub(crate) fn new(postscript: &PostScript, limits: &Limits) -> Result<Self> {
+        let algorithm = match postscript.compression() {
+            0 => Algorithm::None,
+            1 => Algorithm::Deflate,
+            2 => Algorithm::Snappy,
+            3 => Algorithm::Lzo,
+            4 => Algorithm::Lz4,
+            5 => Algorithm::Zstd,
+            6 => Algorithm::Brotli,
+            other => return Err(Error::unsupported(format!("ORC compression kind {other}"))),
+        };
+        let stated = postscript.compression_block_size.filter(|n| *n > 0).unwrap_or(DEFAULT_BLOCK);
+        let block_size = match algorithm {
+            Algorithm::None => 0,
+            _ => limits.block("the compression block size", stated)?,
+        };
+        Ok(Self { algorithm, block_size, strict: false })
+    }
+
+    /// The specification's name of the codec.
+    pub(crate) fn name(self) -> &'static str {
+        match self.algorithm {
+            Algorithm::Deflate => "zlib",
+            other => other.name(),
+        }
+    }
+
+    /// The next chunk as it is stored.
+    pub(crate) fn stored<'a>(self, chunks: &mut Cursor<'a>) -> Result<Chunk<'a>> {
+        let header = ChunkHeader::new(chunks.array()?);
+        let start = chunks.offset();
+        let bytes = chunks.take(header.length)?;
+        if header.original && bytes.len() > self.block_size {
+            let message =
+                format!("expected a chunk of at most {} bytes, found {}", self.block_size, bytes.len());
+            return Err(Error::corrupt(message).at(start));
+        }
+        Ok(Chunk { bytes, start, original: header.original })
+    }
+
+    /// A chunk's content appended to `out`.
+    pub(crate) fn decompress(
+        self,
+        codec: &mut Decompressor,
+        chunk: &Chunk<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if chunk.original {
+            out.extend_from_slice(chunk.bytes);
+            return Ok(());
+        }
+        codec
+            .decompress_bounded(self.algorithm, chunk.bytes, self.block_size, out)
+            .map_err(|e| e.at(chunk.start))?;
+        self.check_end(chunk)
+    }
+
+    /// A compressed chunk's content over what `out` has from `at` on; how long it is.
+    pub(crate) fn decompress_over(
+        self,
+        codec: &mut Decompressor,
+        chunk: &Chunk<'_>,
+        out: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<usize> {
+        let found = codec.decompress_over(self.algorithm, chunk.bytes, self.block_size, out, at);
+        let found = found.map_err(|e| e.at(chunk.start))?;
+        self.check_end(chunk)?;
+        Ok(found)
+    }
+
+    fn check_end(self, chunk: &Chunk<'_>) -> Result<()> {
+        if self.strict && self.algorithm == Algorithm::Deflate {
+            return check_end(chunk.bytes).map_err(|e| e.at(chunk.start));
+        }
+        Ok(())
+    }
+
+    /// The content of a whole message (a footer, an index) that is stored at `offset`.
+    pub(crate) fn message(
+        self,
+        codec: &mut Decompressor,
+        stored: &[u8],
+        offset: u64,
+        limits: &Limits,
+    ) -> Result<Vec<u8>> {
+        if self.algorithm == Algorithm::None {
+            limits.metadata("a message", stored.len() as u64)?;
+            return Ok(stored.to_vec());
+        }
+        let mut chunks = Cursor::new(stored, offset);
+        let mut out = Vec::new();
+        while !chunks.is_empty() {
+            let chunk = self.stored(&mut chunks)?;
+            self.decompress(codec, &chunk, &mut out)?;
+            limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,330 @@
+//! Column encryption: which variant of a column can be read, and the keys of its streams.
+//!
+//! ```text
+//! Footer.encryption = { masks, keys: [{name, version, algorithm}], variants: [{root, key, encryptedKey, .., fileStatistics}] }
+//! local key  = AES-CTR(master key, iv = first 16 bytes of the stored key) of the stored key
+//! stream     = AES-CTR(local key of the stripe, iv) of the compressed stream
+//! iv         = column (3 bytes) kind (2) stripe (3) counter (8), big-endian
+//! ```
+//!
+//! ORC specification v1, "Column Encryption". A stripe's footer lists for each variant its streams and encodings; stripes without
+//! keys of their own go on with those of the stripe before. The stripe's number in the vector is `encryptStripeId`, or
+//! counts from 1; statistics of the file use the number behind the last stripe. The wrapping of local keys is that of ORC's own
+//! in-memory key store; one of a key server has to be undone by that server, and its result given as the key.
+//!
+//! Columns whose key is not given are read from the plain streams, which hold what the writer's mask left of them.
+
+use std::collections::BTreeMap;
+
+use coldframe_encoding::codec::Decompressor;
+use coldframe_encoding::crypt::{AesCtr, BLOCK};
+use coldframe_encoding::{Error, ErrorKind, Limits, Result};
+
+use super::compression::Compression;
+use super::proto;
+
+/// Greatest column, and greatest stripe number, that the vector has room for.
+const MOST: u64 = 0xff_ffff;
+
+/// `Stream.Kind` of a variant's file statistics.
+const FILE_STATISTICS: u32 = 101;
+
+/// The user's key of a name, if there is one.
+pub(crate) type KeyNamed<'a> = &'a dyn Fn(&str) -> Result<Option<Vec<u8>>>;
+
+/// The encrypted columns of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Encryption {
+    variants: Vec<Variant>,
+    /// For each column the variant that is read; nothing for plain columns and those without a key.
+    readable: Vec<Option<usize>>,
+    /// For each column the name of a key that would open it.
+    locked: Vec<Option<String>>,
+}
+
+/// Some columns under one key.
+#[derive(Clone, Debug)]
+struct Variant {
+    /// Its first column.
+    root: usize,
+    /// How many columns there are from that on.
+    columns: usize,
+    /// Name of the key.
+    key_name: String,
+    /// Its key for statistics of the file, if the master key is given.
+    footer_key: Option<Vec<u8>>,
+    /// The local key of each stripe, likewise.
+    stripe_keys: Vec<Vec<u8>>,
+}
+
+/// How to decrypt one stream.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct StreamKey {
+    key: Vec<u8>,
+    iv: [u8; BLOCK],
+}
+
+impl std::fmt::Debug for StreamKey {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamKey").finish_non_exhaustive()
+    }
+}
+
+impl StreamKey {
+    /// Decrypts bytes that begin at `position` of the stream, in place.
+    pub(crate) fn decrypt(&self, position: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut stream = AesCtr::new(&self.key, &self.iv)?;
+        stream.seek(position);
+        stream.apply(bytes);
+        Ok(())
+    }
+}
+
+impl Encryption {
+    /// From the footer. `ends[c]` is the column behind the last one inside column `c`; `key_named` gives the user's keys.
+    pub(crate) fn new(footer: &proto::Footer, ends: &[usize], key_named: KeyNamed<'_>) -> Result<Self> {
+        let Some(stated) = &footer.encryption else { return Ok(Self::default()) };
+        let mut found = Self {
+            variants: Vec::with_capacity(stated.variants.len()),
+            readable: vec![None; ends.len()],
+            locked: vec![None; ends.len()],
+        };
+        let mut keys = MasterKeys { key_named, asked: BTreeMap::new() };
+        for (number, variant) in stated.variants.iter().enumerate() {
+            let key =
+                usize::try_from(variant.key()).ok().and_then(|k| stated.key.get(k)).ok_or_else(|| {
+                    Error::corrupt(format!(
+                        "expected one of {} keys, found number {}",
+                        stated.key.len(),
+                        variant.key()
+                    ))
+                    .within(format!("encryption variant {number}"))
+                })?;
+            let root = usize::try_from(variant.root()).unwrap_or(usize::MAX);
+            let Some(end) = ends.get(root).copied() else {
+                let message = format!("expected one of {} columns, found {root}", ends.len());
+                return Err(Error::corrupt(message).within(format!("encryption variant {number}")));
+            };
+            let mut opened = open_variant(footer, number, variant, key, &mut keys)
+                .map_err(|e| e.within(format!("encryption variant {number}")))?;
+            opened.columns = end.saturating_sub(root);
+            let opens = opened.footer_key.is_some();
+            for column in root..end {
+                let (Some(readable), Some(locked)) =
+                    (found.readable.get_mut(column), found.locked.get_mut(column))
+                else {
+                    continue;
+                };
+                if readable.is_none() && opens {
+                    *readable = Some(number);
+                } else if locked.is_none() && !opens {
+                    *locked = Some(opened.key_name.clone());
+                }
+            }
+            found.variants.push(opened);
+        }
+        Ok(found)
+    }
+
+    /// The first column of a variant.
+    pub(crate) fn root_of(&self, variant: usize) -> usize {
+        self.variants.get(variant).map_or(usize::MAX, |v| v.root)
+    }
+
+    /// The variant to read for a column; `None` for its plain streams.
+    pub(crate) fn variant_of(&self, column: usize) -> Option<usize> {
+        self.readable.get(column).copied().flatten()
+    }
+
+    /// The file's statistics of the columns of each variant that a key opens, with the first of those columns. A key that does
+    /// not open them is not the one that they were encrypted with.
+    pub(crate) fn file_statistics(
+        &self,
+        footer: &proto::Footer,
+        compression: Compression,
+        limits: &Limits,
+    ) -> Result<Vec<(usize, proto::FileStatistics)>> {
+        let mut found = Vec::new();
+        let stated = footer.encryption.iter().flat_map(|e| &e.variants);
+        for (number, (variant, stated)) in self.variants.iter().zip(stated).enumerate() {
+            let stripes = footer.stripes.len();
+            let key = self.footer_stream_key(number, stripes, variant.root, FILE_STATISTICS)?;
+            let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
+            let mut plain = stored.clone();
+            key.decrypt(0, &mut plain)?;
+            let read = compression
+                .message(&mut Decompressor::new(), &plain, 0, limits)
+                .and_then(|message| proto::decode::<proto::FileStatistics>("file statistics", &message));
+            let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
+                let (name, root) = (&variant.key_name, variant.root);
+                let message =
+                    format!("the key `{name}` is not the one that column {root} was encrypted with");
+                Error::new(ErrorKind::KeyUnavailable(message))
+            })?;
+            found.push((variant.root, statistics));
+        }
+        Ok(found)
+    }
+
+    /// The name of the key that a column would need, if it is only there masked.
+    pub(crate) fn missing_key(&self, column: usize) -> Option<&str> {
+        if self.variant_of(column).is_some() {
+            return None;
+        }
+        self.locked.get(column)?.as_deref()
+    }
+
+    /// The key of a stream. `stripe` counts from 0; `number` is the stripe's number in the vector.
+    pub(crate) fn stream_key(
+        &self,
+        variant: usize,
+        stripe: usize,
+        number: u64,
+        column: usize,
+        kind: u32,
+    ) -> Result<StreamKey> {
+        let key = self.variants.get(variant).and_then(|v| v.stripe_keys.get(stripe)).ok_or_else(|| {
+            Error::corrupt(format!(
+                "expected a local key for variant {variant} of stripe {stripe}, found none"
+            ))
+        })?;
+        Ok(StreamKey { key: key.clone(), iv: vector(column, kind, number)? })
+    }
+
+    /// The key of the statistics that stand behind the last of `stripes`: of a variant's `fileStatistics`, or of a column's
+    /// statistics of all stripes.
+    pub(crate) fn footer_stream_key(
+        &self,
+        variant: usize,
+        stripes: usize,
+        column: usize,
+        kind: u32,
+    ) -> Result<Option<StreamKey>> {
+        let Some(key) = self.variants.get(variant).and_then(|v| v.footer_key.as_ref()) else {
+            return Ok(None);
+        };
+        Ok(Some(StreamKey { key: key.clone(), iv: vector(column, kind, stripes as u64 + 1)? }))
+    }
+}
+
+/// The user's keys, each asked for once.
+struct MasterKeys<'a> {
+    key_named: KeyNamed<'a>,
+    asked: BTreeMap<(String, u32), Option<Vec<u8>>>,
+}
+
+impl MasterKeys<'_> {
+    /// By name, or by name and version as ORC prints them.
+    fn get(&mut self, key: &proto::EncryptionKey) -> Result<Option<Vec<u8>>> {
+        let id = (key.key_name().to_owned(), key.key_version());
+        if let Some(found) = self.asked.get(&id) {
+            return Ok(found.clone());
+        }
+        let found = match (self.key_named)(&id.0)? {
+            Some(found) => Some(found),
+            None => (self.key_named)(&format!("{}@{}", id.0, id.1))?,
+        };
+        self.asked.insert(id, found.clone());
+        Ok(found)
+    }
+}
+
+fn open_variant(
+    footer: &proto::Footer,
+    number: usize,
+    variant: &proto::EncryptionVariant,
+    key: &proto::EncryptionKey,
+    keys: &mut MasterKeys<'_>,
+) -> Result<Variant> {
+    let mut opened = Variant {
+        root: usize::try_from(variant.root()).unwrap_or(usize::MAX),
+        columns: 0,
+        key_name: key.key_name().to_owned(),
+        footer_key: None,
+        stripe_keys: Vec::new(),
+    };
+    let Some(master) = &keys.get(key)? else { return Ok(opened) };
+    // AES_CTR_128 is 1, AES_CTR_256 is 2.
+    let length = match key.algorithm() {
+        1 => 16,
+        2 => 32,
+        other => return Err(Error::unsupported(format!("encryption algorithm {other}"))),
+    };
+    if master.len() != length {
+        return Err(Error::invalid(format!(
+            "key `{}`: expected {length} bytes, found {}",
+            key.key_name(),
+            master.len()
+        )));
+    }
+    opened.footer_key = Some(unwrap(master, length, variant.encrypted_key())?);
+    let mut last: Option<&Vec<u8>> = None;
+    for (stripe, info) in footer.stripes.iter().enumerate() {
+        let stored =
+            if info.encrypted_local_keys.is_empty() { last } else { info.encrypted_local_keys.get(number) };
+        let stored = stored
+            .ok_or_else(|| Error::corrupt(format!("expected a local key for stripe {stripe}, found none")))?;
+        let same = last.is_some_and(|l| l == stored);
+        let local = match opened.stripe_keys.last().filter(|_| same) {
+            Some(key) => key.clone(),
+            None => unwrap(master, length, stored)?,
+        };
+        opened.stripe_keys.push(local);
+        last = Some(stored);
+    }
+    Ok(opened)
+}
+
+/// A local key from its stored form.
+fn unwrap(master: &[u8], length: usize, stored: &[u8]) -> Result<Vec<u8>> {
+    let Some(iv) = stored.first_chunk::<BLOCK>().filter(|_| stored.len() == length) else {
+        return Err(Error::corrupt(format!(
+            "expected a local key of {length} bytes, found {}",
+            stored.len()
+        )));
+    };
+    let mut key = stored.to_vec();
+    AesCtr::new(master, iv)?.apply(&mut key);
+    Ok(key)
+}
+
+fn vector(column: usize, kind: u32, stripe: u64) -> Result<[u8; BLOCK]> {
+    let column = column as u64;
+    let kind = u16::try_from(kind).ok();
+    let (Some(kind), true, true) = (kind, column <= MOST, (1..=MOST).contains(&stripe)) else {
+        let message = format!("expected a column and a stripe of 24 bits, found {column} and {stripe}");
+        return Err(Error::corrupt(message).within("encryption"));
+    };
+    let [_, _, _, _, _, c0, c1, c2] = column.to_be_bytes();
+    let [_, _, _, _, _, s0, s1, s2] = stripe.to_be_bytes();
+    let [k0, k1] = kind.to_be_bytes();
+    Ok([c0, c1, c2, k0, k1, s0, s1, s2, 0, 0, 0, 0, 0, 0, 0, 0])
+}
+
+/// The error of a column that is only there masked, or not at all.
+pub(crate) fn key_unavailable(column: &str, key: &str) -> Error {
+    Error::new(ErrorKind::KeyUnavailable(format!("column `{column}` is encrypted; it needs the key `{key}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_big_endian() {
+        let iv = vector(0x01_0203, 0x0405, 0x06_0708).unwrap();
+        assert_eq!(iv, [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(vector(1 << 24, 0, 1).is_err() && vector(0, 0, 0).is_err() && vector(0, 1 << 16, 1).is_err());
+    }
+
+    #[test]
+    fn local_keys_are_wrapped_by_their_own_bytes() {
+        let (master, stored) = ([7u8; 32], (0..32).collect::<Vec<u8>>());
+        let key = unwrap(&master, 32, &stored).unwrap();
+        let mut again = key.clone();
+        AesCtr::new(&master, stored.first_chunk().unwrap()).unwrap().apply(&mut again);
+        assert_eq!(again, stored);
+        assert!(unwrap(&master, 32, &stored[..20]).is_err());
+    }
+}

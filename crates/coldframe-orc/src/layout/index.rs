@@ -1,0 +1,111 @@
+//! Row indexes: where row groups begin in the streams of a column.
+//!
+//! ```text
+//! ROW_INDEX stream = RowIndex { one entry a row group: positions, statistics }
+//! positions        = of each stream of the column in turn: [chunk] byte [value in the run] [bit]
+//! ```
+//!
+//! ORC specification v1, "Row Index". The number of the chunk's place is only there in files with a codec; streams of plain
+//! bytes have no place in a run, only bits have one in a byte. A stream that the stripe does not have has no numbers.
+
+use coldframe_encoding::codec::Algorithm;
+use coldframe_encoding::{Error, Result};
+
+use super::compression::Compression;
+use super::proto;
+use super::stripe::{StreamKind, StripeLayout};
+use super::types::{Column, Kind};
+
+/// Where a row group begins in a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamPosition {
+    /// Stored bytes in front of its chunk; of itself without a codec.
+    pub(crate) chunk: u64,
+    /// Bytes in front of it in the chunk.
+    pub(crate) byte: u64,
+    /// Values in front of it in the run.
+    pub(crate) run: u64,
+    /// Bits in front of it in the byte.
+    pub(crate) bit: u64,
+}
+
+/// Where a row group begins in the streams of all columns that are read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Positions(Vec<((usize, StreamKind), StreamPosition)>);
+
+impl Positions {
+    /// Of streams, each of which is there once.
+    pub(crate) fn new(mut all: Vec<((usize, StreamKind), StreamPosition)>) -> Self {
+        all.sort_unstable_by_key(|(stream, _)| *stream);
+        Self(all)
+    }
+
+    /// Where it begins in a stream; at the start of one that is not known.
+    pub(crate) fn of(&self, column: usize, kind: StreamKind) -> StreamPosition {
+        let found = self.0.binary_search_by_key(&(column, kind), |(stream, _)| *stream);
+        found.ok().and_then(|at| self.0.get(at)).map(|(_, position)| *position).unwrap_or_default()
+    }
+}
+
+/// The streams of a column that have positions, in the order of the numbers; for each whether there is a number for the run,
+/// and one for the bit.
+fn order(column: &Column, dictionary: bool, short_decimals: bool) -> &'static [(StreamKind, bool, bool)] {
+    use StreamKind::{Data, Length, Secondary};
+    match column.kind {
+        Kind::Boolean => &[(Data, true, true)],
+        Kind::Byte | Kind::Short | Kind::Int | Kind::Long | Kind::Date | Kind::Union => {
+            &[(Data, true, false)]
+        }
+        Kind::Float | Kind::Double => &[(Data, false, false)],
+        Kind::String | Kind::Varchar | Kind::Char if dictionary => &[(Data, true, false)],
+        Kind::String | Kind::Varchar | Kind::Char | Kind::Binary | Kind::Geometry | Kind::Geography => {
+            &[(Data, false, false), (Length, true, false)]
+        }
+        Kind::Timestamp | Kind::TimestampInstant => &[(Data, true, false), (Secondary, true, false)],
+        Kind::Decimal if short_decimals && (1..=18).contains(&column.precision) => &[(Data, true, false)],
+        Kind::Decimal => &[(Data, false, false), (Secondary, true, false)],
+        Kind::List | Kind::Map => &[(Length, true, false)],
+        Kind::Struct => &[],
+    }
+}
+
+/// Whether an encoding has a dictionary.
+pub(crate) fn is_dictionary(encoding: &proto::ColumnEncoding) -> bool {
+    matches!(encoding.kind(), 1 | 3)
+}
+
+/// Where a row group of a column begins in each of its streams.
+pub(crate) fn positions(
+    column: &Column,
+    layout: &StripeLayout,
+    compression: Compression,
+    short_decimals: bool,
+    numbers: &[u64],
+) -> Result<Vec<(StreamKind, StreamPosition)>> {
+    let plain = compression.algorithm == Algorithm::None;
+    let dictionary = is_dictionary(&layout.encoding(column.id));
+    let present = layout.stream(column.id, StreamKind::Present).map(|_| (StreamKind::Present, true, true));
+    let streams = present.iter().chain(order(column, dictionary, short_decimals));
+    let mut numbers = numbers.iter().copied();
+    let mut next = || {
+        numbers.next().ok_or_else(|| {
+            let message = format!("expected positions of all streams of column {}, found fewer", column.id);
+            Error::corrupt(message).within("row index")
+        })
+    };
+    let mut found = Vec::with_capacity(3);
+    for (kind, run, bit) in streams {
+        let mut position = StreamPosition { chunk: next()?, ..StreamPosition::default() };
+        if !plain {
+            position.byte = next()?;
+        }
+        if *run {
+            position.run = next()?;
+        }
+        if *bit {
+            position.bit = next()?;
+        }
+        found.push((*kind, position));
+    }
+    Ok(found)
+}

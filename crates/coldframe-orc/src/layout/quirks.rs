@@ -1,0 +1,90 @@
+//! What a file's writer did otherwise than the specification says, by the numbers that it left.
+//!
+//! ```text
+//! Footer.writer            0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 CUDF       softwareVersion: its release, sometimes
+//! PostScript.writerVersion which bugs of it are mended                          Footer.calendar: 1 hybrid, 2 proleptic
+//! ```
+//!
+//! Everything that reads or prunes by the writer's number asks here, and nothing else does.
+
+use super::proto::{Footer, PostScript};
+
+/// `Footer.writer` of orc-java.
+const JAVA: u32 = 0;
+/// `Footer.writer` of the C++ writer.
+const CPP: u32 = 1;
+
+/// The versions of the C++ writer whose filters miss values that are there, for files that name one. Those that name none
+/// are as wrong: the version is stated since 1.6.11 and 1.7.0, filters are written since 1.6.0.
+const WRONG_CPP_BLOOMS: [&str; 13] = [
+    "1.6.0", "1.6.1", "1.6.2", "1.6.3", "1.6.4", "1.6.5", "1.6.6", "1.6.7", "1.6.8", "1.6.9", "1.6.10",
+    "1.6.11", "1.7.0",
+];
+
+/// How the values of a file are to be understood, and which of its promises can be relied on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quirks {
+    /// Days before 1582-10-15 are of the Julian calendar.
+    pub(crate) hybrid: bool,
+    /// Decimals of at most 18 digits are integers: version 1.9999, the draft of 2.0.
+    pub(crate) short_decimals: bool,
+    /// Statistics of stripes and of the file are right. Java's first writer has wrong maxima there.
+    pub(crate) merged_statistics: bool,
+    /// Statistics of strings are right. Java's first writer compares by UTF-16.
+    pub(crate) string_statistics: bool,
+    /// Statistics of timestamps are in UTC: since ORC-135.
+    pub(crate) timestamp_statistics: bool,
+    /// Statistics of decimals of at most 18 digits are right: wrong in version 6 (ORC-517).
+    pub(crate) short_decimal_statistics: bool,
+    /// Bloom filters have all values that are there.
+    pub(crate) blooms: bool,
+}
+
+impl Quirks {
+    /// Of the writer of a file.
+    pub(crate) fn new(footer: &Footer, postscript: &PostScript) -> Self {
+        let (writer, version) = (footer.writer(), postscript.writer_version());
+        let java = writer == JAVA;
+        Self {
+            hybrid: match footer.calendar() {
+                1 => true,
+                2 => false,
+                // Without it Java's files are hybrid, those of other writers proleptic.
+                _ => java,
+            },
+            short_decimals: matches!(postscript.version.as_slice(), [1, 9999, ..]),
+            merged_statistics: !java || version >= 1,
+            string_statistics: !java || version >= 1,
+            timestamp_statistics: version >= 6,
+            short_decimal_statistics: !java || version != 6,
+            blooms: writer != CPP || has_right_blooms(footer.software_version.as_deref()),
+        }
+    }
+}
+
+/// Whether the C++ writer of this version wrote right bloom filters.
+fn has_right_blooms(software_version: Option<&str>) -> bool {
+    let release = software_version.map(|version| version.split('-').next().unwrap_or(version));
+    release.is_some_and(|release| !WRONG_CPP_BLOOMS.contains(&release))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blooms_of_early_cpp_writers_are_wrong() {
+        assert!(!has_right_blooms(None) && !has_right_blooms(Some("1.6.11-SNAPSHOT")));
+        assert!(has_right_blooms(Some("1.7.1")));
+    }
+
+    #[test]
+    fn calendars_are_stated_or_the_writers() {
+        let hybrid = |writer, calendar| {
+            let footer = Footer { writer: Some(writer), calendar, ..Footer::default() };
+            Quirks::new(&footer, &PostScript::default()).hybrid
+        };
+        assert!(hybrid(JAVA, None) && hybrid(CPP, Some(1)));
+        assert!(!hybrid(CPP, None) && !hybrid(JAVA, Some(2)));
+    }
+}

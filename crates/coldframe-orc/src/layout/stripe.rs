@@ -1,0 +1,260 @@
+//! A stripe's footer, and where its streams are.
+//!
+//! ```text
+//! | ROW_INDEX, BLOOM_FILTER.. of each column | encrypted ones | PRESENT, DATA.. of each column | encrypted ones | footer |
+//! ```
+//!
+//! ORC specification v1, "Stripes". The footer lists the streams in order, by their lengths. For encrypted columns the list has place
+//! holders, `ENCRYPTED_INDEX` and `ENCRYPTED_DATA`, and each variant lists the streams inside them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use coldframe_encoding::{Error, Result};
+
+use super::encryption::Encryption;
+use super::proto::{self, ColumnEncoding, StripeFooter, StripeInformation};
+
+/// `Stream.Kind`: the streams that a reader looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum StreamKind {
+    Present,
+    Data,
+    Length,
+    DictionaryData,
+    DictionaryCount,
+    Secondary,
+    RowIndex,
+    BloomFilter,
+    BloomFilterUtf8,
+    EncryptedIndex,
+    EncryptedData,
+}
+
+const KINDS: [(StreamKind, &str); 11] = [
+    (StreamKind::Present, "PRESENT"),
+    (StreamKind::Data, "DATA"),
+    (StreamKind::Length, "LENGTH"),
+    (StreamKind::DictionaryData, "DICTIONARY_DATA"),
+    (StreamKind::DictionaryCount, "DICTIONARY_COUNT"),
+    (StreamKind::Secondary, "SECONDARY"),
+    (StreamKind::RowIndex, "ROW_INDEX"),
+    (StreamKind::BloomFilter, "BLOOM_FILTER"),
+    (StreamKind::BloomFilterUtf8, "BLOOM_FILTER_UTF8"),
+    (StreamKind::EncryptedIndex, "ENCRYPTED_INDEX"),
+    (StreamKind::EncryptedData, "ENCRYPTED_DATA"),
+];
+
+impl StreamKind {
+    /// Its number.
+    pub(crate) fn number(self) -> u32 {
+        KINDS.iter().position(|(k, _)| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
+    }
+
+    /// By its number; there are ones that no reader knows.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        usize::try_from(number).ok().and_then(|n| KINDS.get(n)).map(|(kind, _)| *kind)
+    }
+
+    /// The specification's name.
+    pub(crate) fn name(self) -> &'static str {
+        KINDS.iter().find(|(k, _)| *k == self).map_or("", |(_, name)| name)
+    }
+
+    /// Whether it stands in front of the data.
+    pub(crate) fn is_index(self) -> bool {
+        matches!(self, Self::RowIndex | Self::BloomFilter | Self::BloomFilterUtf8 | Self::EncryptedIndex)
+    }
+}
+
+/// Where a stripe is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stripe {
+    /// Which of the file, from 0.
+    pub(crate) number: usize,
+    /// All its bytes.
+    pub(crate) bytes: Range<u64>,
+    /// Its footer's.
+    pub(crate) footer: Range<u64>,
+    /// Bytes of its index streams.
+    pub(crate) index_length: u64,
+    /// Its rows.
+    pub(crate) rows: u64,
+    /// Its number for encryption.
+    pub(crate) encryption_number: u64,
+    /// Rows of the stripes before it.
+    pub(crate) first_row: u64,
+}
+
+impl Stripe {
+    /// From the file's footer; stripes must be inside the file.
+    pub(crate) fn new(
+        number: usize,
+        stated: &StripeInformation,
+        first_row: u64,
+        file_len: u64,
+    ) -> Result<Self> {
+        let start = stated.offset();
+        let footer_start =
+            start.checked_add(stated.index_length()).and_then(|at| at.checked_add(stated.data_length()));
+        let end = footer_start.and_then(|at| at.checked_add(stated.footer_length()));
+        let (Some(footer_start), Some(end)) = (footer_start, end.filter(|end| *end <= file_len)) else {
+            return Err(Error::corrupt(format!(
+                "expected a stripe inside the file of {file_len} bytes, found one of {} + {} + {} bytes at {start}",
+                stated.index_length(),
+                stated.data_length(),
+                stated.footer_length()
+            ))
+            .within(format!("stripe {number}")));
+        };
+        Ok(Self {
+            number,
+            bytes: start..end,
+            footer: footer_start..end,
+            index_length: stated.index_length(),
+            rows: stated.number_of_rows(),
+            encryption_number: stated.encrypt_stripe_id.unwrap_or(number as u64 + 1),
+            first_row,
+        })
+    }
+
+    /// Its name in errors.
+    pub(crate) fn name(&self) -> String {
+        format!("stripe {}", self.number)
+    }
+}
+
+/// One stream of a stripe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StreamPlace {
+    /// Its column.
+    pub(crate) column: usize,
+    /// Its kind's number.
+    pub(crate) kind: u32,
+    /// Its bytes in the file.
+    pub(crate) bytes: Range<u64>,
+    /// The encryption variant that it belongs to.
+    pub(crate) variant: Option<usize>,
+}
+
+/// What a stripe's footer says.
+#[derive(Clone, Debug)]
+pub(crate) struct StripeLayout {
+    /// All streams in file order; place holders are replaced by what is in them.
+    pub(crate) streams: Vec<StreamPlace>,
+    /// One for each column, of the variant that is read.
+    pub(crate) encodings: Vec<ColumnEncoding>,
+    /// Java's name of the writer's zone.
+    pub(crate) writer_timezone: Option<String>,
+    /// The streams that are read, by column and kind.
+    index: HashMap<(usize, u32), usize>,
+}
+
+impl StripeLayout {
+    /// Places the streams; `columns` is how many the file has.
+    pub(crate) fn new(
+        footer: StripeFooter,
+        stripe: &Stripe,
+        columns: usize,
+        encryption: &Encryption,
+    ) -> Result<Self> {
+        if footer.columns.len() != columns {
+            let message =
+                format!("expected the encodings of {columns} columns, found {}", footer.columns.len());
+            return Err(Error::corrupt(message));
+        }
+        let mut found = Self {
+            streams: Vec::with_capacity(footer.streams.len()),
+            encodings: footer.columns,
+            writer_timezone: footer.writer_timezone,
+            index: HashMap::with_capacity(footer.streams.len()),
+        };
+        let mut at = stripe.bytes.start;
+        for stream in &footer.streams {
+            let kind = StreamKind::from_number(stream.kind());
+            let start = at;
+            at = advance(at, stream, stripe)?;
+            let index = match kind {
+                Some(StreamKind::EncryptedIndex) => true,
+                Some(StreamKind::EncryptedData) => false,
+                _ => {
+                    found.add(stream, start..at, None, columns)?;
+                    continue;
+                }
+            };
+            let mut inside = start;
+            for (variant, streams) in footer.encryption.iter().enumerate() {
+                for stream in &streams.streams {
+                    let is_index = StreamKind::from_number(stream.kind()).is_some_and(StreamKind::is_index);
+                    if is_index == index {
+                        let begin = inside;
+                        inside = advance(inside, stream, stripe)?;
+                        found.add(stream, begin..inside, Some(variant), columns)?;
+                    }
+                }
+            }
+            if inside != at {
+                let message = format!("expected encrypted streams to byte {at}, found them to byte {inside}");
+                return Err(Error::corrupt(message));
+            }
+        }
+        found.select(&footer.encryption, encryption);
+        Ok(found)
+    }
+
+    fn add(
+        &mut self,
+        stream: &proto::Stream,
+        bytes: Range<u64>,
+        variant: Option<usize>,
+        columns: usize,
+    ) -> Result<()> {
+        let column = usize::try_from(stream.column()).unwrap_or(usize::MAX);
+        if column >= columns {
+            let message =
+                format!("expected a stream of one of {columns} columns, found one of column {column}");
+            return Err(Error::corrupt(message));
+        }
+        self.streams.push(StreamPlace { column, kind: stream.kind(), bytes, variant });
+        Ok(())
+    }
+
+    /// Chooses for each column its plain streams, or those that its key opens.
+    fn select(&mut self, variants: &[proto::StripeEncryptionVariant], encryption: &Encryption) {
+        for (column, encoding) in self.encodings.iter_mut().enumerate() {
+            let Some(number) = encryption.variant_of(column) else { continue };
+            let root = encryption.root_of(number);
+            let stated = variants.get(number).and_then(|v| v.encoding.get(column.checked_sub(root)?));
+            if let Some(stated) = stated {
+                *encoding = *stated;
+            }
+        }
+        for (place, stream) in self.streams.iter().enumerate() {
+            if stream.variant == encryption.variant_of(stream.column) {
+                self.index.entry((stream.column, stream.kind)).or_insert(place);
+            }
+        }
+    }
+
+    /// The stream of a column that is read.
+    pub(crate) fn stream(&self, column: usize, kind: StreamKind) -> Option<&StreamPlace> {
+        self.index.get(&(column, kind.number())).and_then(|place| self.streams.get(*place))
+    }
+
+    /// How a column is encoded.
+    pub(crate) fn encoding(&self, column: usize) -> ColumnEncoding {
+        self.encodings.get(column).copied().unwrap_or_default()
+    }
+}
+
+/// Where a stream ends that begins at `at`.
+fn advance(at: u64, stream: &proto::Stream, stripe: &Stripe) -> Result<u64> {
+    let end = at.checked_add(stream.length()).filter(|end| *end <= stripe.footer.start);
+    end.ok_or_else(|| {
+        Error::corrupt(format!(
+            "expected streams in front of byte {}, found one of {} bytes at {at}",
+            stripe.footer.start,
+            stream.length()
+        ))
+    })
+}

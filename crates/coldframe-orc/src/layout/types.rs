@@ -1,0 +1,249 @@
+//! The tree of types, flat: a column for each, numbered in pre-order.
+//!
+//! ```text
+//! struct<a:int,b:list<string>,c:double>      0 struct | 1 a int | 2 b list | 3 b.item string | 4 c double
+//! ```
+//!
+//! ORC specification v1, "Schema". The Arrow form is in [`crate::schema`].
+
+use coldframe_encoding::{Error, Limits, Result};
+
+use super::proto;
+
+/// `Type.Kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the specification's")]
+pub enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    String,
+    Binary,
+    Timestamp,
+    List,
+    Map,
+    Struct,
+    Union,
+    Decimal,
+    Date,
+    Varchar,
+    Char,
+    TimestampInstant,
+    Geometry,
+    Geography,
+}
+
+/// In the order of their numbers.
+const KINDS: [Kind; 21] = [
+    Kind::Boolean,
+    Kind::Byte,
+    Kind::Short,
+    Kind::Int,
+    Kind::Long,
+    Kind::Float,
+    Kind::Double,
+    Kind::String,
+    Kind::Binary,
+    Kind::Timestamp,
+    Kind::List,
+    Kind::Map,
+    Kind::Struct,
+    Kind::Union,
+    Kind::Decimal,
+    Kind::Date,
+    Kind::Varchar,
+    Kind::Char,
+    Kind::TimestampInstant,
+    Kind::Geometry,
+    Kind::Geography,
+];
+
+impl Kind {
+    /// By its number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        usize::try_from(number).ok().and_then(|n| KINDS.get(n)).copied()
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        KINDS.iter().position(|k| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
+    }
+
+    /// Its name in a type's text, as Hive has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::Byte => "tinyint",
+            Self::Short => "smallint",
+            Self::Int => "int",
+            Self::Long => "bigint",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::String => "string",
+            Self::Binary => "binary",
+            Self::Timestamp => "timestamp",
+            Self::List => "array",
+            Self::Map => "map",
+            Self::Struct => "struct",
+            Self::Union => "uniontype",
+            Self::Decimal => "decimal",
+            Self::Date => "date",
+            Self::Varchar => "varchar",
+            Self::Char => "char",
+            Self::TimestampInstant => "timestamp with local time zone",
+            Self::Geometry => "geometry",
+            Self::Geography => "geography",
+        }
+    }
+}
+
+/// A column: one type of the tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// Its number.
+    pub(crate) id: usize,
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// Numbers of its children.
+    pub(crate) children: Vec<usize>,
+    /// Their names, for a struct.
+    pub(crate) field_names: Vec<String>,
+    /// The column behind the last one inside it.
+    pub(crate) end: usize,
+    /// The dotted path from the root, for messages.
+    pub(crate) path: String,
+    /// Of char and varchar.
+    pub(crate) maximum_length: Option<u32>,
+    /// Of decimals; 0 in Hive 0.11.
+    pub(crate) precision: u32,
+    /// Of decimals.
+    pub(crate) scale: u32,
+    /// The user's attributes.
+    pub(crate) attributes: Vec<(String, String)>,
+    /// Coordinate system of geometry and geography.
+    pub(crate) crs: Option<String>,
+    /// Of a geography's edges.
+    pub(crate) algorithm: Option<u32>,
+}
+
+/// All columns of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypeTree {
+    columns: Vec<Column>,
+}
+
+impl TypeTree {
+    /// Checks that the types are a tree in pre-order.
+    pub(crate) fn new(types: &[proto::Type], limits: &Limits) -> Result<Self> {
+        limits.columns("the footer's list of types", types.len() as u64)?;
+        let mut columns = Vec::with_capacity(types.len());
+        for (id, stated) in types.iter().enumerate() {
+            let found = column(id, stated).map_err(|e| e.within(format!("type {id}")))?;
+            if found.children.iter().any(|c| *c <= id || *c >= types.len()) {
+                let message =
+                    format!("expected children in {}..{}, found {:?}", id + 1, types.len(), found.children);
+                return Err(Error::corrupt(message).within(format!("type {id}")));
+            }
+            columns.push(found);
+        }
+        let mut tree = Self { columns };
+        if !tree.columns.is_empty() {
+            let end = tree.place(0, String::new(), 1, limits)?;
+            if end != tree.columns.len() {
+                let message = format!("expected a tree of {} types, found one of {end}", tree.columns.len());
+                return Err(Error::corrupt(message));
+            }
+        }
+        Ok(tree)
+    }
+
+    /// Gives column `id` its path and its end.
+    fn place(&mut self, id: usize, path: String, depth: u64, limits: &Limits) -> Result<usize> {
+        limits.depth("the tree of types", depth)?;
+        let Some(column) = self.columns.get_mut(id) else { return Ok(id) };
+        column.path.clone_from(&path);
+        let (kind, children) = (column.kind, column.children.clone());
+        let names = column.field_names.clone();
+        let mut next = id + 1;
+        for (place, child) in children.into_iter().enumerate() {
+            if child != next {
+                let message = format!("expected types in pre-order, child {next}, found {child}");
+                return Err(Error::corrupt(message).within(format!("type {id}")));
+            }
+            let step = match kind {
+                Kind::Struct => names.get(place).cloned().unwrap_or_default(),
+                Kind::List => "item".to_owned(),
+                Kind::Map => if place == 0 { "key" } else { "value" }.to_owned(),
+                _ => format!("_union_{place}"),
+            };
+            let below = if path.is_empty() { step } else { format!("{path}.{step}") };
+            next = self.place(child, below, depth + 1, limits)?;
+        }
+        if let Some(column) = self.columns.get_mut(id) {
+            column.end = next;
+        }
+        Ok(next)
+    }
+
+    /// All columns by their numbers.
+    pub(crate) fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// One column.
+    pub(crate) fn get(&self, id: usize) -> Option<&Column> {
+        self.columns.get(id)
+    }
+
+    /// The first type, if there is one.
+    pub(crate) fn root(&self) -> Option<&Column> {
+        self.columns.first()
+    }
+
+    /// For each column the one behind the last inside it.
+    pub(crate) fn ends(&self) -> Vec<usize> {
+        self.columns.iter().map(|c| c.end).collect()
+    }
+}
+
+fn column(id: usize, stated: &proto::Type) -> Result<Column> {
+    let number = stated.kind.unwrap_or(0);
+    let kind = Kind::from_number(number).ok_or_else(|| Error::unsupported(format!("ORC type {number}")))?;
+    let children: Vec<usize> =
+        stated.subtypes.iter().map(|c| usize::try_from(*c).unwrap_or(usize::MAX)).collect();
+    let fits = match kind {
+        Kind::Struct => children.len() == stated.field_names.len(),
+        Kind::List => children.len() == 1,
+        Kind::Map => children.len() == 2,
+        // Tags are bytes, and Arrow's are signed.
+        Kind::Union => children.len() <= 127,
+        _ => children.is_empty(),
+    };
+    if !fits {
+        return Err(Error::corrupt(format!(
+            "expected the children of a {}, found {} with {} names",
+            kind.name(),
+            children.len(),
+            stated.field_names.len()
+        )));
+    }
+    let pair = |p: &proto::StringPair| (p.key().to_owned(), p.value().to_owned());
+    Ok(Column {
+        id,
+        kind,
+        children,
+        field_names: stated.field_names.clone(),
+        end: id + 1,
+        path: String::new(),
+        maximum_length: stated.maximum_length,
+        precision: stated.precision.unwrap_or(0),
+        scale: stated.scale.unwrap_or(0),
+        attributes: stated.attributes.iter().map(pair).collect(),
+        crs: stated.crs.clone(),
+        algorithm: stated.algorithm,
+    })
+}

@@ -1,0 +1,208 @@
+//! An open file as data: its tail, types and stripes, and the messages of it that are read when they are needed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use coldframe_core::{Damage, ErrorContext, Limits, ReadAt, Result};
+use coldframe_encoding::codec::Decompressor;
+use prost::Message;
+
+use crate::layout::encryption::Encryption;
+use crate::layout::proto::{self, Metadata, StripeFooter};
+use crate::layout::quirks::Quirks;
+use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
+use crate::layout::tail::{End, GUESS, MAGIC, Tail};
+use crate::layout::types::TypeTree;
+use crate::options::Options;
+use crate::schema;
+
+/// What is known of a file once it is open.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// Its bytes.
+    pub(crate) source: Arc<dyn ReadAt>,
+    /// Its tail.
+    pub(crate) tail: Tail,
+    /// Its types.
+    pub(crate) tree: TypeTree,
+    /// The same as Arrow's.
+    pub(crate) schema: SchemaRef,
+    /// Its stripes in order.
+    pub(crate) stripes: Vec<Stripe>,
+    /// Its keys.
+    pub(crate) encryption: Encryption,
+    /// What its writer did otherwise.
+    pub(crate) quirks: Quirks,
+    /// What the user said.
+    pub(crate) options: Options,
+    /// What stands in no stripe of a file that lost its tail.
+    pub(crate) lost: Vec<Damage>,
+}
+
+impl Shape {
+    /// With a tail that is known, or made up for a file that has lost its own.
+    pub(crate) fn new(
+        source: Arc<dyn ReadAt>,
+        tail: Tail,
+        options: Options,
+        lost: Vec<Damage>,
+    ) -> Result<Self> {
+        let within = || "footer";
+        let tree =
+            TypeTree::new(&tail.footer.types, &options.limits).at(tail.footer_bytes.start).within(within)?;
+        let schema =
+            schema::schema(&tree, &tail.footer, &options).at(tail.footer_bytes.start).within(within)?;
+        let encryption = Encryption::new(&tail.footer, &tree.ends(), &|name| options.keys.get(name))?;
+        // Notices a wrong key before it makes noise of values.
+        encryption.file_statistics(&tail.footer, tail.compression, &options.limits)?;
+        let mut stripes = Vec::with_capacity(tail.footer.stripes.len());
+        let mut rows = 0u64;
+        for (number, stated) in tail.footer.stripes.iter().enumerate() {
+            let stripe = Stripe::new(number, stated, rows, tail.file_len).at(tail.footer_bytes.start)?;
+            rows = rows.saturating_add(stripe.rows);
+            stripes.push(stripe);
+        }
+        let quirks = Quirks::new(&tail.footer, &tail.postscript);
+        Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost })
+    }
+
+    /// Rows of a row group; nothing without indexes.
+    pub(crate) fn stride(&self) -> Option<u64> {
+        self.tail.footer.row_index_stride.map(u64::from).filter(|stride| *stride > 0)
+    }
+
+    /// The statistics of stripes; none where the file has none.
+    pub(crate) fn metadata(&self) -> Result<Metadata> {
+        let (range, limits) = (self.tail.metadata_bytes.clone(), &self.options.limits);
+        if range.is_empty() {
+            return Ok(Metadata::default());
+        }
+        limits.metadata("the metadata", range.end - range.start).at(range.start)?;
+        let stored = self.source.read(range.clone())?;
+        let message = self
+            .tail
+            .compression
+            .message(&mut Decompressor::new(), &stored, range.start, limits)
+            .within(|| "metadata")?;
+        proto::decode("metadata", &message).at(range.start)
+    }
+
+    /// What the footer of a stripe says.
+    pub(crate) fn layout(&self, stripe: &Stripe) -> Result<StripeLayout> {
+        let (range, limits) = (stripe.footer.clone(), &self.options.limits);
+        limits.metadata("a stripe's footer", range.end - range.start).at(range.start)?;
+        let stored = self.source.read(range.clone())?;
+        let message = self
+            .tail
+            .compression
+            .message(&mut Decompressor::new(), &stored, range.start, limits)
+            .within(|| "stripe footer")?;
+        let footer: StripeFooter = proto::decode("stripe footer", &message).at(range.start)?;
+        StripeLayout::new(footer, stripe, self.tree.columns().len(), &self.encryption)
+            .map_err(|e| e.within("stripe footer").at(range.start))
+    }
+
+    /// The messages of some index streams of a stripe, read together.
+    pub(crate) fn index_streams<M: Message + Default>(
+        &self,
+        stripe: &Stripe,
+        places: &[&StreamPlace],
+    ) -> Result<Vec<M>> {
+        let limits = &self.options.limits;
+        let ranges: Vec<_> = places.iter().map(|p| p.bytes.clone()).collect();
+        for range in &ranges {
+            limits.metadata("an index", range.end - range.start).at(range.start)?;
+        }
+        let stored = coldframe_core::io::read_coalesced(self.source.as_ref(), &ranges)?;
+        let mut codec = Decompressor::new();
+        let message = |(place, stored): (&&StreamPlace, Bytes)| {
+            let stored = self.decrypted(stored, place, 0, stripe)?;
+            let bytes = self.tail.compression.message(&mut codec, &stored, place.bytes.start, limits)?;
+            proto::decode("index", &bytes).at(place.bytes.start)
+        };
+        places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
+    }
+
+    /// The row indexes of `columns`, or what `M` has of them; nothing for one that has none.
+    pub(crate) fn row_indexes<M: Message + Default>(
+        &self,
+        stripe: &Stripe,
+        layout: &StripeLayout,
+        columns: &[usize],
+    ) -> Result<Vec<Option<M>>> {
+        let place =
+            |column: &usize| layout.stream(*column, StreamKind::RowIndex).filter(|p| !p.bytes.is_empty());
+        let places: Vec<_> = columns.iter().filter_map(place).collect();
+        let mut found = self.index_streams(stripe, &places)?.into_iter();
+        Ok(columns.iter().map(|c| place(c).and_then(|_| found.next())).collect())
+    }
+
+    /// The bytes of a stream as they were before encryption; `start` is the place of `stored` in the stream.
+    pub(crate) fn decrypted(
+        &self,
+        stored: Bytes,
+        place: &StreamPlace,
+        start: u64,
+        stripe: &Stripe,
+    ) -> Result<Bytes> {
+        let Some(variant) = place.variant else { return Ok(stored) };
+        let key = self.encryption.stream_key(
+            variant,
+            stripe.number,
+            stripe.encryption_number,
+            place.column,
+            place.kind,
+        )?;
+        let mut plain = stored.to_vec();
+        key.decrypt(start, &mut plain)?;
+        Ok(plain.into())
+    }
+}
+
+/// Reads the tail of `source`.
+pub(crate) fn read_tail(source: &dyn ReadAt, limits: &Limits) -> Result<Tail> {
+    let len = source.len();
+    if len == 0 {
+        return Tail::of_nothing(limits);
+    }
+    let start = len.saturating_sub(GUESS);
+    let last = source.read(start..len)?;
+    let end = End::parse(&last, len, limits)?;
+    if !end.has_magic && source.read(0..len.min(3))? != MAGIC {
+        return Err(end.without_magic());
+    }
+    let stored = match end.footer_bytes.start.checked_sub(start).and_then(|s| usize::try_from(s).ok()) {
+        Some(from) => {
+            let to = usize::try_from(end.footer_bytes.end - start).unwrap_or(usize::MAX);
+            last.slice(from.min(last.len())..to.min(last.len()))
+        }
+        None => source.read(end.footer_bytes.clone())?,
+    };
+    Tail::new(end, &stored, len, limits)
+}
+
+/// The front of a file: what counts of one that is still being written, or that was appended to.
+#[derive(Debug)]
+pub struct Front {
+    /// The file.
+    pub source: Arc<dyn ReadAt>,
+    /// How many of its bytes count.
+    pub len: u64,
+}
+
+impl ReadAt for Front {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        ranges.iter().try_for_each(|range| coldframe_core::io::check_range(range, self.len))?;
+        self.source.read_ranges(ranges)
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        self.source.worthwhile_gap()
+    }
+}

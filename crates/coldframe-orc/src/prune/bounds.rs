@@ -1,0 +1,371 @@
+//! Statistics of a file, a stripe or a row group: as bounds for pruning, and as plain data.
+//!
+//! ```text
+//! Footer.statistics[column]                      the file
+//! Metadata.stripeStats[stripe].colStats[column]  a stripe
+//! RowIndex.entry[group].statistics               a row group, in the column's ROW_INDEX stream
+//! ColumnStatistics = { numberOfValues, hasNull, one of: int, double, string, bucket, decimal, date, timestamp, .. }
+//! ```
+//!
+//! ORC specification v1, "Column Statistics". A bound that cannot be trusted is left out, which only costs work:
+//!
+//! | statistics | trap | what is done |
+//! |---|---|---|
+//! | all of the first Java writer (version 0) | maxima of stripes and files are wrong, strings compare by UTF-16 | neither merged ones nor strings are used |
+//! | double | NaN may be the minimum, or hide; zero has two signs | NaN in any field: no bounds; zeros are widened |
+//! | string | long ones are cut: lowerBound <= minimum, upperBound >= maximum | taken as bounds |
+//! | char | padded or not | the bounds of both |
+//! | timestamp | before version 6 (ORC-135) in the writer's zone | not used |
+//! | | fractions before 1970 are rounded by some, off by a second by others; zones before 1900 differ | widened by a second, not used before 1900 |
+//! | date | hybrid calendar before 1582 | not used there |
+//! | decimal of at most 18 digits | wrong in version 6 (ORC-517) | not used |
+//! | hasNull | absent (Trino, old Hive) | unknown |
+//! | numberOfValues 0 and no null | stripes without index (Java), columns that a mask or a writer keeps no statistics of | unknown |
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+};
+use arrow_schema::{DataType, TimeUnit};
+use coldframe_core::ColumnBounds;
+
+use super::Stored;
+use crate::layout::proto::ColumnStatistics;
+use crate::layout::quirks::Quirks;
+
+/// First day of the Gregorian calendar, 1582-10-15.
+const REFORM: i32 = -141_427;
+/// 1900-01-01 in seconds.
+const YEAR_1900: i128 = -2_208_988_800;
+const SECOND: i128 = 1_000_000_000;
+
+/// What the statistics promise about a column of the type `to`.
+pub(crate) fn bounds(
+    stats: &ColumnStatistics,
+    to: &DataType,
+    stored: Stored,
+    quirks: Quirks,
+) -> ColumnBounds {
+    // Nothing counted and no null: nobody counted.
+    let counted = stats.number_of_values.is_some_and(|n| n > 0) || stats.has_null == Some(true);
+    let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
+    let has_null = stats.has_null.filter(|_| counted);
+    let mut found = ColumnBounds { min: None, max: None, has_null, has_value };
+    // With nothing counted, minima are what the writer started from.
+    if stats.number_of_values != Some(0)
+        && let Some((min, max)) = ends(stats, to, stored, quirks)
+    {
+        (found.min, found.max) = (min, max);
+    }
+    found
+}
+
+type Ends = (Option<ArrayRef>, Option<ArrayRef>);
+
+fn ends(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> Option<Ends> {
+    match to {
+        DataType::Boolean => booleans(stats),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let s = stats.int_statistics.as_ref()?;
+            Some((integer(s.minimum, to), integer(s.maximum, to)))
+        }
+        DataType::Float32 | DataType::Float64 => doubles(stats, to),
+        DataType::Utf8 if quirks.string_statistics => strings(stats, stored),
+        DataType::Date32 => {
+            let s = stats.date_statistics.as_ref()?;
+            let day = |day: Option<i32>| {
+                let day = day.filter(|d| stored != Stored::HybridDate || *d >= REFORM)?;
+                Some(Arc::new(Date32Array::from(vec![day])) as ArrayRef)
+            };
+            Some((day(s.minimum), day(s.maximum)))
+        }
+        DataType::Decimal128(precision, scale) if quirks.short_decimal_statistics || *precision > 18 => {
+            let s = stats.decimal_statistics.as_ref()?;
+            let value = |text: &Option<String>, up| {
+                let unscaled = parse_decimal(text.as_deref()?, *scale, up)?;
+                let array = Decimal128Array::from(vec![unscaled]);
+                Some(Arc::new(array.with_precision_and_scale(*precision, *scale).ok()?) as ArrayRef)
+            };
+            Some((value(&s.minimum, false), value(&s.maximum, true)))
+        }
+        DataType::Timestamp(unit, zone) if quirks.timestamp_statistics => {
+            let s = stats.timestamp_statistics.as_ref()?;
+            let low = instant(s.minimum_utc, s.minimum_nanos, 0).map(|ns| ns - SECOND);
+            let high = instant(s.maximum_utc, s.maximum_nanos, 999_999).map(|ns| ns + SECOND);
+            let array = |ns: Option<i128>| timestamp(ns?, *unit, zone.clone());
+            Some((array(low), array(high)))
+        }
+        _ => None,
+    }
+}
+
+fn booleans(stats: &ColumnStatistics) -> Option<Ends> {
+    let trues = *stats.bucket_statistics.as_ref()?.count.first()?;
+    let falses = stats.number_of_values?.checked_sub(trues)?;
+    let one = |value: bool| Some(Arc::new(BooleanArray::from(vec![value])) as ArrayRef);
+    Some((one(falses == 0), one(trues != 0)))
+}
+
+fn integer(value: Option<i64>, to: &DataType) -> Option<ArrayRef> {
+    let value = value?;
+    Some(match to {
+        DataType::Int8 => Arc::new(Int8Array::from(vec![i8::try_from(value).ok()?])),
+        DataType::Int16 => Arc::new(Int16Array::from(vec![i16::try_from(value).ok()?])),
+        DataType::Int32 => Arc::new(Int32Array::from(vec![i32::try_from(value).ok()?])),
+        _ => Arc::new(Int64Array::from(vec![value])),
+    })
+}
+
+fn doubles(stats: &ColumnStatistics, to: &DataType) -> Option<Ends> {
+    let s = stats.double_statistics.as_ref()?;
+    if [s.minimum, s.maximum, s.sum].iter().any(|v| v.is_some_and(f64::is_nan)) {
+        return None;
+    }
+    let one = |value: Option<f64>, zero: f64| -> Option<ArrayRef> {
+        let value = value.map(|v| if v == 0.0 { zero } else { v })?;
+        if *to == DataType::Float64 {
+            return Some(Arc::new(Float64Array::from(vec![value])));
+        }
+        // A float's statistics are doubles that are floats; others are of something else.
+        let short = narrow(value)?;
+        Some(Arc::new(Float32Array::from(vec![short])))
+    };
+    Some((one(s.minimum, -0.0), one(s.maximum, 0.0)))
+}
+
+/// The float that is equal to `value`.
+fn narrow(value: f64) -> Option<f32> {
+    #[expect(clippy::cast_possible_truncation, reason = "compared below")]
+    let short = value as f32;
+    (f64::from(short) == value).then_some(short)
+}
+
+fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
+    let s = stats.string_statistics.as_ref()?;
+    let low = s.minimum.as_deref().or(s.lower_bound.as_deref());
+    let high = s.maximum.as_deref().or(s.upper_bound.as_deref());
+    let one = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let Stored::Char(width) = stored else {
+        return Some((low.map(|t| one(t.to_owned())), high.map(|t| one(t.to_owned()))));
+    };
+    let low = low.map(|t| one(t.trim_end_matches(' ').to_owned()));
+    let high = high.map(|t| {
+        let blanks = width.saturating_sub(t.chars().count()).min(1 << 16);
+        one(format!("{t}{:blanks$}", ""))
+    });
+    Some((low, high))
+}
+
+/// Nanoseconds of the wall clock (of the instant, with a zone); the last six digits are stored one higher.
+pub(crate) fn instant(millis: Option<i64>, nanos: Option<i32>, default: i32) -> Option<i128> {
+    let nanos = nanos.map_or(default, |n| n.saturating_sub(1));
+    Some(i128::from(millis?) * 1_000_000 + i128::from(nanos))
+}
+
+fn timestamp(ns: i128, unit: TimeUnit, zone: Option<Arc<str>>) -> Option<ArrayRef> {
+    if ns < YEAR_1900 * SECOND {
+        return None;
+    }
+    match unit {
+        TimeUnit::Nanosecond => {
+            let value = i64::try_from(ns).ok()?;
+            Some(Arc::new(TimestampNanosecondArray::from(vec![value]).with_timezone_opt(zone)))
+        }
+        TimeUnit::Microsecond => {
+            let value = i64::try_from(ns.div_euclid(1000)).ok()?;
+            Some(Arc::new(TimestampMicrosecondArray::from(vec![value]).with_timezone_opt(zone)))
+        }
+        TimeUnit::Millisecond | TimeUnit::Second => None,
+    }
+}
+
+/// A decimal text at `scale`; digits beyond it are rounded down or up.
+fn parse_decimal(text: &str, scale: i8, up: bool) -> Option<i128> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let scale = usize::try_from(scale).ok()?;
+    let mut value = 0i128;
+    let mut push = |digit: char| {
+        let digit = digit.to_digit(10)?;
+        value = value.checked_mul(10)?.checked_add(digit.into())?;
+        Some(())
+    };
+    whole.chars().try_for_each(&mut push)?;
+    fraction.chars().chain(std::iter::repeat('0')).take(scale).try_for_each(&mut push)?;
+    let mut rest = fraction.chars().skip(scale);
+    let inexact = rest.clone().any(|c| c != '0');
+    rest.all(|c| c.is_ascii_digit()).then_some(())?;
+    let value = if negative { -value } else { value };
+    Some(match (inexact, negative, up) {
+        (true, false, true) => value.checked_add(1)?,
+        (true, true, false) => value.checked_sub(1)?,
+        _ => value,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::proto::{
+        BucketStatistics, DateStatistics, DecimalStatistics, DoubleStatistics, Footer, IntegerStatistics,
+        PostScript, StringStatistics, TimestampStatistics,
+    };
+    use crate::prune::nanoseconds;
+    use coldframe_core::{Op, Predicate};
+
+    const JAVA: u32 = 0;
+
+    fn quirks(writer: u32, version: u32) -> Quirks {
+        let footer = Footer { writer: Some(writer), ..Footer::default() };
+        Quirks::new(&footer, &PostScript { writer_version: Some(version), ..PostScript::default() })
+    }
+
+    fn with(fill: impl FnOnce(&mut ColumnStatistics)) -> ColumnStatistics {
+        let mut stats =
+            ColumnStatistics { number_of_values: Some(9), has_null: Some(false), ..Default::default() };
+        fill(&mut stats);
+        stats
+    }
+
+    fn may(stats: &ColumnStatistics, to: &DataType, stored: Stored, op: Op, value: ArrayRef) -> bool {
+        let found = bounds(stats, to, stored, quirks(1, 6));
+        Predicate::compare("x", op, value).may_match(&|_| Some(found.clone()))
+    }
+
+    #[test]
+    fn zeros_and_nan() {
+        let zero = |f: f64| Arc::new(Float64Array::from(vec![f])) as ArrayRef;
+        let stats = |minimum, maximum, sum| {
+            with(|s| {
+                s.double_statistics =
+                    Some(DoubleStatistics { minimum: Some(minimum), maximum: Some(maximum), sum: Some(sum) });
+            })
+        };
+        let f64s = &DataType::Float64;
+        assert!(may(&stats(-0.0, -0.0, 0.0), f64s, Stored::Plain, Op::Eq, zero(0.0)));
+        assert!(may(&stats(0.0, 0.0, 0.0), f64s, Stored::Plain, Op::Eq, zero(-0.0)));
+        assert!(!may(&stats(1.0, 2.0, 3.0), f64s, Stored::Plain, Op::Gt, zero(2.0)));
+        assert!(may(&stats(1.0, 2.0, f64::NAN), f64s, Stored::Plain, Op::Gt, zero(2.0)));
+        let float = bounds(&stats(0.1, 0.5, 3.0), &DataType::Float32, Stored::Plain, quirks(1, 6));
+        assert!(float.min.is_none() && float.max.is_some());
+    }
+
+    #[test]
+    fn cut_and_padded_strings() {
+        let text = |t: &str| Arc::new(StringArray::from(vec![t])) as ArrayRef;
+        let cut = with(|s| {
+            s.string_statistics = Some(StringStatistics {
+                lower_bound: Some("ab".into()),
+                upper_bound: Some("x".into()),
+                ..Default::default()
+            });
+        });
+        let utf8 = &DataType::Utf8;
+        assert!(!may(&cut, utf8, Stored::Plain, Op::Eq, text("aa")));
+        assert!(may(&cut, utf8, Stored::Plain, Op::Eq, text("b")));
+        assert!(!may(&cut, utf8, Stored::Plain, Op::Eq, text("y")));
+        let short = with(|s| {
+            s.string_statistics = Some(StringStatistics {
+                minimum: Some("b ".into()),
+                maximum: Some("b".into()),
+                ..Default::default()
+            });
+        });
+        assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b   ")));
+        assert!(may(&short, utf8, Stored::Char(4), Op::Eq, text("b")));
+        assert!(!may(&short, utf8, Stored::Char(4), Op::Eq, text("c")));
+        // The first Java writer compared strings in another order.
+        let found = bounds(&cut, utf8, Stored::Plain, quirks(JAVA, 0));
+        assert!(found.min.is_none() && found.max.is_none());
+    }
+
+    #[test]
+    fn decimals() {
+        for (text, scale, down, up) in [
+            ("1.5", 2, 150, 150),
+            ("-0.005", 2, -1, 0),
+            ("0.005", 2, 0, 1),
+            ("12", 0, 12, 12),
+            (".5", 1, 5, 5),
+            ("-7.10", 1, -71, -71),
+        ] {
+            assert_eq!(parse_decimal(text, scale, false), Some(down), "{text}");
+            assert_eq!(parse_decimal(text, scale, true), Some(up), "{text}");
+        }
+        for text in ["", "-", "1e5", "x", "1.2x", &"9".repeat(60)] {
+            assert_eq!(parse_decimal(text, 1, true), None, "{text}");
+        }
+        let stats = with(|s| {
+            s.decimal_statistics =
+                Some(DecimalStatistics { minimum: Some("1".into()), maximum: Some("2".into()), sum: None });
+        });
+        let to = &DataType::Decimal128(10, 2);
+        assert!(bounds(&stats, to, Stored::Plain, quirks(JAVA, 7)).max.is_some());
+        assert!(bounds(&stats, to, Stored::Plain, quirks(JAVA, 6)).max.is_none());
+        assert!(bounds(&stats, &DataType::Decimal128(20, 2), Stored::Plain, quirks(JAVA, 6)).max.is_some());
+    }
+
+    #[test]
+    fn dates_and_timestamps() {
+        let days =
+            with(|s| s.date_statistics = Some(DateStatistics { minimum: Some(-150_000), maximum: Some(5) }));
+        let found = bounds(&days, &DataType::Date32, Stored::HybridDate, quirks(JAVA, 9));
+        assert!(found.min.is_none() && found.max.is_some());
+        assert!(bounds(&days, &DataType::Date32, Stored::Plain, quirks(JAVA, 9)).min.is_some());
+        let time = with(|s| {
+            s.timestamp_statistics = Some(TimestampStatistics {
+                minimum_utc: Some(-500),
+                maximum_utc: Some(2000),
+                minimum_nanos: Some(1),
+                maximum_nanos: Some(8),
+                ..Default::default()
+            });
+        });
+        let ns = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let found = bounds(&time, &ns, Stored::Plain, quirks(JAVA, 9));
+        let value = |a: &Option<ArrayRef>| nanoseconds(a.as_ref().unwrap(), TimeUnit::Nanosecond, 0).unwrap();
+        assert_eq!((value(&found.min), value(&found.max)), (-1_500_000_000, 3_000_000_007));
+        assert!(bounds(&time, &ns, Stored::Plain, quirks(JAVA, 5)).min.is_none());
+        let local = with(|s| {
+            s.timestamp_statistics = Some(TimestampStatistics { minimum: Some(1), ..Default::default() });
+        });
+        assert!(bounds(&local, &ns, Stored::Plain, quirks(JAVA, 9)).min.is_none());
+    }
+
+    #[test]
+    fn nothing_stated_promises_nothing() {
+        let none = ColumnStatistics::default();
+        let found = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(found.has_null.is_none() && found.has_value.is_none() && found.min.is_none());
+        let masked =
+            ColumnStatistics { number_of_values: Some(0), has_null: Some(false), ..Default::default() };
+        let found = bounds(&masked, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
+        assert!(found.has_value.is_none() && found.has_null.is_none());
+        let nulls =
+            ColumnStatistics { number_of_values: Some(0), has_null: Some(true), ..Default::default() };
+        assert_eq!(bounds(&nulls, &DataType::Int64, Stored::Plain, quirks(JAVA, 9)).has_value, Some(false));
+    }
+
+    #[test]
+    fn counts_of_booleans_and_narrow_integers() {
+        let one = |v: bool| Arc::new(BooleanArray::from(vec![v])) as ArrayRef;
+        let trues = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![9] }));
+        assert!(!may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
+        assert!(may(&trues, &DataType::Boolean, Stored::Plain, Op::Eq, one(true)));
+        let wrong = with(|s| s.bucket_statistics = Some(BucketStatistics { count: vec![10] }));
+        assert!(may(&wrong, &DataType::Boolean, Stored::Plain, Op::Eq, one(false)));
+        let ints = with(|s| {
+            s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
+        });
+        // A minimum that the type cannot hold is not of this column.
+        assert!(bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9)).max.is_none());
+    }
+}

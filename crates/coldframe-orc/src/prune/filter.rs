@@ -1,0 +1,195 @@
+//! Which stripes and row groups a filter can leave out.
+//!
+//! The filter's columns are found in the tree of types once a scan; then each stripe and row group is asked by its
+//! statistics and bloom filters. What cannot be told is read.
+
+use std::collections::BTreeSet;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Schema};
+use coldframe_core::{ColumnBounds, Op, Predicate};
+
+use super::Stored;
+use super::bloom::{Filter, Hashing};
+use super::bounds::bounds;
+use crate::layout::proto::ColumnStatistics;
+use crate::layout::quirks::Quirks;
+use crate::layout::types::{Kind, TypeTree};
+
+/// The columns of a filter.
+#[derive(Clone, Debug)]
+pub(crate) struct Pruner {
+    columns: Vec<Filtered>,
+    quirks: Quirks,
+}
+
+#[derive(Clone, Debug)]
+struct Filtered {
+    path: String,
+    id: usize,
+    /// The structs around it, without the root.
+    around: Vec<usize>,
+    data_type: DataType,
+    stored: Stored,
+}
+
+/// Statistics of a column by its number.
+pub(crate) type StatisticsOf<'a> = &'a dyn Fn(usize) -> Option<&'a ColumnStatistics>;
+/// The bloom filter of a column by its number.
+pub(crate) type BloomOf<'a> = &'a dyn Fn(usize) -> Option<(Filter<'a>, Hashing)>;
+
+impl Pruner {
+    /// For `predicate` over a file of this schema and tree.
+    pub(crate) fn new(predicate: &Predicate, schema: &Schema, tree: &TypeTree, quirks: Quirks) -> Self {
+        let mut paths = Vec::new();
+        predicate.columns(&mut paths);
+        paths.sort_unstable();
+        paths.dedup();
+        let columns = paths.into_iter().filter_map(|path| find(path, schema, tree, quirks)).collect();
+        Self { columns, quirks }
+    }
+
+    /// Whether the statistics of stripes are right.
+    pub(crate) fn trusts_stripes(&self) -> bool {
+        self.quirks.merged_statistics
+    }
+
+    /// The columns whose row index tells something.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let ids: BTreeSet<usize> =
+            self.columns.iter().flat_map(|c| c.around.iter().copied().chain([c.id])).collect();
+        ids.into_iter().collect()
+    }
+
+    /// The columns whose bloom filters do: those that the filter compares for equality.
+    pub(crate) fn bloom_columns(&self, predicate: &Predicate) -> Vec<usize> {
+        let mut paths = BTreeSet::new();
+        if self.quirks.blooms {
+            equalities(predicate, &mut paths);
+        }
+        self.columns.iter().filter(|c| paths.contains(c.path.as_str())).map(|c| c.id).collect()
+    }
+
+    /// `false` only if no row with these statistics and in these bloom filters passes.
+    pub(crate) fn may_match<'a>(
+        &self,
+        predicate: &Predicate,
+        statistics: StatisticsOf<'a>,
+        bloom: BloomOf<'a>,
+    ) -> bool {
+        match predicate {
+            Predicate::And(all) => all.iter().all(|p| self.may_match(p, statistics, bloom)),
+            Predicate::Or(any) => any.iter().any(|p| self.may_match(p, statistics, bloom)),
+            leaf => {
+                leaf.may_match(&|path| self.bounds(path, statistics))
+                    && self.may_be_in(leaf, statistics, bloom)
+            }
+        }
+    }
+
+    fn column(&self, path: &str) -> Option<&Filtered> {
+        self.columns.iter().find(|c| c.path == path)
+    }
+
+    fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
+        let column = self.column(path)?;
+        let words = matches!(&column.data_type, DataType::Dictionary(_, v) if **v == DataType::Utf8);
+        let plain = if words { &DataType::Utf8 } else { &column.data_type };
+        let mut found = bounds(statistics(column.id)?, plain, column.stored, self.quirks);
+        if words {
+            let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
+            (found.min, found.max) = (cast(found.min), cast(found.max));
+        }
+        // A row whose struct is null has a null here, which the child's own statistics do not count.
+        for outer in &column.around {
+            found.has_null = match (found.has_null, statistics(*outer).and_then(|s| s.has_null)) {
+                (Some(false), Some(false)) => Some(false),
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                _ => None,
+            };
+        }
+        Some(found)
+    }
+
+    fn may_be_in<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
+        let (path, values) = match leaf {
+            Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
+            Predicate::In { column, values, negated: false } => (column, values),
+            _ => return true,
+        };
+        let Some(column) = self.column(path).filter(|_| self.quirks.blooms) else { return true };
+        let Some((filter, hashing)) = bloom(column.id) else { return true };
+        if values.data_type() != &column.data_type {
+            return true;
+        }
+        let has_null = || self.bounds(path, statistics).is_none_or(|b| b.has_null != Some(false));
+        if values.null_count() > 0 && has_null() {
+            return true;
+        }
+        let plain = match &column.data_type {
+            DataType::Dictionary(_, words) => match arrow_cast::cast(values, words) {
+                Ok(plain) => plain,
+                Err(_) => return true,
+            },
+            _ => values.clone(),
+        };
+        (0..plain.len()).any(|i| plain.is_valid(i) && filter.may_hold(&plain, i, hashing, column.stored))
+    }
+}
+
+/// The columns that are compared for equality anywhere in the filter.
+fn equalities<'a>(predicate: &'a Predicate, paths: &mut BTreeSet<&'a str>) {
+    match predicate {
+        Predicate::And(parts) | Predicate::Or(parts) => parts.iter().for_each(|p| equalities(p, paths)),
+        Predicate::Compare { column, op: Op::Eq, negated: false, .. }
+        | Predicate::In { column, negated: false, .. } => {
+            paths.insert(column);
+        }
+        _ => {}
+    }
+}
+
+/// The column that a filter's path names: a column of the file, or a child of structs.
+fn find(path: &str, schema: &Schema, tree: &TypeTree, quirks: Quirks) -> Option<Filtered> {
+    let root = tree.root()?;
+    if root.kind != Kind::Struct {
+        let field = schema.fields().first().filter(|f| f.name() == path)?;
+        return filtered(path, 0, Vec::new(), field.data_type(), tree, quirks);
+    }
+    let (index, below) = match schema.column_with_name(path) {
+        Some((index, _)) => (index, None),
+        None => path.match_indices('.').find_map(|(dot, _)| {
+            let (head, rest) = (path.get(..dot)?, path.get(dot + 1..)?);
+            schema.column_with_name(head).map(|(index, _)| (index, Some(rest)))
+        })?,
+    };
+    let mut id = *root.children.get(index)?;
+    let mut data_type = schema.fields().get(index)?.data_type();
+    let mut around = Vec::new();
+    for step in below.into_iter().flat_map(|rest| rest.split('.')) {
+        let DataType::Struct(fields) = data_type else { return None };
+        let (place, field) = fields.find(step)?;
+        around.push(id);
+        id = *tree.get(id)?.children.get(place)?;
+        data_type = field.data_type();
+    }
+    filtered(path, id, around, data_type, tree, quirks)
+}
+
+fn filtered(
+    path: &str,
+    id: usize,
+    around: Vec<usize>,
+    data_type: &DataType,
+    tree: &TypeTree,
+    quirks: Quirks,
+) -> Option<Filtered> {
+    let column = tree.get(id)?;
+    let stored = match column.kind {
+        Kind::Char => Stored::Char(usize::try_from(column.maximum_length.unwrap_or(0)).ok()?),
+        Kind::Decimal if quirks.short_decimals && column.precision <= 18 => Stored::Decimal64,
+        Kind::Date if quirks.hybrid => Stored::HybridDate,
+        _ => Stored::Plain,
+    };
+    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored })
+}

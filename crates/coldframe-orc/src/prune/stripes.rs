@@ -1,0 +1,153 @@
+//! Which stripes and row groups a filter leaves, by their statistics and bloom filters.
+//!
+//! ```text
+//! Metadata.stripeStats[stripe]             leaves out a stripe without reading its footer
+//! ROW_INDEX, BLOOM_FILTER of a column      leave out row groups of `rowIndexStride` rows
+//! ```
+//!
+//! Only the indexes of the filter's columns are read for that. An index that is damaged or does not fit the stripe is
+//! passed over: it only saves work.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use coldframe_core::{Predicate, Result};
+
+use super::bloom::{Filter, Hashing};
+use super::filter::Pruner;
+use crate::layout::proto::{BloomFilterIndex, ColumnStatistics, Metadata, RowIndex};
+use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
+use crate::open::Shape;
+
+/// Prunes one scan.
+pub(crate) struct StripePruner {
+    shape: Arc<Shape>,
+    predicate: Predicate,
+    pruner: Pruner,
+    /// Read with the first stripe.
+    metadata: Option<Metadata>,
+}
+
+impl StripePruner {
+    /// For a scan that `predicate` filters.
+    pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
+        let pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
+        Self { shape, predicate: predicate.clone(), pruner, metadata: None }
+    }
+
+    /// The statistics of stripes, if there are as many as stripes.
+    fn metadata(&mut self) -> Result<&Metadata> {
+        if self.metadata.is_none() {
+            let shape = &self.shape;
+            let stripes = shape.tail.footer.stripes.len();
+            let read = shape.metadata();
+            let found = match read {
+                Ok(metadata) if metadata.stripe_stats.len() == stripes => metadata,
+                Ok(_) => Metadata::default(),
+                Err(e) if e.is_damage() => Metadata::default(),
+                Err(e) => return Err(e),
+            };
+            self.metadata = Some(found);
+        }
+        Ok(self.metadata.get_or_insert_default())
+    }
+}
+
+impl StripePruner {
+    /// Whether a stripe may hold matching rows.
+    pub(crate) fn stripe(&mut self, stripe: &Stripe) -> Result<bool> {
+        if !self.pruner.trusts_stripes() {
+            return Ok(true);
+        }
+        self.metadata()?;
+        let stated = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
+        let Some(stated) = stated else { return Ok(true) };
+        let encryption = &self.shape.encryption;
+        // The plain statistics of an encrypted column are those of what its mask left.
+        let statistics = |column: usize| -> Option<&ColumnStatistics> {
+            let plain = encryption.variant_of(column).is_none() && encryption.missing_key(column).is_none();
+            stated.col_stats.get(column).filter(|_| plain)
+        };
+        Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
+    }
+
+    /// Which row groups of a stripe may; `None` where that cannot be told.
+    pub(crate) fn row_groups(&self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
+        let shape = &self.shape;
+        let Some(count) = shape.stride().and_then(|s| usize::try_from(stripe.rows.div_ceil(s)).ok()) else {
+            return Ok(None);
+        };
+        let columns = self.pruner.columns();
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let blooms = self.pruner.bloom_columns(&self.predicate);
+        let index = match StripeIndex::read(shape, stripe, layout, &columns, &blooms, count) {
+            Ok(index) => index,
+            Err(e) if e.is_damage() => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let matches = |group: usize| {
+            let statistics = |column| index.statistics(column, group);
+            self.pruner.may_match(&self.predicate, &statistics, &|column| index.bloom(column, group))
+        };
+        Ok(Some((0..count).map(matches).collect()))
+    }
+}
+
+/// Index streams of some columns of a stripe.
+#[derive(Clone, Debug, Default)]
+struct StripeIndex {
+    rows: HashMap<usize, RowIndex>,
+    blooms: HashMap<usize, (Hashing, BloomFilterIndex)>,
+}
+
+impl StripeIndex {
+    /// Reads the row indexes of `columns` and the bloom filters of `filtered`; those that have not `count` entries are left out.
+    fn read(
+        shape: &Shape,
+        stripe: &Stripe,
+        layout: &StripeLayout,
+        columns: &[usize],
+        filtered: &[usize],
+        count: usize,
+    ) -> Result<Self> {
+        let rows = columns.iter().copied().zip(shape.row_indexes::<RowIndex>(stripe, layout, columns)?);
+        let rows =
+            rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
+        let places: Vec<(&StreamPlace, Hashing)> =
+            filtered.iter().filter_map(|column| filters_of(layout, *column)).collect();
+        let streams: Vec<&StreamPlace> = places.iter().map(|(place, _)| *place).collect();
+        let read: Vec<BloomFilterIndex> = shape.index_streams(stripe, &streams)?;
+        let blooms = places.into_iter().zip(read).filter(|(_, filters)| filters.bloom_filter.len() == count);
+        let blooms = blooms.map(|((place, hashing), filters)| (place.column, (hashing, filters)));
+        Ok(Self { rows: rows.collect(), blooms: blooms.collect() })
+    }
+
+    fn statistics(&self, column: usize, group: usize) -> Option<&ColumnStatistics> {
+        self.rows.get(&column)?.entry.get(group)?.statistics.as_ref()
+    }
+
+    fn bloom(&self, column: usize, group: usize) -> Option<(Filter<'_>, Hashing)> {
+        let (hashing, filters) = self.blooms.get(&column)?;
+        let filter = filters.bloom_filter.get(group)?;
+        let hashes = filter.num_hash_functions();
+        Some(match hashing {
+            Hashing::Original => (Filter::original(&filter.bitset, hashes), *hashing),
+            Hashing::Utf8 { .. } => (Filter::utf8(filter.utf8bitset.as_deref()?, hashes), *hashing),
+        })
+    }
+}
+
+/// The bloom filters of a column, of the better kind. A later encoding than the ones known hashes in a way that is not known.
+fn filters_of(layout: &StripeLayout, column: usize) -> Option<(&StreamPlace, Hashing)> {
+    if let Some(place) = layout.stream(column, StreamKind::BloomFilterUtf8) {
+        let utc = match layout.encoding(column).bloom_encoding() {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        return Some((place, Hashing::Utf8 { utc }));
+    }
+    layout.stream(column, StreamKind::BloomFilter).map(|place| (place, Hashing::Original))
+}

@@ -1,9 +1,0 @@
-//! Runs: how bytes, bits and integers are stored.
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`bytes`] | runs of bytes, and of bits in them |
-//! | [`int`] | runs of integers, both versions |
-
-pub mod bytes;
-pub mod int;

@@ -1,0 +1,163 @@
+//! Columns: from streams to arrays.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`input`] | the streams of a stripe, opened where a row group begins |
+//! | [`number`] | booleans, integers, floats, dates |
+//! | [`decimal`] | decimals |
+//! | [`timestamp`] | both kinds |
+//! | [`text`], [`dictionary`] | strings and binary, direct and by dictionary |
+//! | [`build`] | arrays of strings |
+//! | [`calendar`] | hybrid days |
+//! | [`nested`] | struct, list, map, union |
+//!
+//! A stream has values only for rows that are there: not for nulls, and not for rows whose parent is null. A reader decodes
+//! such a dense run into the front of an array's memory and spreads it over the rows.
+
+mod build;
+mod calendar;
+mod decimal;
+pub(crate) mod dictionary;
+pub(crate) mod input;
+mod nested;
+mod number;
+mod text;
+mod timestamp;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::Field;
+use coldframe_core::{Error, Result};
+use coldframe_encoding::values::spread;
+
+use self::input::Input;
+use crate::layout::types::{Column, Kind};
+use crate::scan::rle::bytes::BitRle;
+
+/// Decodes one column of a stripe.
+pub(crate) trait ColumnReader: Send + Sync {
+    /// The next `rows` rows. With `parent`, only its valid rows are stored; the others come out as null.
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
+}
+
+/// A reader of `column`, with those children that `field` has.
+pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let built: Result<Box<dyn ColumnReader>> = match column.kind {
+        Kind::Boolean | Kind::Byte | Kind::Short | Kind::Int | Kind::Long | Kind::Float | Kind::Double => {
+            number::reader(input, column)
+        }
+        Kind::Date => number::dates(input, column),
+        Kind::Decimal => decimal::reader(input, column),
+        Kind::String | Kind::Varchar | Kind::Char => text::strings(input, column, field),
+        Kind::Binary | Kind::Geometry | Kind::Geography => text::binary(input, column),
+        Kind::Timestamp | Kind::TimestampInstant => timestamp::reader(input, column, field),
+        Kind::Struct => nested::structs(input, column, field),
+        Kind::List => nested::lists(input, column, field),
+        Kind::Map => nested::maps(input, column, field),
+        Kind::Union => nested::unions(input, column, field),
+    };
+    let reader = built.map_err(|e| e.within(name(column)))?;
+    Ok(Box::new(Named { reader, name: name(column) }))
+}
+
+/// A column in errors.
+pub(crate) fn name(column: &Column) -> String {
+    format!("column {} `{}`", column.id, column.path)
+}
+
+/// Puts its column's name to errors.
+struct Named {
+    reader: Box<dyn ColumnReader>,
+    name: String,
+}
+
+impl ColumnReader for Named {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        self.reader.read(rows, parent).map_err(|e| e.within(self.name.clone()))
+    }
+}
+
+/// Which rows have values.
+struct Present(Option<BitRle>);
+
+/// Rows and how many of them have values.
+struct Validity {
+    nulls: Option<NullBuffer>,
+    valid: usize,
+}
+
+impl Present {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Validity> {
+        let parent = parent.filter(|p| p.null_count() > 0);
+        let stored = parent.map_or(rows, |p| rows - p.null_count());
+        let Some(bits) = &mut self.0 else {
+            return Ok(Validity { nulls: parent.cloned(), valid: stored });
+        };
+        let own = bits.read(stored)?;
+        let own = match parent {
+            None => BooleanBuffer::new(Buffer::from_vec(own), 0, rows),
+            Some(parent) => expand(&own, parent),
+        };
+        let nulls = NullBuffer::new(own);
+        let valid = rows - nulls.null_count();
+        Ok(Validity { nulls: Some(nulls).filter(|n| n.null_count() > 0), valid })
+    }
+}
+
+/// Bits of the rows that `parent` has, at their rows; the others are zero.
+fn expand(bits: &[u8], parent: &NullBuffer) -> BooleanBuffer {
+    let mut out = vec![0u8; parent.len().div_ceil(8)];
+    for (place, row) in parent.inner().set_indices().enumerate() {
+        let bit = bits.get(place / 8).map_or(0, |b| b >> (place % 8) & 1);
+        if let Some(byte) = out.get_mut(row / 8) {
+            *byte |= bit << (row % 8);
+        }
+    }
+    BooleanBuffer::new(Buffer::from_vec(out), 0, parent.len())
+}
+
+/// `values` of those rows that have some, moved to their rows.
+fn placed<T: Copy + Default>(mut values: Vec<T>, rows: usize, validity: &Validity) -> Result<Vec<T>> {
+    if validity.nulls.is_some() {
+        values.resize(rows, T::default());
+    }
+    to_rows(&mut values, validity)?;
+    Ok(values)
+}
+
+/// Moves dense values at the front of `values` to their rows.
+fn to_rows<T: Copy + Default>(values: &mut [T], validity: &Validity) -> Result<()> {
+    if let Some(nulls) = &validity.nulls {
+        spread(values, nulls.validity())?;
+    }
+    Ok(())
+}
+
+/// An array whose memory is `values`, read as the type's own.
+fn primitive<A: ArrowPrimitiveType, W: ArrowNativeType>(
+    values: Vec<W>,
+    nulls: Option<NullBuffer>,
+) -> PrimitiveArray<A> {
+    let rows = values.len();
+    PrimitiveArray::new(ScalarBuffer::new(Buffer::from_vec(values), 0, rows), nulls)
+}
+
+/// The front of `values` that the validity's dense values take.
+fn dense<'a, T>(values: &'a mut [T], validity: &Validity) -> &'a mut [T] {
+    values.get_mut(..validity.valid).unwrap_or_default()
+}
+
+/// The column `id` of a file's tree.
+fn column<'a>(input: &Input<'a>, id: usize) -> Result<&'a Column> {
+    input.tree.get(id).ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))
+}
+
+fn boxed(reader: impl ColumnReader + 'static) -> Result<Box<dyn ColumnReader>> {
+    Ok(Box::new(reader))
+}
+
+fn array(array: impl arrow_array::Array + 'static) -> ArrayRef {
+    Arc::new(array)
+}

@@ -1,0 +1,257 @@
+//! Decimals.
+//!
+//! ```text
+//! DATA       unscaled values: zigzag varints of at most 128 bits
+//! SECONDARY  the scale of each, in runs
+//! ```
+//!
+//! ORC specification v1, "Decimal Columns"; files of the version after it store those of at most 18 digits as integers of the
+//! column's scale. Nearly all values are shorter than 64 bits and of the column's scale: that costs a look at the runs of scales, and
+//! bounds are checked before values become 128 bits wide.
+
+use arrow_array::types::Decimal128Type;
+use arrow_array::{ArrayRef, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_encoding::varint::unzigzag;
+
+use super::input::Input;
+use super::{ColumnReader, Present, array, boxed, placed, primitive};
+use crate::layout::stripe::StreamKind;
+use crate::layout::types::Column;
+use crate::scan::rle::int::{IntRle, Version};
+use crate::scan::stream::ByteStream;
+use crate::scan::varint;
+use crate::schema;
+
+/// Values decoded together.
+const BATCH: usize = 1024;
+
+/// A reader of decimals.
+pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+    let present = input.present(column.id)?;
+    let (precision, scale) = schema::decimal(column)?;
+    let data = if input.quirks.short_decimals && (1..=18).contains(&column.precision) {
+        Unscaled::Integers(input.integers(column.id, StreamKind::Data, Version::V2, true)?)
+    } else {
+        let scales = input.integers(column.id, StreamKind::Secondary, input.version(column.id)?, true)?;
+        Unscaled::Varints(input.bytes(column.id, StreamKind::Data)?, scales)
+    };
+    let most = 10i128.checked_pow(precision.into()).unwrap_or(i128::MAX).unsigned_abs();
+    boxed(Decimals { present, data, precision, scale, most, words: vec![0; BATCH] })
+}
+
+/// How the digits are stored.
+enum Unscaled {
+    /// In 64 bits, of the column's scale.
+    Integers(IntRle),
+    /// As varints, and each one's scale.
+    Varints(ByteStream, IntRle),
+}
+
+struct Decimals {
+    present: Present,
+    data: Unscaled,
+    precision: u8,
+    scale: i8,
+    /// Less than ten to the precision is allowed.
+    most: u128,
+    /// Memory for values of 64 bits.
+    words: Vec<u64>,
+}
+
+impl ColumnReader for Decimals {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut values = Vec::with_capacity(rows);
+        let is_short = match &mut self.data {
+            Unscaled::Integers(data) => {
+                integers(data, validity.valid, &mut self.words, &mut values, self.most)
+            }
+            Unscaled::Varints(data, scales) => {
+                let is_short = varints(data, validity.valid, &mut self.words, &mut values, self.most);
+                is_short.within(|| "DATA").and_then(|is_short| {
+                    let as_they_are = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
+                    let most = self.most;
+                    // Those that were brought to another scale have other digits than were looked at.
+                    Ok(if as_they_are { is_short } else { values.iter().all(|v| v.unsigned_abs() < most) })
+                })
+            }
+        };
+        if !is_short? {
+            return Err(Error::corrupt(format!(
+                "expected decimals of {} digits, found a longer one",
+                self.precision
+            )));
+        }
+        let values = placed(values, rows, &validity)?;
+        let decimals: PrimitiveArray<Decimal128Type> = primitive(values, validity.nulls);
+        let typed = decimals.with_precision_and_scale(self.precision, self.scale);
+        Ok(array(typed.map_err(coldframe_core::arrow_error)?))
+    }
+}
+
+/// Appends `count` integers. Returns whether all are less than `most`, whatever their sign.
+fn integers(
+    data: &mut IntRle,
+    count: usize,
+    words: &mut [u64],
+    out: &mut Vec<i128>,
+    most: u128,
+) -> Result<bool> {
+    let mut largest = 0;
+    let end = out.len() + count;
+    while out.len() < end {
+        let some = words.len().min(end - out.len());
+        let words = words.get_mut(..some).unwrap_or_default();
+        data.read(words).within(|| "DATA")?;
+        largest = words.iter().fold(largest, |l, word| word.cast_signed().unsigned_abs().max(l));
+        out.extend(words.iter().map(|word| i128::from(word.cast_signed())));
+    }
+    Ok(u128::from(largest) < most)
+}
+
+/// Appends `count` zigzag varints of at most 128 bits. Returns whether all are less than `most`, whatever their sign.
+fn varints(
+    stream: &mut ByteStream,
+    count: usize,
+    words: &mut [u64],
+    out: &mut Vec<i128>,
+    most: u128,
+) -> Result<bool> {
+    let (mut largest, mut is_short) = (0, true);
+    let end = out.len() + count;
+    while out.len() < end {
+        let bytes = stream.fill(varint::LONGEST)?;
+        let some = words.len().min(end - out.len());
+        let (used, found) = varint::many(bytes, words.get_mut(..some).unwrap_or_default());
+        if found > 0 {
+            let found = words.get(..found).unwrap_or_default();
+            largest = found.iter().fold(largest, |l, word| l.max(*word));
+            out.extend(found.iter().map(|word| i128::from(unzigzag(*word))));
+            stream.consume(used);
+            continue;
+        }
+        let (value, used) = match varint::short(bytes) {
+            Some((word, used)) => (i128::from(unzigzag(word)), used),
+            None => match varint::long(bytes) {
+                Some((word, used)) => ((word >> 1).cast_signed() ^ -((word & 1).cast_signed()), used),
+                None => return Err(stream.ended("a varint of at most 128 bits")),
+            },
+        };
+        is_short &= value.unsigned_abs() < most;
+        out.push(value);
+        stream.consume(used);
+    }
+    Ok(is_short && unzigzag_bound(largest) < most)
+}
+
+/// What no number is further from zero than whose zigzag is at most `word`.
+fn unzigzag_bound(word: u64) -> u128 {
+    u128::from(word).div_ceil(2)
+}
+
+/// Brings values with the scales that come next to `scale`. Returns whether all had it before.
+fn rescale(scales: &mut IntRle, values: &mut [i128], scale: i8) -> Result<bool> {
+    let scale = i32::from(scale);
+    let mut stated = Vec::new();
+    let (mut at, mut as_they_are) = (0, true);
+    while at < values.len() {
+        let rest = values.get_mut(at..).unwrap_or_default();
+        if let Some((one, n)) = scales.constant(rest.len())? {
+            at += n;
+            if one != i64::from(scale) {
+                as_they_are = false;
+                let one = i32::try_from(one).map_err(|_| wrong_scale(scale, one))?;
+                rest.iter_mut().take(n).try_for_each(|value| bring(value, one, scale))?;
+            }
+            continue;
+        }
+        stated.resize(rest.len().min(BATCH), 0u32);
+        scales.read(&mut stated)?;
+        at += stated.len();
+        if stated.iter().any(|one| one.cast_signed() != scale) {
+            as_they_are = false;
+            rest.iter_mut().zip(&stated).try_for_each(|(v, one)| bring(v, one.cast_signed(), scale))?;
+        }
+    }
+    Ok(as_they_are)
+}
+
+#[cold]
+fn wrong_scale(scale: i32, found: i64) -> Error {
+    Error::corrupt(format!("expected a decimal of scale {scale}, found one of scale {found}"))
+}
+
+/// Brings a value of scale `stated` to `scale`.
+fn bring(value: &mut i128, stated: i32, scale: i32) -> Result<()> {
+    let power = 10i128.checked_pow(scale.abs_diff(stated));
+    let scaled = if stated <= scale {
+        power.and_then(|p| value.checked_mul(p))
+    } else {
+        power.filter(|p| *value % p == 0).map(|p| *value / p)
+    };
+    let scaled = scaled.or((*value == 0).then_some(0));
+    *value = scaled.ok_or_else(|| wrong_scale(scale, stated.into()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::compression::Compression;
+    use crate::layout::proto::PostScript;
+    use crate::scan::stream::Codec;
+    use coldframe_encoding::varint::put_zigzag;
+
+    fn stream(bytes: Vec<u8>) -> ByteStream {
+        let plain = Compression::new(&PostScript::default(), &coldframe_encoding::Limits::default()).unwrap();
+        ByteStream::new(bytes.into(), 0, plain, Codec::default())
+    }
+
+    #[test]
+    fn values_of_all_lengths_come_out_and_are_measured() {
+        let values: Vec<i64> = (0..3000)
+            .map(|n| (0x1234_5678_9abc_def1i64 >> (n % 62)) * if n % 3 == 0 { -1 } else { 1 })
+            .collect();
+        let mut bytes = Vec::new();
+        values.iter().for_each(|v| put_zigzag(&mut bytes, *v));
+        let largest = values.iter().map(|v| v.unsigned_abs()).max().unwrap();
+        for (most, expected) in [(largest.into(), false), (u128::from(largest) + 1, true)] {
+            let mut found = Vec::new();
+            let mut stream = stream(bytes.clone());
+            let is_short = varints(&mut stream, values.len(), &mut [0; BATCH], &mut found, most).unwrap();
+            assert_eq!((is_short, found.len()), (expected, values.len()));
+            assert!(found.iter().zip(&values).all(|(found, value)| *found == i128::from(*value)));
+            assert!(varints(&mut stream, 1, &mut [0; BATCH], &mut found, most).is_err());
+        }
+        // The bound of short values, too, is to the digit.
+        for (value, most, expected) in
+            [(99, 100, true), (-99, 100, true), (100, 100, false), (-100, 100, false)]
+        {
+            let mut bytes = Vec::new();
+            (0..200).for_each(|_| put_zigzag(&mut bytes, value));
+            let is_short = varints(&mut stream(bytes), 128, &mut [0; BATCH], &mut Vec::new(), most).unwrap();
+            assert_eq!(is_short, expected, "{value}");
+        }
+    }
+
+    /// Scales in runs of one value and of several.
+    fn scales(runs: &[u8]) -> IntRle {
+        IntRle::new(stream(runs.to_vec()), Version::V2, true)
+    }
+
+    #[test]
+    fn scales_are_brought_to_the_columns() {
+        // DIRECT, 8 bits: 1, 3, 60; SHORT_REPEAT: 2 three times, 3 three times.
+        let mut runs = scales(&[0x4e, 2, 2, 6, 120, 0x00, 4, 0x00, 6]);
+        let mut values = [15, 1500, 0, 7, 8, 9, 10, 20, 30];
+        assert!(!rescale(&mut runs, &mut values, 2).unwrap());
+        assert_eq!(values, [150, 150, 0, 7, 8, 9, 1, 2, 3]);
+        let mut values = [7, 8, 9];
+        assert!(rescale(&mut scales(&[0x00, 4]), &mut values, 2).unwrap());
+        assert_eq!(values, [7, 8, 9]);
+        assert!(rescale(&mut scales(&[0x00, 6]), &mut [1, 1, 1], 2).is_err());
+        assert!(rescale(&mut scales(&[0x00, 6]), &mut [0; 4], 2).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The streams of a stripe, opened where a row group begins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Error, Limits, Result};
+
+use super::Present;
+use super::dictionary::Dictionaries;
+use crate::layout::compression::Compression;
+use crate::layout::index::{Positions, StreamPosition};
+use crate::layout::proto::ColumnEncoding;
+use crate::layout::quirks::Quirks;
+use crate::layout::stripe::{StreamKind, StripeLayout};
+use crate::layout::types::TypeTree;
+use crate::scan::rle::bytes::{BitRle, ByteRle};
+use crate::scan::rle::int::{IntRle, Version};
+use crate::scan::stream::{ByteStream, Codec};
+use crate::scan::zone::Zone;
+
+/// Part of a stream, decrypted.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPart {
+    /// Where in the stream it begins.
+    pub(crate) start: u64,
+    /// Where in the file it begins.
+    pub(crate) offset: u64,
+    /// Its bytes.
+    pub(crate) bytes: Bytes,
+}
+
+/// The parts of streams that were fetched, by column and kind.
+pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
+
+/// What readers are made from.
+#[derive(Debug)]
+pub(crate) struct Input<'a> {
+    /// The file's types.
+    pub(crate) tree: &'a TypeTree,
+    /// The stripe's footer.
+    pub(crate) layout: &'a StripeLayout,
+    /// What was fetched.
+    pub(crate) streams: &'a StoredStreams,
+    /// Where to begin; nothing for the stripe's start.
+    pub(crate) positions: Option<&'a Positions>,
+    /// The file's codec.
+    pub(crate) compression: Compression,
+    /// Shared by all streams.
+    pub(crate) codec: Codec,
+    /// Shared by all readers of a column.
+    pub(crate) dictionaries: &'a Dictionaries,
+    /// The writer's zone.
+    pub(crate) zone: Arc<Zone>,
+    /// Calendar and decimals.
+    pub(crate) quirks: Quirks,
+    /// Bounds.
+    pub(crate) limits: Limits,
+}
+
+impl Input<'_> {
+    /// A column's encoding.
+    pub(crate) fn encoding(&self, column: usize) -> ColumnEncoding {
+        self.layout.encoding(column)
+    }
+
+    /// The version of integer runs that a column's encoding means.
+    pub(crate) fn version(&self, column: usize) -> Result<Version> {
+        match self.encoding(column).kind() {
+            0 | 1 => Ok(Version::V1),
+            2 | 3 => Ok(Version::V2),
+            other => Err(Error::unsupported(format!("ORC column encoding {other}"))),
+        }
+    }
+
+    fn position(&self, column: usize, kind: StreamKind) -> StreamPosition {
+        self.positions.map(|p| p.of(column, kind)).unwrap_or_default()
+    }
+
+    /// A stream from its start, whatever the row group; without bytes where the stripe has no such stream.
+    pub(crate) fn whole(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
+        self.open_at(column, kind, StreamPosition::default())
+    }
+
+    fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
+        let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
+        // The last part that begins in front of the position: parts do not overlap by more than their slop.
+        let part = parts.iter().rev().find(|p| p.start <= position.chunk);
+        let Some(part) = part else {
+            if position != StreamPosition::default() {
+                return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));
+            }
+            return Ok(ByteStream::new(Bytes::new(), 0, self.compression, self.codec.clone()));
+        };
+        let mut stream =
+            ByteStream::new(part.bytes.clone(), part.offset, self.compression, self.codec.clone());
+        let skip = |n: u64| {
+            usize::try_from(n)
+                .map_err(|_| Error::corrupt(format!("expected a position in memory, found {n}")))
+        };
+        stream.seek_chunk(skip(position.chunk - part.start)?)?;
+        stream.seek_byte(skip(position.byte)?)?;
+        Ok(stream)
+    }
+
+    /// A stream of plain bytes.
+    pub(crate) fn bytes(&self, column: usize, kind: StreamKind) -> Result<ByteStream> {
+        self.open_at(column, kind, self.position(column, kind)).map_err(|e| e.within(kind.name()))
+    }
+
+    /// A stream of integers.
+    pub(crate) fn integers(
+        &self,
+        column: usize,
+        kind: StreamKind,
+        version: Version,
+        signed: bool,
+    ) -> Result<IntRle> {
+        let mut rle = IntRle::new(self.bytes(column, kind)?, version, signed);
+        rle.skip(self.run(column, kind)?).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// A stream of bytes in runs.
+    pub(crate) fn byte_runs(&self, column: usize, kind: StreamKind) -> Result<ByteRle> {
+        let mut rle = ByteRle::new(self.bytes(column, kind)?);
+        rle.skip(self.run(column, kind)?).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// A stream of bits.
+    pub(crate) fn bits(&self, column: usize, kind: StreamKind) -> Result<BitRle> {
+        let mut rle = BitRle::new(self.bytes(column, kind)?);
+        let bit = usize::try_from(self.position(column, kind).bit).unwrap_or(usize::MAX).min(8);
+        rle.skip_position(self.run(column, kind)?, bit).map_err(|e| e.within(kind.name()))?;
+        Ok(rle)
+    }
+
+    /// Values of a run in front of the row group: a run has at most 512 integers, 130 bytes.
+    fn run(&self, column: usize, kind: StreamKind) -> Result<usize> {
+        let run = self.position(column, kind).run;
+        usize::try_from(run).ok().filter(|n| *n <= 512).ok_or_else(|| {
+            Error::corrupt(format!("expected a position in a run of at most 512 values, found {run}"))
+        })
+    }
+
+    /// The nulls of a column.
+    pub(super) fn present(&self, column: usize) -> Result<Present> {
+        if self.layout.stream(column, StreamKind::Present).is_none() {
+            return Ok(Present(None));
+        }
+        self.bits(column, StreamKind::Present).map(|bits| Present(Some(bits)))
+    }
+}

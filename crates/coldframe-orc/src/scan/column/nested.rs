@@ -1,0 +1,217 @@
+//! Struct, list, map and union.
+//!
+//! ```text
+//! struct     PRESENT, children with a value for each row that is there
+//! list, map  PRESENT, LENGTH of each, children with the values of all one behind the other
+//! union      PRESENT, DATA the tag of each in runs of bytes, children with a value for each row of their tag
+//! ```
+
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
+use coldframe_core::{Error, ErrorContext, ErrorKind, Limits, Result, arrow_error};
+
+use super::input::Input;
+use super::{ColumnReader, Present, Validity, array, boxed, column, dense, reader, to_rows};
+use crate::layout::stripe::StreamKind;
+use crate::layout::types::Column;
+use crate::scan::rle::bytes::ByteRle;
+use crate::scan::rle::int::IntRle;
+
+/// Bytes that an element costs at least, for bounding their number: eight values of any type and what belongs to them.
+const ELEMENT: u64 = 8;
+
+/// The children of the struct `of` that `fields` name, in order; names may occur twice.
+pub(super) fn children<'a>(
+    input: &Input<'a>,
+    of: &'a Column,
+    fields: &Fields,
+) -> Result<Vec<(&'a Column, FieldRef)>> {
+    let mut rest = of.children.iter().zip(&of.field_names);
+    let mut find = |field: &FieldRef| {
+        let (id, _) = rest
+            .find(|(_, name)| *name == field.name())
+            .ok_or_else(|| Error::schema(format!("no column `{}` in {}", field.name(), super::name(of))))?;
+        Ok((column(input, *id)?, field.clone()))
+    };
+    fields.iter().map(&mut find).collect()
+}
+
+fn mismatch(column: &Column, field: &Field) -> Error {
+    Error::schema(format!("expected a {}, asked for {}", column.kind.name(), field.data_type()))
+}
+
+fn child<'a>(input: &Input<'a>, of: &Column, place: usize) -> Result<&'a Column> {
+    column(input, of.children.get(place).copied().unwrap_or(usize::MAX))
+}
+
+struct Structs {
+    present: Present,
+    fields: Fields,
+    children: Vec<Box<dyn ColumnReader>>,
+}
+
+pub(super) fn structs(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let DataType::Struct(fields) = field.data_type() else { return Err(mismatch(of, field)) };
+    let mut readers = Vec::with_capacity(fields.len());
+    let tree = input.tree;
+    let owner = tree.get(of.id).ok_or_else(|| mismatch(of, field))?;
+    for (column, field) in children(input, owner, fields)? {
+        readers.push(reader(input, column, &field)?);
+    }
+    boxed(Structs { present: input.present(of.id)?, fields: fields.clone(), children: readers })
+}
+
+impl ColumnReader for Structs {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let Validity { nulls, .. } = self.present.read(rows, parent)?;
+        let columns =
+            self.children.iter_mut().map(|c| c.read(rows, nulls.as_ref())).collect::<Result<Vec<_>>>()?;
+        let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows);
+        Ok(array(structs.map_err(arrow_error)?))
+    }
+}
+
+/// What lists and maps share.
+struct Lengths {
+    present: Present,
+    lengths: IntRle,
+    limits: Limits,
+}
+
+impl Lengths {
+    fn new(input: &Input<'_>, of: &Column) -> Result<Self> {
+        let lengths = input.integers(of.id, StreamKind::Length, input.version(of.id)?, false)?;
+        Ok(Self { present: input.present(of.id)?, lengths, limits: input.limits })
+    }
+
+    /// Nulls, offsets and how many elements there are.
+    fn read(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<(Option<NullBuffer>, OffsetBuffer<i32>, usize)> {
+        let validity = self.present.read(rows, parent)?;
+        let mut lengths = vec![0u32; rows];
+        self.lengths.read(dense(&mut lengths, &validity)).within(|| "LENGTH")?;
+        to_rows(&mut lengths, &validity)?;
+        let total: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
+        self.limits.block("the elements of a batch", total.saturating_mul(ELEMENT))?;
+        if i32::try_from(total).is_err() {
+            let limit = i32::MAX.unsigned_abs().into();
+            let what = "the elements of a batch";
+            return Err(Error::new(ErrorKind::LimitExceeded {
+                what,
+                asked: total,
+                limit,
+                option: "batch_size",
+            }));
+        }
+        let lengths = lengths.into_iter().map(|n| n as usize);
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        Ok((validity.nulls, OffsetBuffer::from_lengths(lengths), total))
+    }
+}
+
+struct Lists {
+    lengths: Lengths,
+    item: FieldRef,
+    child: Box<dyn ColumnReader>,
+}
+
+pub(super) fn lists(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let DataType::List(item) = field.data_type() else { return Err(mismatch(of, field)) };
+    let child = reader(input, child(input, of, 0)?, item)?;
+    boxed(Lists { lengths: Lengths::new(input, of)?, item: item.clone(), child })
+}
+
+impl ColumnReader for Lists {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let (nulls, offsets, total) = self.lengths.read(rows, parent)?;
+        let values = self.child.read(total, None)?;
+        let lists = ListArray::try_new(self.item.clone(), offsets, values, nulls);
+        Ok(array(lists.map_err(arrow_error)?))
+    }
+}
+
+struct Maps {
+    lengths: Lengths,
+    entries: FieldRef,
+    fields: Fields,
+    key: Box<dyn ColumnReader>,
+    value: Box<dyn ColumnReader>,
+}
+
+pub(super) fn maps(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let DataType::Map(entries, _) = field.data_type() else { return Err(mismatch(of, field)) };
+    let DataType::Struct(fields) = entries.data_type() else { return Err(mismatch(of, field)) };
+    let [key, value] = fields.as_ref() else { return Err(mismatch(of, field)) };
+    boxed(Maps {
+        lengths: Lengths::new(input, of)?,
+        entries: entries.clone(),
+        fields: fields.clone(),
+        key: reader(input, child(input, of, 0)?, key)?,
+        value: reader(input, child(input, of, 1)?, value)?,
+    })
+}
+
+impl ColumnReader for Maps {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let (nulls, offsets, total) = self.lengths.read(rows, parent)?;
+        let keys = self.key.read(total, None)?;
+        if keys.null_count() > 0 {
+            return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
+        }
+        let columns = vec![keys, self.value.read(total, None)?];
+        let entries = StructArray::try_new_with_length(self.fields.clone(), columns, None, total)
+            .map_err(arrow_error)?;
+        let maps = MapArray::try_new(self.entries.clone(), offsets, entries, nulls, false);
+        Ok(array(maps.map_err(arrow_error)?))
+    }
+}
+
+struct Unions {
+    present: Present,
+    tags: ByteRle,
+    fields: UnionFields,
+    children: Vec<Box<dyn ColumnReader>>,
+}
+
+pub(super) fn unions(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let DataType::Union(fields, _) = field.data_type() else { return Err(mismatch(of, field)) };
+    let mut children = Vec::with_capacity(fields.len());
+    for (place, (_, field)) in fields.iter().enumerate() {
+        children.push(reader(input, child(input, of, place)?, field)?);
+    }
+    let tags = input.byte_runs(of.id, StreamKind::Data)?;
+    boxed(Unions { present: input.present(of.id)?, tags, fields: fields.clone(), children })
+}
+
+impl ColumnReader for Unions {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut tags = vec![0u8; rows];
+        let stored = dense(&mut tags, &validity);
+        self.tags.read(stored).within(|| "DATA")?;
+        let count = self.children.len();
+        if let Some(tag) = stored.iter().find(|tag| usize::from(**tag) >= count) {
+            return Err(Error::corrupt(format!("expected one of {count} tags, found {tag}")).within("DATA"));
+        }
+        to_rows(&mut tags, &validity)?;
+        if count == 0 && rows > 0 {
+            return Err(Error::unsupported("a union without children"));
+        }
+        let mut columns = Vec::with_capacity(count);
+        for (tag, child) in self.children.iter_mut().enumerate() {
+            let own = tags.iter().map(|t| usize::from(*t) == tag).collect::<BooleanBuffer>();
+            let own = match &validity.nulls {
+                None => own,
+                Some(nulls) => &own & nulls.inner(),
+            };
+            columns.push(child.read(rows, Some(&NullBuffer::new(own)))?);
+        }
+        let tags = ScalarBuffer::<i8>::new(Buffer::from_vec(tags), 0, rows);
+        let unions = UnionArray::try_new(self.fields.clone(), tags, None, columns);
+        Ok(array(unions.map_err(arrow_error)?))
+    }
+}

@@ -1,0 +1,159 @@
+//! Booleans, integers, floats and dates.
+
+use std::marker::PhantomData;
+
+use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
+use coldframe_core::{ErrorContext, Result};
+
+use super::calendar;
+use super::input::Input;
+use super::{ColumnReader, Present, array, boxed, dense, expand, placed, primitive, to_rows};
+use crate::layout::stripe::StreamKind;
+use crate::layout::types::{Column, Kind};
+use crate::scan::rle::bytes::{BitRle, ByteRle};
+use crate::scan::rle::int::{IntRle, Word};
+use crate::scan::stream::ByteStream;
+
+pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+    let present = input.present(column.id)?;
+    match column.kind {
+        Kind::Boolean => boxed(Booleans { present, data: input.bits(column.id, StreamKind::Data)? }),
+        Kind::Byte => boxed(Bytes { present, data: input.byte_runs(column.id, StreamKind::Data)? }),
+        Kind::Short => integers::<u16, Int16Type>(input, column, present),
+        Kind::Int => integers::<u32, Int32Type>(input, column, present),
+        Kind::Long => integers::<u64, Int64Type>(input, column, present),
+        Kind::Float => floats::<u32, Float32Type, 4>(input, column, present),
+        _ => floats::<u64, Float64Type, 8>(input, column, present),
+    }
+}
+
+struct Booleans {
+    present: Present,
+    data: BitRle,
+}
+
+impl ColumnReader for Booleans {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let bits = self.data.read(validity.valid).within(|| "DATA")?;
+        let bits = match &validity.nulls {
+            None => BooleanBuffer::new(Buffer::from_vec(bits), 0, rows),
+            Some(nulls) => expand(&bits, nulls),
+        };
+        Ok(array(BooleanArray::new(bits, validity.nulls)))
+    }
+}
+
+struct Bytes {
+    present: Present,
+    data: ByteRle,
+}
+
+impl ColumnReader for Bytes {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut values = vec![0u8; rows];
+        self.data.read(dense(&mut values, &validity)).within(|| "DATA")?;
+        to_rows(&mut values, &validity)?;
+        Ok(array(primitive::<Int8Type, _>(values, validity.nulls)))
+    }
+}
+
+struct Integers<W, A> {
+    present: Present,
+    data: IntRle,
+    hybrid: bool,
+    types: PhantomData<fn() -> (W, A)>,
+}
+
+fn integers<W, A>(input: &Input<'_>, column: &Column, present: Present) -> Result<Box<dyn ColumnReader>>
+where
+    W: Word + ArrowNativeType,
+    A: ArrowPrimitiveType,
+{
+    let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, true)?;
+    boxed(Integers::<W, A> { present, data, hybrid: false, types: PhantomData })
+}
+
+/// A reader of days.
+pub(super) fn dates(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+    let present = input.present(column.id)?;
+    let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, true)?;
+    boxed(Integers::<u32, Date32Type> { present, data, hybrid: input.quirks.hybrid, types: PhantomData })
+}
+
+impl<W, A> ColumnReader for Integers<W, A>
+where
+    W: Word + ArrowNativeType,
+    A: ArrowPrimitiveType,
+{
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut values = Vec::with_capacity(rows);
+        self.data.append::<W>(validity.valid, &mut values).within(|| "DATA")?;
+        if self.hybrid {
+            rebase(&mut values);
+        }
+        Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
+    }
+}
+
+/// Hybrid days as proleptic ones.
+fn rebase<W: Word>(days: &mut [W]) {
+    for day in days {
+        let stored = u32::from_le_bytes(day.widen().to_le_bytes().first_chunk().copied().unwrap_or_default());
+        let stored = stored.cast_signed();
+        if stored < calendar::CUTOVER {
+            *day = W::from_signed(calendar::to_proleptic(stored).into()).unwrap_or(*day);
+        }
+    }
+}
+
+struct Floats<W, A, const N: usize> {
+    present: Present,
+    data: ByteStream,
+    types: PhantomData<fn() -> (W, A)>,
+}
+
+fn floats<W, A, const N: usize>(
+    input: &Input<'_>,
+    column: &Column,
+    present: Present,
+) -> Result<Box<dyn ColumnReader>>
+where
+    W: Word + ArrowNativeType,
+    A: ArrowPrimitiveType,
+    Floats<W, A, N>: ColumnReader,
+{
+    let data = input.bytes(column.id, StreamKind::Data)?;
+    boxed(Floats::<W, A, N> { present, data, types: PhantomData })
+}
+
+macro_rules! floats {
+    ($($word:ty, $arrow:ty, $n:literal;)*) => {$(
+        impl ColumnReader for Floats<$word, $arrow, $n> {
+            fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+                let validity = self.present.read(rows, parent)?;
+                let mut values: Vec<$word> = Vec::with_capacity(rows);
+                while values.len() < validity.valid {
+                    let (stored, _) = self.data.fill($n).within(|| "DATA")?.as_chunks::<$n>();
+                    let n = stored.len().min(validity.valid - values.len());
+                    if n == 0 {
+                        return Err(self.data.ended("a number").within("DATA"));
+                    }
+                    values.extend(stored.iter().take(n).map(|bytes| <$word>::from_le_bytes(*bytes)));
+                    self.data.consume(n * $n);
+                }
+                let values = placed(values, rows, &validity)?;
+                Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
+            }
+        }
+    )*};
+}
+
+floats! {
+    u32, Float32Type, 4;
+    u64, Float64Type, 8;
+}

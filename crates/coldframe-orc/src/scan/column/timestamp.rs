@@ -1,0 +1,245 @@
+//! Timestamps.
+//!
+//! ```text
+//! DATA       seconds since 2015-01-01 00:00:00 in the writer's zone, signed
+//! SECONDARY  nanoseconds with their zeros cut off: n << 3 | zeros - 1
+//! ```
+//!
+//! ORC specification v1, "Timestamp Columns". What is handed out is the writer's wall clock, or the instant in UTC for those with
+//! local time zone. Java stores instants before 1970 that have a fraction beyond a millisecond one second later, which is undone;
+//! the C++ writer in pyarrow stores truncated seconds and negative nanoseconds.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, TimeUnit};
+use coldframe_core::{Error, ErrorContext, Result};
+
+use super::calendar;
+use super::input::Input;
+use super::{ColumnReader, Present, array, boxed, placed, primitive};
+use crate::layout::stripe::StreamKind;
+use crate::layout::types::{Column, Kind};
+use crate::scan::rle::int::IntRle;
+use crate::scan::zone::Zone;
+use crate::schema;
+
+/// Nanoseconds above this had no whole millisecond.
+const MILLI: i64 = 999_999;
+const SECOND: i64 = 1_000_000_000;
+/// 1582-10-15 in seconds.
+const CUTOVER: i64 = calendar::CUTOVER as i64 * 86_400;
+
+/// Values converted together.
+const BATCH: usize = 1024;
+
+pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
+    let version = input.version(column.id)?;
+    let instant = column.kind == Kind::TimestampInstant;
+    let zone = if instant { Zone::named(None)? } else { input.zone.clone() };
+    boxed(Timestamps {
+        present: input.present(column.id)?,
+        seconds: input.integers(column.id, StreamKind::Data, version, true)?,
+        nanos: input.integers(column.id, StreamKind::Secondary, version, false)?,
+        fractions: vec![0; BATCH],
+        clock: Clock {
+            base: zone.base(),
+            zone,
+            instant,
+            unit: schema::unit_of(field.data_type()),
+            hybrid: input.quirks.hybrid,
+        },
+        data_type: field.data_type().clone(),
+    })
+}
+
+struct Timestamps {
+    present: Present,
+    seconds: IntRle,
+    nanos: IntRle,
+    /// Memory for nanoseconds.
+    fractions: Vec<u64>,
+    clock: Clock,
+    data_type: DataType,
+}
+
+impl ColumnReader for Timestamps {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let mut values = Vec::with_capacity(rows);
+        self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
+        for part in values.chunks_mut(BATCH) {
+            let nanos = self.fractions.get_mut(..part.len()).unwrap_or_default();
+            self.nanos.read(nanos).within(|| "SECONDARY")?;
+            if !self.clock.convert_usual(part, nanos) {
+                self.clock.convert(part, nanos)?;
+            }
+        }
+        let values = placed(values, rows, &validity)?;
+        let zone = match &self.data_type {
+            DataType::Timestamp(_, zone) => zone.clone(),
+            _ => None,
+        };
+        Ok(match self.clock.unit {
+            TimeUnit::Microsecond => array(
+                primitive::<TimestampMicrosecondType, _>(values, validity.nulls).with_timezone_opt(zone),
+            ),
+            _ => {
+                array(primitive::<TimestampNanosecondType, _>(values, validity.nulls).with_timezone_opt(zone))
+            }
+        })
+    }
+}
+
+/// What makes values of stored numbers.
+struct Clock {
+    base: i64,
+    zone: Arc<Zone>,
+    instant: bool,
+    unit: TimeUnit,
+    hybrid: bool,
+}
+
+impl Clock {
+    /// [`Self::convert`] for values that are all since 1970 and in range, under one offset of the zone, with nanoseconds of no
+    /// sign: without a branch. Returns whether they are; if not, nothing is changed.
+    fn convert_usual(&self, values: &mut [u64], nanos: &[u64]) -> bool {
+        let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), value| {
+            (least.min(value.cast_signed()), most.max(value.cast_signed()))
+        });
+        let (Some(first), Some(last)) = (least.checked_add(self.base), most.checked_add(self.base)) else {
+            return false;
+        };
+        let (_, end, offset) = self.zone.span(first);
+        let latest = i64::MAX / SECOND - 1;
+        if first < 0
+            || first.saturating_add(offset) < 0
+            || last >= end
+            || last.saturating_add(offset) >= latest
+        {
+            return false;
+        }
+        if nanos.iter().fold(false, |bad, stored| bad | usual_nanoseconds(*stored).is_none()) {
+            return false;
+        }
+        let (factor, divisor) =
+            if self.unit == TimeUnit::Microsecond { (1_000_000, 1000) } else { (SECOND, 1) };
+        let shift = self.base + offset;
+        for (value, stored) in values.iter_mut().zip(nanos) {
+            let seconds = value.cast_signed() + shift;
+            let fraction = usual_nanoseconds(*stored).unwrap_or_default() / divisor;
+            *value = (seconds * factor + fraction).cast_unsigned();
+        }
+        true
+    }
+
+    /// Seconds as stored become values of the unit.
+    fn convert(&self, values: &mut [u64], nanos: &[u64]) -> Result<()> {
+        // The span of instants that the last one was in, and its offset.
+        let (mut start, mut end, mut offset) = (0, 0, 0);
+        for (value, nanos) in values.iter_mut().zip(nanos) {
+            let nanos = nanoseconds(*nanos)?;
+            let mut seconds = value.cast_signed().wrapping_add(self.base);
+            if seconds < 0 && nanos > MILLI {
+                seconds = seconds.wrapping_sub(1);
+            }
+            if !(start..end).contains(&seconds) {
+                (start, end, offset) = self.zone.span(seconds);
+            }
+            let mut wall = seconds.wrapping_add(offset);
+            if self.hybrid && wall < CUTOVER {
+                wall = calendar::seconds_to_proleptic(wall);
+            }
+            let result = match self.unit {
+                TimeUnit::Microsecond => {
+                    wall.checked_mul(1_000_000).and_then(|t| t.checked_add(nanos.div_euclid(1000)))
+                }
+                // One second less, and its nanoseconds more: the first second of the range has them.
+                _ if wall < 0 => wall
+                    .checked_add(1)
+                    .and_then(|s| s.checked_mul(SECOND))
+                    .and_then(|t| t.checked_add(nanos - SECOND)),
+                _ => wall.checked_mul(SECOND).and_then(|t| t.checked_add(nanos)),
+            };
+            *value = result.ok_or_else(|| self.out_of_range(wall))?.cast_unsigned();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn out_of_range(&self, seconds: i64) -> Error {
+        let what = if self.instant { "an instant" } else { "a timestamp" };
+        if self.unit == TimeUnit::Microsecond {
+            return Error::corrupt(format!("expected {what} of 64 bits, found one at second {seconds}"));
+        }
+        Error::schema(format!(
+            "{what} at second {seconds} is outside 1677..2262, the range of nanoseconds; open with timestamp_unit=\"us\""
+        ))
+    }
+}
+
+/// What zeros were cut off, by the lowest three bits.
+const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// [`nanoseconds`] that are so many and not negative.
+#[inline(always)]
+fn usual_nanoseconds(stored: u64) -> Option<i64> {
+    let digits = (stored >> 3).cast_signed();
+    let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
+    // The product of digits that are no second themselves does not overflow.
+    (digits < SECOND).then(|| digits * power).filter(|nanos| *nanos < SECOND)
+}
+
+/// Nanoseconds with their zeros put back.
+#[inline]
+fn nanoseconds(stored: u64) -> Result<i64> {
+    let digits = stored.cast_signed() >> 3;
+    let power = POWERS.get((stored & 7) as usize).copied().unwrap_or(1);
+    match digits.checked_mul(power) {
+        Some(nanos) if nanos.abs() < SECOND => Ok(nanos),
+        _ => Err(Error::corrupt(format!("expected nanoseconds of a second, found {digits} times {power}"))
+            .within("SECONDARY")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_put_back() {
+        assert_eq!(nanoseconds(0x0a).unwrap(), 1000);
+        assert_eq!(nanoseconds(1_000 << 3).unwrap(), 1000);
+        assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);
+        assert_eq!(nanoseconds(0xffff_ffff_ffff_ffdf).unwrap(), -500_000_000);
+        assert!(nanoseconds(10 << 3 | 7).is_err());
+    }
+
+    #[test]
+    fn both_conversions_agree() {
+        for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
+            let zone = Zone::named(Some(zone)).unwrap();
+            for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {
+                let clock =
+                    Clock { base: zone.base(), zone: zone.clone(), instant: false, unit, hybrid: true };
+                let mut usual = 0;
+                for start in [-2_000_000_000i64, -1_420_070_400, 0, 7_000_000, 600_000_000, 9_000_000_000] {
+                    let stored: Vec<u64> = (0..50).map(|n| (start + n * 1000).cast_unsigned()).collect();
+                    let nanos: Vec<u64> = (0..50).map(|n| (n * 7 % 10) << 3 | (n % 8)).collect();
+                    let (mut fast, mut slow) = (stored.clone(), stored.clone());
+                    let is_usual = clock.convert_usual(&mut fast, &nanos);
+                    let done = clock.convert(&mut slow, &nanos);
+                    assert_eq!(fast, if is_usual { slow } else { stored });
+                    assert!(done.is_ok() || !is_usual);
+                    usual += usize::from(is_usual);
+                }
+                assert!((2..6).contains(&usual), "{usual}");
+            }
+        }
+        assert_eq!(usual_nanoseconds(u64::MAX), None);
+        assert_eq!(usual_nanoseconds(10 << 3 | 7), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What plan hands to decode: the columns of a scan; of a stripe its runs of rows and the parts of streams that they take.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, FieldRef, SchemaRef};
+use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
+
+use crate::layout::index::Positions;
+use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
+use crate::layout::types::Kind;
+use crate::open::Shape;
+
+/// What all stripes of a scan share.
+pub(crate) struct ScanShared {
+    /// The file.
+    pub(crate) shape: Arc<Shape>,
+    /// What is decoded: columns with their fields.
+    pub(crate) columns: Vec<(usize, FieldRef)>,
+    /// The same as a schema.
+    pub(crate) schema: SchemaRef,
+    /// All columns whose streams are needed.
+    pub(crate) needed: Vec<usize>,
+    /// Most rows of a batch.
+    pub(crate) batch_rows: usize,
+    /// What to do about damage.
+    pub(crate) on_error: OnError,
+    /// Where it is recorded.
+    pub(crate) damage: DamageLog,
+}
+
+impl ScanShared {
+    /// Finds the columns of a request.
+    pub(crate) fn new(shape: Arc<Shape>, request: &PlanRequest) -> Result<Self> {
+        let mut columns = Vec::with_capacity(request.decode.fields().len());
+        let mut needed = Vec::new();
+        if let Some(root) = shape.tree.root() {
+            if root.kind == Kind::Struct {
+                needed.push(root.id);
+                let mut rest = root.children.iter().zip(&root.field_names);
+                let stored = request.decode.fields().iter().filter(|_| !root.children.is_empty());
+                for field in stored {
+                    let found = rest.find(|(_, name)| *name == field.name());
+                    let (id, _) =
+                        found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                    columns.push((*id, field.clone()));
+                }
+            } else {
+                columns.extend(request.decode.fields().iter().map(|field| (root.id, field.clone())));
+            }
+        }
+        for (id, field) in &columns {
+            need(&shape, *id, field.data_type(), &mut needed)?;
+        }
+        Ok(Self {
+            shape,
+            columns,
+            schema: request.decode.clone(),
+            needed,
+            batch_rows: request.scan.batch_rows.max(1),
+            on_error: request.scan.on_error,
+            damage: request.damage.clone(),
+        })
+    }
+}
+
+/// Adds `id` and those columns inside it that `data_type` has.
+fn need(shape: &Shape, id: usize, data_type: &DataType, needed: &mut Vec<usize>) -> Result<()> {
+    let Some(column) = shape.tree.get(id) else {
+        return Err(Error::corrupt(format!("expected a type {id}, found none")));
+    };
+    needed.push(id);
+    let child = |place: usize| column.children.get(place).copied().unwrap_or(usize::MAX);
+    match data_type {
+        DataType::Struct(fields) => {
+            let mut rest = column.children.iter().zip(&column.field_names);
+            for field in fields {
+                let found = rest.find(|(_, name)| *name == field.name());
+                let (id, _) = found.ok_or_else(|| Error::schema(format!("no column `{}`", field.name())))?;
+                need(shape, *id, field.data_type(), needed)?;
+            }
+            Ok(())
+        }
+        DataType::List(item) => need(shape, child(0), item.data_type(), needed),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                fields.iter().enumerate().try_for_each(|(i, f)| need(shape, child(i), f.data_type(), needed))
+            }
+            _ => Ok(()),
+        },
+        DataType::Union(fields, _) => {
+            fields.iter().enumerate().try_for_each(|(i, (_, f))| need(shape, child(i), f.data_type(), needed))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rows of a stripe that are decoded one behind the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Which rows of the stripe.
+    pub(crate) rows: Range<u64>,
+    /// Where they begin; nothing at the stripe's start.
+    pub(crate) positions: Option<Arc<Positions>>,
+    /// How many of them are not handed out.
+    pub(crate) skip: u64,
+}
+
+/// A stripe and what is read of it.
+pub(crate) struct StripeJob {
+    /// The stripe.
+    pub(crate) stripe: Stripe,
+    /// Its footer.
+    pub(crate) layout: StripeLayout,
+    /// Rows to decode.
+    pub(crate) runs: VecDeque<Run>,
+    /// The row groups one by one, for going on behind damage; empty where the index does not say.
+    pub(crate) groups: Vec<Run>,
+    /// What is fetched.
+    pub(crate) parts: Vec<PartPlan>,
+}
+
+/// Part of a stream to fetch.
+#[derive(Clone, Debug)]
+pub(crate) struct PartPlan {
+    /// Its column.
+    pub(crate) column: usize,
+    /// Its kind.
+    pub(crate) kind: StreamKind,
+    /// Where in the stream it begins.
+    pub(crate) start: u64,
+    /// Its bytes in the file.
+    pub(crate) bytes: Range<u64>,
+}

@@ -1,0 +1,183 @@
+//! The stripes of a split, and of each the streams to fetch.
+//!
+//! ```text
+//! stripe   -- statistics of the stripe --> left out, or its footer is read
+//! footer   -- statistics and bloom filters of row groups --> which row groups may match
+//! streams of the columns asked for: all of them, or what the row groups take of them
+//! ```
+//!
+//! A unit is a stripe.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use coldframe_core::format::Fetch;
+use coldframe_core::{Damage, ErrorContext, OnError, Plan, Result, Unit};
+
+use super::decode::DecodeStripe;
+use super::job::{Run, ScanShared, StripeJob};
+use super::ranges::{self, VALUES};
+use crate::layout::index::{self, Positions};
+use crate::layout::proto::PositionIndex;
+use crate::layout::stripe::{Stripe, StripeLayout};
+use crate::layout::types::Column;
+use crate::prune::stripes::StripePruner;
+
+/// Hands out stripes.
+pub(crate) struct StripePlan {
+    scan: Arc<ScanShared>,
+    stripes: VecDeque<Stripe>,
+    prune: Option<StripePruner>,
+    /// Rows that are still wanted, if nothing is filtered.
+    limit: Option<u64>,
+}
+
+impl StripePlan {
+    /// A plan over `stripes`. With a filter, `limit` says nothing about what to decode.
+    pub(crate) fn new(
+        scan: ScanShared,
+        stripes: VecDeque<Stripe>,
+        prune: Option<StripePruner>,
+        limit: Option<u64>,
+    ) -> Self {
+        Self { scan: Arc::new(scan), stripes, prune, limit }
+    }
+
+    /// The stripe's unit; `None` if no row of it is wanted.
+    fn unit(&mut self, stripe: &Stripe) -> Result<Option<Unit>> {
+        let shape = self.scan.shape.clone();
+        let limits = &shape.options.limits;
+        limits.unit_rows("a stripe", stripe.rows).at(stripe.bytes.start)?;
+        if let Some(prune) = &mut self.prune
+            && !prune.stripe(stripe)?
+        {
+            return Ok(None);
+        }
+        let layout = shape.layout(stripe)?;
+        let wanted = match &self.prune {
+            Some(prune) => prune.row_groups(stripe, &layout)?,
+            None => self.first_rows(stripe),
+        };
+        if wanted.as_ref().is_some_and(|groups| groups.iter().all(|g| !g)) {
+            return Ok(None);
+        }
+        let mut job = StripeJob {
+            stripe: stripe.clone(),
+            layout,
+            runs: VecDeque::new(),
+            groups: Vec::new(),
+            parts: Vec::new(),
+        };
+        let careful = self.scan.on_error != OnError::Raise;
+        let groups = if wanted.is_some() || careful { self.groups(&job)? } else { None };
+        let wanted = wanted.filter(|w| groups.as_ref().is_some_and(|g| g.len() == w.len()));
+        let whole = Run { rows: 0..stripe.rows, positions: None, skip: 0 };
+        match (&wanted, &groups) {
+            (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
+                job.runs = ranges::runs(groups, wanted).map(|(run, _)| run).collect();
+                job.parts = ranges::of_runs(&self.scan, &job.layout, groups, wanted);
+            }
+            _ => {
+                job.runs.push_back(whole);
+                job.parts = ranges::whole(&self.scan, &job.layout);
+            }
+        }
+        if careful {
+            job.groups = groups.unwrap_or_default();
+            if let Some(wanted) = wanted {
+                let mut keep = wanted.into_iter();
+                job.groups.retain(|_| keep.next().unwrap_or(true));
+            }
+        }
+        Ok(Some(self.make(job)))
+    }
+
+    fn make(&self, job: StripeJob) -> Unit {
+        let source = &self.scan.shape.source;
+        let fetch =
+            job.parts.iter().map(|p| Fetch { source: source.clone(), range: p.bytes.clone() }).collect();
+        let rows = job.runs.iter().map(|r| r.rows.end - r.rows.start).sum();
+        Unit {
+            fetch,
+            bytes: job.stripe.bytes.clone(),
+            rows: Some(rows),
+            structure: job.stripe.name(),
+            decode: Box::new(DecodeStripe { scan: self.scan.clone(), job }),
+        }
+    }
+
+    /// The row groups that the next `limit` rows are in.
+    fn first_rows(&mut self, stripe: &Stripe) -> Option<Vec<bool>> {
+        let limit = self.limit.as_mut()?;
+        let wanted = *limit;
+        *limit = limit.saturating_sub(stripe.rows);
+        let stride = self.scan.shape.stride()?;
+        if wanted >= stripe.rows {
+            return None;
+        }
+        let count = usize::try_from(stripe.rows.div_ceil(stride)).ok()?;
+        Some((0..count as u64).map(|group| group * stride < wanted).collect())
+    }
+
+    /// Where the row groups begin; nothing if the indexes of the columns needed do not say.
+    fn groups(&self, job: &StripeJob) -> Result<Option<Vec<Run>>> {
+        let shape = &self.scan.shape;
+        let Some(stride) = shape.stride() else { return Ok(None) };
+        let indexes = match shape.row_indexes(&job.stripe, &job.layout, &self.scan.needed) {
+            Ok(indexes) => indexes,
+            // An index only saves work.
+            Err(e) if e.is_damage() => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        Ok(self.groups_by(job, &indexes, stride))
+    }
+
+    fn groups_by(&self, job: &StripeJob, indexes: &[Option<PositionIndex>], stride: u64) -> Option<Vec<Run>> {
+        let shape = &self.scan.shape;
+        let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
+        let mut groups = Vec::with_capacity(count);
+        for group in 0..count {
+            let mut all = Vec::new();
+            for (id, index) in self.scan.needed.iter().zip(indexes).filter(|_| group > 0) {
+                let column = shape.tree.get(*id)?;
+                if has_no_streams(column, &job.layout) {
+                    continue;
+                }
+                let numbers = &index.as_ref()?.entry.get(group)?.positions;
+                let short = shape.quirks.short_decimals;
+                let found =
+                    index::positions(column, &job.layout, shape.tail.compression, short, numbers).ok()?;
+                all.extend(found.into_iter().map(|(kind, position)| ((*id, kind), position)));
+            }
+            let start = group as u64 * stride;
+            let rows = start..(start + stride).min(job.stripe.rows);
+            groups.push(Run { rows, positions: (group > 0).then(|| Arc::new(Positions::new(all))), skip: 0 });
+        }
+        Some(groups)
+    }
+}
+
+/// Whether a column has nothing in a stripe that an index could say more about.
+fn has_no_streams(column: &Column, layout: &StripeLayout) -> bool {
+    VALUES.iter().all(|kind| layout.stream(column.id, *kind).is_none_or(|p| p.bytes.is_empty()))
+}
+
+impl Plan for StripePlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        while let Some(stripe) = self.stripes.pop_front() {
+            if stripe.rows == 0 || self.limit == Some(0) {
+                continue;
+            }
+            match self.unit(&stripe) {
+                Ok(Some(unit)) => return Ok(Some(unit)),
+                Ok(None) => {}
+                Err(e) if self.scan.on_error != OnError::Raise && e.is_damage() => {
+                    let e = e.within(stripe.name());
+                    self.scan.damage.push(Damage::from_error(&e, stripe.bytes.clone(), Some(stripe.rows)));
+                }
+                Err(e) => return Err(e.within(stripe.name()).at(stripe.bytes.start)),
+            }
+        }
+        Ok(None)
+    }
+}

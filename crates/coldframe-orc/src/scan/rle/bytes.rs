@@ -1,0 +1,162 @@
+//! Runs of bytes, and of bits in them.
+//!
+//! ```text
+//! run       | n in 0..=127 | byte |        n + 3 times the byte
+//! literals  | -n as i8 | n bytes |         n in 1..=128
+//! booleans  a byte is eight of them, the highest bit first
+//! ```
+//!
+//! ORC specification v1, "Byte Run Length Encoding", "Boolean Run Length Encoding".
+
+use coldframe_encoding::Result;
+
+use crate::scan::stream::ByteStream;
+
+/// Decodes bytes.
+#[derive(Debug)]
+pub(crate) struct ByteRle {
+    stream: ByteStream,
+    /// Bytes left of the run begun.
+    left: usize,
+    /// What is repeated; `None` for literals.
+    repeated: Option<u8>,
+}
+
+impl ByteRle {
+    /// From the start of a run.
+    pub(crate) fn new(stream: ByteStream) -> Self {
+        Self { stream, left: 0, repeated: None }
+    }
+
+    fn start_run(&mut self) -> Result<()> {
+        let header = self.stream.u8()?;
+        if header < 0x80 {
+            self.left = usize::from(header) + 3;
+            self.repeated = Some(self.stream.u8()?);
+        } else {
+            self.left = 256 - usize::from(header);
+            self.repeated = None;
+        }
+        Ok(())
+    }
+
+    /// Fills `out`.
+    pub(crate) fn read(&mut self, mut out: &mut [u8]) -> Result<()> {
+        while !out.is_empty() {
+            if self.left == 0 {
+                self.start_run()?;
+            }
+            let n = self.left.min(out.len());
+            let (now, later) = out.split_at_mut(n);
+            match self.repeated {
+                Some(byte) => now.fill(byte),
+                None => {
+                    let mut rest = now;
+                    while !rest.is_empty() {
+                        let bytes = self.stream.fill(1)?;
+                        let some = bytes.len().min(rest.len());
+                        let (to, behind) = rest.split_at_mut(some);
+                        to.copy_from_slice(bytes.get(..some).unwrap_or_default());
+                        rest = behind;
+                        if some == 0 {
+                            return Err(self.stream.ended("a literal byte"));
+                        }
+                        self.stream.consume(some);
+                    }
+                }
+            }
+            self.left -= n;
+            out = later;
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bytes.
+    pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
+        while n > 0 {
+            if self.left == 0 {
+                self.start_run()?;
+            }
+            let some = self.left.min(n);
+            if self.repeated.is_none() {
+                self.stream.skip(some)?;
+            }
+            self.left -= some;
+            n -= some;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes bits.
+#[derive(Debug)]
+pub(crate) struct BitRle {
+    bytes: ByteRle,
+    /// Bits not read yet of the last byte, lowest first.
+    carry: u8,
+    /// How many.
+    held: u32,
+}
+
+impl BitRle {
+    /// From the start of a run.
+    pub(crate) fn new(stream: ByteStream) -> Self {
+        Self { bytes: ByteRle::new(stream), carry: 0, held: 0 }
+    }
+
+    /// The next `n` bits, lowest bit of a byte first as Arrow has them; the bits behind the last are zero.
+    pub(crate) fn read(&mut self, n: usize) -> Result<Vec<u8>> {
+        let held = (self.held as usize).min(n);
+        let fresh = (n - held).div_ceil(8);
+        let mut out = vec![0; n.div_ceil(8).max(fresh)];
+        self.bytes.read(out.get_mut(..fresh).unwrap_or_default())?;
+        for byte in &mut out {
+            *byte = byte.reverse_bits();
+        }
+        if self.held == 0 {
+            let last = out.get(fresh.wrapping_sub(1)).copied().unwrap_or(0);
+            self.keep(last, n % 8);
+        } else if fresh == 0 {
+            if let Some(first) = out.first_mut() {
+                *first = self.carry;
+            }
+            self.carry = self.carry.checked_shr(u32::try_from(n).unwrap_or(8)).unwrap_or(0);
+            self.held -= u32::try_from(n).unwrap_or(self.held).min(self.held);
+        } else {
+            let last = out.get(fresh - 1).copied().unwrap_or(0);
+            let (shift, mut carry) = (self.held, self.carry);
+            for byte in &mut out {
+                let now = *byte;
+                *byte = carry | now << shift;
+                carry = now >> (8 - shift);
+            }
+            self.keep(last, (n - held) % 8);
+        }
+        out.truncate(n.div_ceil(8));
+        if let Some(last) = out.last_mut()
+            && !n.is_multiple_of(8)
+        {
+            *last &= (1 << (n % 8)) - 1;
+        }
+        Ok(out)
+    }
+
+    /// Keeps what is behind the first `used` bits of `last`; all of it is used where `used` is 0.
+    fn keep(&mut self, last: u8, used: usize) {
+        if used == 0 {
+            (self.carry, self.held) = (0, 0);
+        } else {
+            self.carry = last >> used;
+            self.held = 8 - u32::try_from(used).unwrap_or(8);
+        }
+    }
+
+    /// Passes over `run` bytes and then `bits` bits: a position of an index.
+    pub(crate) fn skip_position(&mut self, run: usize, bits: usize) -> Result<()> {
+        self.bytes.skip(run)?;
+        if bits > 0 {
+            self.read(bits)?;
+        }
+        Ok(())
+    }
+}

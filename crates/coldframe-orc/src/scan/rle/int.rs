@@ -1,0 +1,264 @@
+//! Runs of integers, decoded whole into the memory they are for.
+//!
+//! ORC specification v1, "Integer Run Length Encoding, version 1" and "version 2". A run has at most 512 values; one that reaches
+//! behind the batch is decoded into a buffer and handed out from there.
+
+mod v1;
+mod v2;
+
+use coldframe_encoding::bits::Unsigned;
+use coldframe_encoding::varint::unzigzag;
+use coldframe_encoding::{Error, Result};
+
+use crate::scan::stream::ByteStream;
+
+/// Most values of a run.
+const MAX_RUN: usize = 512;
+
+/// Memory for decoded integers: signed ones in two's complement, so that arrays are made of it without a copy.
+pub(crate) trait Word: Unsigned {
+    /// `value`, or nothing if it has more bits.
+    fn from_signed(value: i64) -> Option<Self>;
+    /// The signed number that zigzag coding maps to it.
+    #[must_use]
+    fn unzigzag(self) -> Self;
+}
+
+macro_rules! words {
+    ($($word:ty = $signed:ty;)*) => {$(
+        impl Word for $word {
+            #[inline(always)]
+            fn from_signed(value: i64) -> Option<Self> {
+                <$signed>::try_from(value).ok().map(<$signed>::cast_unsigned)
+            }
+
+            #[inline(always)]
+            fn unzigzag(self) -> Self {
+                (self >> 1) ^ (self & 1).wrapping_neg()
+            }
+        }
+    )*};
+}
+
+words! { u16 = i16; u32 = i32; u64 = i64; }
+
+/// Which grammar a stream has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Of DIRECT and DICTIONARY.
+    V1,
+    /// Of `DIRECT_V2` and `DICTIONARY_V2`.
+    V2,
+}
+
+/// Decodes integers.
+#[derive(Debug)]
+pub(crate) struct IntRle {
+    stream: ByteStream,
+    version: Version,
+    signed: bool,
+    /// A run that reaches behind what was asked for.
+    pending: Vec<u64>,
+    /// Values of it that are handed out.
+    taken: usize,
+    /// Such a run of one value, and how many are left of it.
+    repeated: (i64, usize),
+    scratch: Vec<u64>,
+}
+
+/// How far decoding of whole runs came.
+struct Progress {
+    /// Bytes of them.
+    used: usize,
+    /// Values.
+    filled: usize,
+    /// What is wrong with the next one.
+    result: Result<()>,
+}
+
+impl IntRle {
+    /// From the start of a run.
+    pub(crate) fn new(stream: ByteStream, version: Version, signed: bool) -> Self {
+        Self { stream, version, signed, pending: Vec::new(), taken: 0, repeated: (0, 0), scratch: Vec::new() }
+    }
+
+    /// Fills `out`; values that it has not the bits for are an error.
+    pub(crate) fn read<W: Word>(&mut self, mut out: &mut [W]) -> Result<()> {
+        loop {
+            let n = self.held(out)?;
+            out = out.get_mut(n..).unwrap_or_default();
+            if out.is_empty() {
+                return Ok(());
+            }
+            let n = self.runs(out)?;
+            out = out.get_mut(n..).unwrap_or_default();
+            if n == 0 {
+                self.set_aside()?;
+            }
+        }
+    }
+
+    /// Appends the next `n` values to `out`. Memory is set to zero a little ahead of its values, while it is in the cache.
+    pub(crate) fn append<W: Word>(&mut self, n: usize, out: &mut Vec<W>) -> Result<()> {
+        /// Values.
+        const STEP: usize = 4 * MAX_RUN;
+        out.reserve(n);
+        let end = out.len() + n;
+        let mut filled = out.len();
+        while filled < end {
+            if end > out.len() && out.len() - filled < MAX_RUN {
+                out.resize(end.min(out.len() + STEP), W::default());
+            }
+            let open = out.get_mut(filled..).unwrap_or_default();
+            let mut n = self.held(open)?;
+            if n == 0 {
+                n = self.runs(open)?;
+            }
+            if n == 0 {
+                self.set_aside()?;
+            }
+            filled += n;
+        }
+        Ok(())
+    }
+
+    /// Hands out what was set aside. Returns how many values that filled.
+    fn held<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+        let (value, left) = self.repeated;
+        if left > 0 {
+            let n = left.min(out.len());
+            out.get_mut(..n).unwrap_or_default().fill(narrow(value)?);
+            self.repeated.1 -= n;
+            return Ok(n);
+        }
+        let held = self.pending.get(self.taken..).unwrap_or_default();
+        let n = held.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(held) {
+            *to = narrow(from.cast_signed())?;
+        }
+        self.taken += n;
+        Ok(n)
+    }
+
+    /// Decodes those next runs that are at hand and that `out` has room for. Returns how many values that filled; none if
+    /// the next run is too long.
+    fn runs<W: Word>(&mut self, out: &mut [W]) -> Result<usize> {
+        let Progress { used, filled, result } = match self.version {
+            Version::V1 => v1::runs(self.stream.fill(v1::MAX_BYTES)?, self.signed, out),
+            Version::V2 => v2::runs(self.stream.fill(v2::MAX_BYTES)?, self.signed, &mut self.scratch, out),
+        };
+        self.stream.consume(used);
+        result.map_err(|e| e.at(self.stream.offset())).map(|()| filled)
+    }
+
+    /// Decodes the next run for [`Self::held`].
+    fn set_aside(&mut self) -> Result<()> {
+        self.pending.clear();
+        self.taken = 0;
+        let used = match self.version {
+            Version::V1 => {
+                let bytes = self.stream.fill(v1::MAX_BYTES)?;
+                v1::head(bytes).and_then(|head| {
+                    self.pending.resize(head.count, 0);
+                    v1::run(bytes, head, self.signed, &mut self.pending)
+                })
+            }
+            Version::V2 => {
+                let bytes = self.stream.fill(v2::MAX_BYTES)?;
+                v2::head(bytes).and_then(|head| {
+                    if let Some((value, used)) = v2::repeated(bytes, head, self.signed)? {
+                        self.repeated = (value, head.count());
+                        return Ok(used);
+                    }
+                    self.pending.resize(head.count(), 0);
+                    v2::run(bytes, head, self.signed, &mut self.scratch, &mut self.pending)
+                })
+            }
+        };
+        match used {
+            Ok(used) => {
+                self.stream.consume(used);
+                Ok(())
+            }
+            Err(e) => {
+                self.pending.clear();
+                Err(e.at(self.stream.offset()))
+            }
+        }
+    }
+
+    /// The next values, at most `most`, if they are one repeated: it and how many. Nothing where they are not.
+    pub(crate) fn constant(&mut self, most: usize) -> Result<Option<(i64, usize)>> {
+        if self.repeated.1 == 0 && self.taken >= self.pending.len() {
+            self.set_aside()?;
+        }
+        let n = self.repeated.1.min(most);
+        self.repeated.1 -= n;
+        Ok((n > 0).then_some((self.repeated.0, n)))
+    }
+
+    /// Passes over `n` values.
+    pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
+        while n > 0 {
+            if self.constant(n)?.is_some_and(|(_, passed)| {
+                n -= passed;
+                true
+            }) {
+                continue;
+            }
+            let some = (self.pending.len() - self.taken).min(n);
+            self.taken += some;
+            n -= some;
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn narrow<W: Word>(value: i64) -> Result<W> {
+    W::from_signed(value).ok_or_else(|| too_wide::<W>(value))
+}
+
+#[cold]
+#[inline(never)]
+fn too_wide<W: Word>(value: i64) -> Error {
+    Error::corrupt(format!("expected an integer of {} bits, found {value}", W::BITS))
+}
+
+#[cold]
+#[inline(never)]
+fn short() -> Error {
+    Error::corrupt("expected a run of integers, found the end of the stream")
+}
+
+/// A varint of at most 64 bits at the front of `bytes`, and its length.
+#[inline(always)]
+fn varint(bytes: &[u8]) -> Result<(u64, usize)> {
+    match crate::scan::varint::short(bytes) {
+        Some(found) => Ok(found),
+        None => long_varint(bytes),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Result<(u64, usize)> {
+    let mut value = 0u64;
+    for (i, byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if *byte < 0x80 {
+            return Ok((value, i + 1));
+        }
+    }
+    Err(short())
+}
+
+/// The same, signed as the stream is.
+#[inline(always)]
+fn signed_varint(bytes: &[u8], signed: bool) -> Result<(i64, usize)> {
+    let (value, used) = varint(bytes)?;
+    Ok((if signed { unzigzag(value) } else { value.cast_signed() }, used))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Runs of integers: the examples of the ORC specification, "Integer Run Length Encoding", and what writers never write.
+
+use bytes::Bytes;
+use coldframe_encoding::Limits;
+
+use super::*;
+use crate::layout::compression::Compression;
+use crate::layout::proto::PostScript;
+use crate::scan::stream::Codec;
+
+fn decode(version: Version, signed: bool, bytes: &[u8], n: usize) -> Result<Vec<i64>> {
+    let plain = Compression::new(&PostScript::default(), &Limits::default())?;
+    let stream = ByteStream::new(Bytes::copy_from_slice(bytes), 0, plain, Codec::default());
+    let mut rle = IntRle::new(stream, version, signed);
+    let mut out = vec![0u64; n];
+    // In uneven parts, so that runs are cut.
+    for part in out.chunks_mut(7) {
+        rle.read(part)?;
+    }
+    Ok(out.into_iter().map(u64::cast_signed).collect())
+}
+
+#[test]
+fn the_examples_of_the_specification() {
+    let v1 = |bytes: &[u8], n| decode(Version::V1, false, bytes, n).unwrap();
+    assert_eq!(v1(&[0x61, 0x00, 0x07], 100), [7; 100]);
+    assert_eq!(v1(&[0x61, 0xff, 0x64], 100), (1..=100).rev().collect::<Vec<_>>());
+    assert_eq!(v1(&[0xfb, 0x02, 0x03, 0x06, 0x07, 0x0b], 5), [2, 3, 6, 7, 11]);
+    let v2 = |bytes: &[u8], n| decode(Version::V2, false, bytes, n).unwrap();
+    assert_eq!(v2(&[0x0a, 0x27, 0x10], 5), [10000; 5]);
+    assert_eq!(
+        v2(&[0x5e, 0x03, 0x5c, 0xa1, 0xab, 0x1e, 0xde, 0xad, 0xbe, 0xef], 4),
+        [23713, 43806, 57005, 48879]
+    );
+    let patched = [
+        0x8e, 0x13, 0x2b, 0x21, 0x07, 0xd0, 0x1e, 0x00, 0x14, 0x70, 0x28, 0x32, 0x3c, 0x46, 0x50, 0x5a, 0x64,
+        0x6e, 0x78, 0x82, 0x8c, 0x96, 0xa0, 0xaa, 0xb4, 0xbe, 0xfc, 0xe8,
+    ];
+    let expected = [
+        2030, 2000, 2020, 1_000_000, 2040, 2050, 2060, 2070, 2080, 2090, 2100, 2110, 2120, 2130, 2140, 2150,
+        2160, 2170, 2180, 2190,
+    ];
+    assert_eq!(v2(&patched, 20), expected);
+    let primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29];
+    assert_eq!(v2(&[0xc6, 0x09, 0x02, 0x02, 0x22, 0x42, 0x42, 0x46], 10), primes);
+}
+
+#[test]
+fn a_run_cut_short_is_an_error() {
+    for bytes in [&[0x5e, 0x03, 0x5c][..], &[0x8e, 0x13, 0x2b], &[0xc6], &[0x0a, 0x27], &[]] {
+        assert!(decode(Version::V2, true, bytes, 3).is_err());
+    }
+    assert!(decode(Version::V1, true, &[0x80, 1, 2], 128).is_err());
+}
+
+#[test]
+fn a_value_too_wide_for_its_column_is_an_error() {
+    let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
+    let stream = ByteStream::new(Bytes::from_static(&[0x0a, 0xff, 0xff]), 0, plain, Codec::default());
+    let e = IntRle::new(stream, Version::V2, false).read(&mut [0u16; 5]).unwrap_err();
+    assert_eq!(e.reason(), "expected an integer of 16 bits, found 65535");
+}

@@ -1,0 +1,362 @@
+//! The bytes of one stream, decompressed chunk by chunk as they are asked for.
+//!
+//! ```text
+//! stored    | chunk | chunk | original chunk | chunk |     of the file, all at hand
+//! window            [ rest | chunk ]                       decompressed, one chunk and what was left of the one before
+//! plain                       [ original chunk ]           where it lies in the stored bytes, without a copy
+//! seam      [ rest of a chunk | first bytes of plain ]     a run that reaches from a window into plain
+//! ```
+//!
+//! A run of values may begin in one chunk and end in the next: [`ByteStream::fill`] moves the rest of the window to its front
+//! and decompresses behind it, so decoders see whole runs. Without a codec the whole stream is one plain chunk. Memory of a
+//! stream is that of about one chunk.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::{Cursor, Error, Result};
+
+use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
+
+/// Decompressors that the streams of a stripe share: as many as there are threads at work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Codec(Arc<Mutex<Vec<Decompressor>>>);
+
+impl Codec {
+    /// Lends a decompressor.
+    fn with<T>(&self, task: impl FnOnce(&mut Decompressor) -> T) -> T {
+        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut codec = idle.unwrap_or_default();
+        let result = task(&mut codec);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(codec);
+        result
+    }
+}
+
+/// Decompressed bytes. Its memory stays as long as it ever was, so that it is cleared once and not for each chunk.
+#[derive(Debug, Default)]
+struct Window {
+    memory: Vec<u8>,
+    /// Where what is left begins and ends.
+    left: Range<usize>,
+}
+
+impl Window {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.left.len()
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.memory.get(self.left.clone()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn consume(&mut self, n: usize) {
+        self.left.start = self.left.start.saturating_add(n).min(self.left.end);
+    }
+
+    /// Moves what is left to the front.
+    fn compact(&mut self) {
+        self.memory.copy_within(self.left.clone(), 0);
+        self.left = 0..self.left.len();
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let end = self.left.end.saturating_add(bytes.len());
+        if self.memory.len() < end {
+            self.memory.resize(end, 0);
+        }
+        self.memory.get_mut(self.left.end..end).unwrap_or_default().copy_from_slice(bytes);
+        self.left.end = end;
+    }
+}
+
+/// One stream, read from front to back: what is left of the window, then what is plain, then the chunks from `next` on.
+#[derive(Debug)]
+pub(crate) struct ByteStream {
+    stored: Bytes,
+    /// Place in `stored` of the next chunk's header.
+    next: usize,
+    /// Place in the file of `stored`.
+    offset: u64,
+    compression: Compression,
+    codec: Codec,
+    window: Window,
+    /// What is left in `stored` of a chunk that is stored as it is.
+    plain: Range<usize>,
+    /// How many bytes at the window's end are those in front of `plain`.
+    seam: usize,
+}
+
+impl ByteStream {
+    /// `stored` begins with a chunk, at `offset` of the file.
+    pub(crate) fn new(stored: Bytes, offset: u64, compression: Compression, codec: Codec) -> Self {
+        let (next, plain) = match compression.algorithm {
+            Algorithm::None => (stored.len(), 0..stored.len()),
+            _ => (0, 0..0),
+        };
+        Self { stored, next, offset, compression, codec, window: Window::default(), plain, seam: 0 }
+    }
+
+    /// Where in the file it is: to the chunk, or to the byte in a plain one.
+    pub(crate) fn offset(&self) -> u64 {
+        let at = if self.plain.is_empty() { self.next } else { self.plain.start };
+        self.offset + at as u64
+    }
+
+    /// The bytes at hand.
+    #[inline]
+    pub(crate) fn buffered(&self) -> &[u8] {
+        if self.window.len() > 0 {
+            self.window.bytes()
+        } else {
+            self.stored.get(self.plain.clone()).unwrap_or_default()
+        }
+    }
+
+    /// Sees to it that `want` bytes are at hand; they are fewer only at the stream's end.
+    #[inline]
+    pub(crate) fn fill(&mut self, want: usize) -> Result<&[u8]> {
+        if self.buffered().len() < want {
+            self.refill(want)?;
+        }
+        Ok(self.buffered())
+    }
+
+    fn refill(&mut self, want: usize) -> Result<()> {
+        loop {
+            let rest = self.window.len();
+            let found = if rest > 0 { rest } else { self.plain.len() };
+            let nothing_behind = self.next >= self.stored.len() && (rest == 0 || self.plain.is_empty());
+            if found >= want || nothing_behind {
+                return Ok(());
+            }
+            self.window.compact();
+            if self.plain.is_empty() {
+                self.next_chunk()?;
+                continue;
+            }
+            // A seam as long as what is wanted: whoever takes all in front of it goes on in the plain chunk itself.
+            let n = self.plain.len().min(want);
+            let seam = self.plain.start..self.plain.start + n;
+            self.plain.start = seam.end;
+            self.window.extend(self.stored.get(seam).unwrap_or_default());
+            self.seam += n;
+        }
+    }
+
+    /// Opens the next chunk behind the window: as plain, or decompressed.
+    fn next_chunk(&mut self) -> Result<()> {
+        self.seam = 0;
+        let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
+        if chunk.original {
+            self.check_full(chunk.bytes.len(), end)?;
+            self.plain = end - chunk.bytes.len()..end;
+        } else {
+            let (compression, at) = (self.compression, self.window.left.end);
+            let memory = &mut self.window.memory;
+            let found = self.codec.with(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
+            self.window.left.end += found;
+            self.check_full(found, end)?;
+        }
+        self.next = end;
+        Ok(())
+    }
+
+    /// The chunk whose header is at `at`, and where it ends.
+    fn chunk(stored: &Bytes, at: usize, offset: u64, compression: Compression) -> Result<(Chunk<'_>, usize)> {
+        let mut chunks = Cursor::new(stored.get(at..).unwrap_or_default(), offset + at as u64);
+        let chunk = compression.stored(&mut chunks)?;
+        Ok((chunk, stored.len() - chunks.remaining()))
+    }
+
+    /// Writers fill every chunk but the last.
+    fn check_full(&self, found: usize, end: usize) -> Result<()> {
+        if self.compression.strict && end < self.stored.len() && found < self.compression.block_size {
+            let message = format!("expected a chunk of {} bytes, found {found}", self.compression.block_size);
+            return Err(Error::corrupt(message).at(self.offset + end as u64));
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bytes that are at hand.
+    #[inline]
+    pub(crate) fn consume(&mut self, n: usize) {
+        if self.window.len() == 0 {
+            self.plain.start = self.plain.start.saturating_add(n).min(self.plain.end);
+            return;
+        }
+        self.window.consume(n);
+        if self.window.len() <= self.seam {
+            self.leave_window();
+        }
+    }
+
+    /// What is left of the window is in front of `plain`.
+    fn leave_window(&mut self) {
+        self.plain.start -= self.window.len();
+        self.seam = 0;
+        self.window.left = 0..0;
+        if self.next >= self.stored.len() {
+            self.window = Window::default();
+        }
+    }
+
+    /// An error that says the stream is too short.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ended(&self, what: &str) -> Error {
+        Error::corrupt(format!("expected {what}, found the end of the stream")).at(self.offset())
+    }
+
+    /// The next byte.
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u8> {
+        let Some(byte) = self.fill(1)?.first().copied() else { return Err(self.ended("a byte")) };
+        self.consume(1);
+        Ok(byte)
+    }
+
+    /// Appends the next `n` bytes to `out`.
+    pub(crate) fn append(&mut self, mut n: usize, out: &mut Vec<u8>) -> Result<()> {
+        while n > 0 {
+            // A chunk that must fit goes straight where it belongs.
+            if n >= self.compression.block_size && self.next < self.stored.len() && self.buffered().is_empty()
+            {
+                let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
+                let before = out.len();
+                let compression = self.compression;
+                self.codec.with(|codec| compression.decompress(codec, &chunk, out))?;
+                self.check_full(out.len() - before, end)?;
+                self.next = end;
+                n = n.saturating_sub(out.len() - before);
+                continue;
+            }
+            let bytes = self.fill(1)?;
+            let some = bytes.len().min(n);
+            if some == 0 {
+                return Err(self.ended(&format!("{n} bytes more")));
+            }
+            out.extend_from_slice(bytes.get(..some).unwrap_or_default());
+            self.consume(some);
+            n -= some;
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bytes.
+    pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
+        while n > 0 {
+            let some = self.fill(1)?.len().min(n);
+            if some == 0 {
+                return Err(self.ended(&format!("{n} bytes more")));
+            }
+            self.consume(some);
+            n -= some;
+        }
+        Ok(())
+    }
+
+    /// Passes over whole chunks up to `stored` bytes from where it is now; used before anything was read.
+    pub(crate) fn seek_chunk(&mut self, stored: usize) -> Result<()> {
+        if stored > self.stored.len() {
+            let message = format!("expected a position of at most {}, found {stored}", self.stored.len());
+            return Err(Error::corrupt(message).at(self.offset()));
+        }
+        match self.compression.algorithm {
+            Algorithm::None => self.plain.start = stored,
+            _ => self.next = stored,
+        }
+        Ok(())
+    }
+
+    /// Passes over `n` bytes of the chunk that [`Self::seek_chunk`] led to; it must have them.
+    pub(crate) fn seek_byte(&mut self, n: usize) -> Result<()> {
+        let found = if n == 0 { 0 } else { self.fill(1)?.len() };
+        if n > found {
+            let message = format!("expected a chunk of at least {n} bytes, found {found}");
+            return Err(Error::corrupt(message).at(self.offset()));
+        }
+        self.consume(n);
+        Ok(())
+    }
+
+    /// How many bytes there may be at most; for deciding whether a count is credible.
+    pub(crate) fn most_left(&self) -> usize {
+        let mut most = self.window.len() + self.plain.len();
+        let mut rest = self.stored.get(self.next..).unwrap_or_default();
+        while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
+            let header = ChunkHeader::new(*header);
+            most = most.saturating_add(if header.original {
+                header.length
+            } else {
+                self.compression.block_size
+            });
+            rest = behind.get(header.length..).unwrap_or_default();
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_encoding::codec::Compressor;
+    use proptest::prelude::*;
+
+    /// `content` in chunks of `block` bytes; which are compressed is said by `compressed`.
+    fn stored(content: &[u8], block: usize, compressed: &[bool]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (i, chunk) in content.chunks(block).enumerate() {
+            let mut bytes = chunk.to_vec();
+            let original = !compressed[i % compressed.len()];
+            if !original {
+                bytes.clear();
+                Compressor::new().compress(Algorithm::Snappy, None, chunk, &mut bytes).unwrap();
+            }
+            let header = u32::try_from(bytes.len()).unwrap() << 1 | u32::from(original);
+            out.extend_from_slice(&header.to_le_bytes()[..HEADER]);
+            out.extend_from_slice(&bytes);
+        }
+        out
+    }
+
+    proptest! {
+        /// Whatever the chunks and the steps, the bytes come out once each and in order.
+        #[test]
+        fn steps_of_any_size_over_chunks_of_any_kind(
+            content in proptest::collection::vec(any::<u8>(), 0..600),
+            block in 1usize..70,
+            compressed in proptest::collection::vec(any::<bool>(), 1..6),
+            steps in proptest::collection::vec((0usize..100, 0usize..100, any::<bool>()), 1..60),
+            plain in any::<bool>(),
+        ) {
+            let algorithm = if plain { Algorithm::None } else { Algorithm::Snappy };
+            let block_size = if plain { 0 } else { block };
+            let compression = Compression { algorithm, block_size, strict: true };
+            let bytes = if plain { content.clone() } else { stored(&content, block, &compressed) };
+            let mut stream = ByteStream::new(bytes.into(), 0, compression, Codec::default());
+            let mut found = Vec::new();
+            for (want, take, append) in steps {
+                let left = content.len() - found.len();
+                prop_assert!(stream.most_left() >= left);
+                if append {
+                    stream.append(take.min(left), &mut found).unwrap();
+                    continue;
+                }
+                let bytes = stream.fill(want).unwrap();
+                prop_assert!(bytes.len() >= want.min(left));
+                let n = take.min(bytes.len());
+                found.extend_from_slice(&bytes[..n]);
+                stream.consume(n);
+            }
+            stream.append(content.len() - found.len(), &mut found).unwrap();
+            prop_assert_eq!(found, content);
+            prop_assert!(stream.fill(1).unwrap().is_empty());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Base-128 varints, many at a time.
+//!
+//! ```text
+//! value      7 bits a byte, low first, top bit = more bytes follow; signed ones as zigzag (ORC specification v1, "Base 128 Varint")
+//! 64 bytes   -> 64 bits, one for each byte that ends a value: where values lie is known before any is decoded
+//! 8 bytes    -> one word, whose groups of seven bits are pushed together pair by pair
+//! ```
+
+/// Most bytes of a varint of 128 bits.
+pub(crate) const LONGEST: usize = 19;
+
+/// The top bits of the bytes of a word.
+const TOP: u64 = 0x8080_8080_8080_8080;
+
+/// The groups of seven bits of a word's bytes, as one number.
+#[inline(always)]
+fn push_together(word: u64) -> u64 {
+    let x = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let x = (x & 0x0000_3fff_0000_3fff) | (x & 0x3fff_0000_3fff_0000) >> 2;
+    (x & 0x0fff_ffff) | (x & 0x0fff_ffff_0000_0000) >> 4
+}
+
+/// A varint of at most eight bytes at the front of `bytes`, and its length; nothing if it is longer, or fewer than eight bytes
+/// are at hand.
+#[inline(always)]
+pub(crate) fn short(bytes: &[u8]) -> Option<(u64, usize)> {
+    let word = u64::from_le_bytes(*bytes.first_chunk()?);
+    let ends = !word & TOP;
+    if ends == 0 {
+        return None;
+    }
+    let bits = ends.trailing_zeros() + 1;
+    Some((push_together(word & (u64::MAX >> (64 - bits))), (bits / 8) as usize))
+}
+
+/// A varint of at most 128 bits at the front of `bytes`, and its length.
+pub(crate) fn long(bytes: &[u8]) -> Option<(u128, usize)> {
+    let mut value = 0u128;
+    for (i, byte) in bytes.iter().take(LONGEST).enumerate() {
+        value |= u128::from(byte & 0x7f) << (7 * i);
+        if *byte < 0x80 {
+            return Some((value, i + 1));
+        }
+    }
+    None
+}
+
+/// Bytes looked at together.
+const BLOCK: usize = 64;
+/// The same, and those that the word of the last one reaches into.
+const WINDOW: usize = BLOCK + 8;
+
+/// Decodes varints of at most eight bytes from the front of `bytes` into the front of `values`, as many as there are with
+/// enough bytes behind them to go by blocks. Returns the bytes that they take, and how many they are; none where a long varint is
+/// first, or the bytes end soon.
+pub(crate) fn many(bytes: &[u8], values: &mut [u64]) -> (usize, usize) {
+    let (mut at, mut done) = (0, 0);
+    // A block ends 64 values at most.
+    while let (Some(window), Some(out)) = (
+        bytes.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>),
+        values.get_mut(done..).and_then(<[u64]>::first_chunk_mut::<BLOCK>),
+    ) {
+        let (used, count) = block(window, out);
+        at += used;
+        done += count;
+        if used == 0 {
+            break;
+        }
+    }
+    (at, done)
+}
+
+/// [`ends`] of a block of values of two bytes each.
+const PAIRS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+
+/// The values that end in a block; up to the first that is longer than a word.
+#[inline(always)]
+fn block(window: &[u8; WINDOW], out: &mut [u64; BLOCK]) -> (usize, usize) {
+    let mut ends = ends(window);
+    if ends == u64::MAX {
+        for (to, byte) in out.iter_mut().zip(window) {
+            *to = u64::from(*byte);
+        }
+        return (BLOCK, BLOCK);
+    }
+    if ends == PAIRS {
+        let (pairs, _) = window.as_chunks::<2>();
+        for (to, [low, high]) in out.iter_mut().zip(pairs).take(BLOCK / 2) {
+            *to = u64::from(*low & 0x7f) | u64::from(*high) << 7;
+        }
+        return (BLOCK, BLOCK / 2);
+    }
+    let mut start = 0usize;
+    let mut count = 0usize;
+    while ends != 0 {
+        let next = ends.trailing_zeros() as usize + 1;
+        ends &= ends - 1;
+        let length = next - start;
+        if length > 8 {
+            break;
+        }
+        let word = window.get(start..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        let word = u64::from_le_bytes(word) & (u64::MAX >> (64 - 8 * length));
+        if let Some(to) = out.get_mut(count) {
+            *to = push_together(word);
+        }
+        start = next;
+        count += 1;
+    }
+    (start, count)
+}
+
+/// A bit for each byte of a block that ends a value.
+#[inline(always)]
+fn ends(window: &[u8; WINDOW]) -> u64 {
+    /// Brings the top bits of eight bytes together in the top byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (words, _) = window.as_chunks::<8>();
+    words.iter().take(BLOCK / 8).enumerate().fold(0, |ends, (i, word)| {
+        let top = !u64::from_le_bytes(*word) & TOP;
+        ends | ((top >> 7).wrapping_mul(GATHER) >> 56) << (8 * i)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn put(out: &mut Vec<u8>, mut value: u128) {
+        while value >= 0x80 {
+            out.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+            value >>= 7;
+        }
+        out.push(u8::try_from(value).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn all_decoders_agree(values in proptest::collection::vec((any::<u128>(), 0u32..128, 0u32..60), 1..300)) {
+            let values: Vec<u128> =
+                values.into_iter().map(|(v, wide, narrow)| v >> if wide == 0 { 0 } else { 68 + narrow }).collect();
+            let mut bytes = Vec::new();
+            values.iter().for_each(|v| put(&mut bytes, *v));
+            let mut found = Vec::new();
+            let mut at = 0;
+            while found.len() < values.len() {
+                let rest = &bytes[at..];
+                let mut room = vec![0; 100];
+                let (used, count) = many(rest, &mut room);
+                at += used;
+                found.extend(room[..count].iter().map(|v| u128::from(*v)));
+                if count == 0 {
+                    let (value, used) = long(rest).unwrap();
+                    if let Some(found) = short(rest) {
+                        prop_assert_eq!((u128::from(found.0), found.1), (value, used));
+                    } else {
+                        prop_assert!(used > 8 || rest.len() < 8);
+                    }
+                    found.push(value);
+                    at += used;
+                }
+            }
+            prop_assert_eq!(found, values);
+            prop_assert_eq!(at, bytes.len());
+        }
+    }
+
+    #[test]
+    fn values_of_one_length() {
+        for bits in (7..70).step_by(7) {
+            let values: Vec<u128> =
+                (0..200).map(|n| (1u128 << bits) - 1 - n % (1 << (bits.min(8) - 1))).collect();
+            let mut bytes = Vec::new();
+            values.iter().for_each(|v| put(&mut bytes, *v));
+            assert_eq!(bytes.len(), 200 * (bits / 7));
+            let mut room = vec![0; 256];
+            let (used, count) = many(&bytes, &mut room);
+            assert_eq!(used, count * (bits / 7));
+            // The last ones are left for want of bytes behind them.
+            assert!(if bits > 56 { count == 0 } else { count > 100 }, "{bits}: {count}");
+            assert!(room.iter().zip(&values).take(count).all(|(found, value)| u128::from(*found) == *value));
+        }
+    }
+
+    #[test]
+    fn a_value_without_an_end_is_none() {
+        assert_eq!(long(&[0x80; 30]), None);
+        assert_eq!(short(&[0xff; 8]), None);
+        assert_eq!(many(&[0xff; 200], &mut [0; 100]), (0, 0));
+    }
+}

@@ -1,0 +1,140 @@
+//! The Arrow schema of a tree of types: as pyarrow has it.
+//!
+//! | ORC | Arrow |
+//! |---|---|
+//! | boolean, tinyint .. bigint, float, double | bool, int8 .. int64, float, double |
+//! | string, varchar, char | string; a dictionary of it by the option `dictionary` |
+//! | binary, geometry, geography | binary; the coordinate system in the field's metadata |
+//! | date | date32 |
+//! | timestamp, timestamp with local time zone | timestamp, in UTC the second; unit by the option `timestamp_unit` |
+//! | decimal(p, s) | decimal128(p, s); without a precision (Hive 0.11) decimal128(38, 10), as Java reads it |
+//! | list, map, struct | list of `item`, map, struct |
+//! | union | sparse union of `_union_0` .. |
+//!
+//! A root that is not a struct is one column `value`; one without columns is the numbers of its rows, [`ROWS`], since a
+//! table without columns loses its rows wherever it goes. Attributes of types become metadata of fields.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
+use coldframe_core::{Error, Result};
+
+use crate::layout::proto::Footer;
+use crate::layout::types::{Column, Kind, TypeTree};
+use crate::options::Options;
+
+/// Scale of decimals that state no precision.
+const OLD_SCALE: i8 = 10;
+
+/// The column of a file that has none.
+pub(crate) const ROWS: &str = "__rows";
+
+/// The schema of all columns.
+pub(crate) fn schema(tree: &TypeTree, footer: &Footer, options: &Options) -> Result<SchemaRef> {
+    let fields: Vec<FieldRef> = match tree.root() {
+        None => Vec::new(),
+        Some(root) if root.kind == Kind::Struct && root.children.is_empty() => {
+            vec![Arc::new(Field::new(ROWS, DataType::Int64, false))]
+        }
+        Some(root) if root.kind == Kind::Struct => struct_fields(tree, root, options)?,
+        Some(root) => vec![field(tree, "value", root, options)?],
+    };
+    Ok(Arc::new(Schema::new_with_metadata(fields, user_metadata(footer))))
+}
+
+/// The user metadata that is text.
+fn user_metadata(footer: &Footer) -> HashMap<String, String> {
+    let text = |item: &crate::layout::proto::UserMetadataItem| {
+        Some((item.name().to_owned(), String::from_utf8(item.value.clone()?).ok()?))
+    };
+    footer.metadata.iter().filter_map(text).collect()
+}
+
+fn struct_fields(tree: &TypeTree, column: &Column, options: &Options) -> Result<Vec<FieldRef>> {
+    let children = column.children.iter().zip(&column.field_names);
+    children.map(|(id, name)| field(tree, name, child(tree, *id)?, options)).collect()
+}
+
+fn child(tree: &TypeTree, id: usize) -> Result<&Column> {
+    tree.get(id).ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))
+}
+
+fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Result<FieldRef> {
+    let field = Field::new(name, data_type(tree, column, options)?, true);
+    let mut metadata: HashMap<String, String> = column.attributes.iter().cloned().collect();
+    if let Some(crs) = &column.crs {
+        metadata.insert("crs".to_owned(), crs.clone());
+    }
+    if let (Kind::Geography, Some(algorithm)) = (column.kind, column.algorithm) {
+        let names = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
+        let name = usize::try_from(algorithm).ok().and_then(|a| names.get(a)).copied().unwrap_or("unknown");
+        metadata.insert("algorithm".to_owned(), name.to_owned());
+    }
+    Ok(Arc::new(field.with_metadata(metadata)))
+}
+
+/// The type of a decimal.
+pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
+    if column.precision == 0 {
+        return Ok((38, OLD_SCALE));
+    }
+    match (u8::try_from(column.precision), i8::try_from(column.scale)) {
+        (Ok(p @ 1..=38), Ok(s)) if i16::from(s) <= i16::from(p) => Ok((p, s)),
+        _ => Err(Error::corrupt(format!(
+            "expected a decimal of 1 to 38 digits, found decimal({}, {})",
+            column.precision, column.scale
+        ))
+        .within(format!("type {}", column.id))),
+    }
+}
+
+fn data_type(tree: &TypeTree, column: &Column, options: &Options) -> Result<DataType> {
+    let nested = |place: usize, name: &str| {
+        let id = column.children.get(place).copied().unwrap_or(usize::MAX);
+        field(tree, name, child(tree, id)?, options)
+    };
+    Ok(match column.kind {
+        Kind::Boolean => DataType::Boolean,
+        Kind::Byte => DataType::Int8,
+        Kind::Short => DataType::Int16,
+        Kind::Int => DataType::Int32,
+        Kind::Long => DataType::Int64,
+        Kind::Float => DataType::Float32,
+        Kind::Double => DataType::Float64,
+        Kind::String | Kind::Varchar | Kind::Char if options.dictionary => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+        }
+        Kind::String | Kind::Varchar | Kind::Char => DataType::Utf8,
+        Kind::Binary | Kind::Geometry | Kind::Geography => DataType::Binary,
+        Kind::Date => DataType::Date32,
+        Kind::Timestamp => DataType::Timestamp(options.timestamp_unit, None),
+        Kind::TimestampInstant => DataType::Timestamp(options.timestamp_unit, Some("UTC".into())),
+        Kind::Decimal => {
+            let (precision, scale) = decimal(column)?;
+            DataType::Decimal128(precision, scale)
+        }
+        Kind::List => DataType::List(nested(0, "item")?),
+        Kind::Map => {
+            let key = Arc::new(Field::clone(&*nested(0, "key")?).with_nullable(false));
+            let entries = Fields::from(vec![key, nested(1, "value")?]);
+            DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
+        }
+        Kind::Struct => DataType::Struct(struct_fields(tree, column, options)?.into()),
+        Kind::Union => {
+            let fields: Vec<FieldRef> = (0..column.children.len())
+                .map(|place| nested(place, &format!("_union_{place}")))
+                .collect::<Result<_>>()?;
+            let tags = 0..i8::try_from(fields.len()).unwrap_or(i8::MAX);
+            DataType::Union(tags.zip(fields).collect::<UnionFields>(), UnionMode::Sparse)
+        }
+    })
+}
+
+/// The unit of a timestamp's type.
+pub(crate) fn unit_of(data_type: &DataType) -> TimeUnit {
+    match data_type {
+        DataType::Timestamp(unit, _) => *unit,
+        _ => TimeUnit::Nanosecond,
+    }
+}

@@ -1,0 +1,126 @@
+//! An open ORC file.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use coldframe_core::{Damage, Error, Node, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value};
+
+use crate::layout::encryption::key_unavailable;
+use crate::layout::stripe::Stripe;
+use crate::open::{Shape, read_tail};
+use crate::options::{Masked, Options};
+use crate::prune::stripes::StripePruner;
+use crate::scan::job::ScanShared;
+use crate::scan::plan::StripePlan;
+use crate::{inspect, metadata, statistics, verify};
+
+/// An open ORC file.
+#[derive(Clone, Debug)]
+pub struct OrcFile {
+    shape: Arc<Shape>,
+}
+
+impl OrcFile {
+    /// Reads the tail.
+    pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
+        let tail = read_tail(source.as_ref(), &options.limits)?;
+        Ok(Self::new(Shape::new(source, tail, options, Vec::new())?))
+    }
+
+    /// Of what is known.
+    pub(crate) fn new(shape: Shape) -> Self {
+        Self { shape: Arc::new(shape) }
+    }
+
+    /// The first item of user metadata with this name.
+    pub fn user_metadata(&self, name: &str) -> Option<&[u8]> {
+        let items = &self.shape.tail.footer.metadata;
+        items.iter().find(|item| item.name() == name).map(|item| item.value())
+    }
+
+    /// The names of columns of a request that are only there masked, with the names of their keys.
+    fn check_keys(&self, scan: &ScanShared) -> Result<()> {
+        if self.shape.options.masked == Masked::Read {
+            return Ok(());
+        }
+        for id in &scan.needed {
+            if let Some(key) = self.shape.encryption.missing_key(*id) {
+                let path = self.shape.tree.get(*id).map_or("", |c| c.path.as_str());
+                return Err(key_unavailable(path, key));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TableFile for OrcFile {
+    fn format(&self) -> &'static str {
+        "orc"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.shape.schema
+    }
+
+    /// The sum of the stripes: what is read. Some writers leave the file's own number out.
+    fn row_count(&self) -> Option<u64> {
+        Some(self.shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows)))
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        Ok(metadata::metadata(&self.shape))
+    }
+
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let mut stripes: Vec<&Stripe> = self.shape.stripes.iter().collect();
+        stripes.sort_by_key(|s| s.bytes.start);
+        let mut splits = Vec::new();
+        let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
+        for stripe in stripes {
+            let len = stripe.bytes.end - stripe.bytes.start;
+            if bytes > 0 && stripe.bytes.start > start && bytes.saturating_add(len) > target {
+                splits.push(Split { part: 0, range: start..stripe.bytes.start, rows: Some(rows) });
+                (start, bytes, rows) = (stripe.bytes.start, 0, 0);
+            }
+            bytes = bytes.saturating_add(len);
+            rows = rows.saturating_add(stripe.rows);
+        }
+        splits.push(Split { part: 0, range: start..self.shape.tail.file_len.max(start), rows: Some(rows) });
+        Ok(splits)
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        if split.part != 0 {
+            return Err(Error::invalid(format!("expected part 0 of one file, found part {}", split.part)));
+        }
+        let scan = ScanShared::new(self.shape.clone(), request)?;
+        self.check_keys(&scan)?;
+        let inside = |s: &&Stripe| split.range.contains(&s.bytes.start);
+        let stripes: VecDeque<Stripe> = self.shape.stripes.iter().filter(inside).cloned().collect();
+        let limit = request.scan.limit.filter(|_| request.scan.predicate.is_none());
+        let predicate = request.scan.predicate.as_ref();
+        let prune = predicate.map(|predicate| StripePruner::new(self.shape.clone(), predicate));
+        for lost in self.shape.lost.iter().filter(|d| split.range.contains(&d.bytes.start)) {
+            request.damage.push(lost.clone());
+        }
+        Ok(Box::new(StripePlan::new(scan, stripes, prune, limit)))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        statistics::statistics(&self.shape)
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        inspect::tree(&self.shape)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        verify::contradictions(&self.shape)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
