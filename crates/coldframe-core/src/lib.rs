@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`format`] | the waist: the traits that a format implements |
 //! | [`io`] | byte sources and folders |
-//! | [`scan`] | what to read, and the reader that drives any format |
+//! | `request` | what to read |
+//! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
 //! | [`arrays`] | strings and offsets checked in bulk |
@@ -26,6 +27,7 @@ pub mod layout;
 pub mod options;
 pub mod predicate;
 pub mod projection;
+mod request;
 pub mod salvage;
 pub mod scan;
 pub mod value;
@@ -42,7 +44,8 @@ pub use io::{ReadAt, Source};
 pub use layout::Node;
 pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;
-pub use scan::{Scan, ScanReader};
+pub use request::Scan;
+pub use scan::ScanReader;
 pub use value::Value;
 
 /// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.

@@ -13,30 +13,9 @@ use coldframe_encoding::{Error, ErrorKind, Result};
 use crate::format::{Fetch, Unit};
 use crate::io::read_coalesced;
 use crate::{
-    BatchIter, Damage, DamageLog, OnError, Plan, PlanRequest, Predicate, Projection, Report, Split,
+    BatchIter, Damage, DamageLog, OnError, Plan, PlanRequest, Predicate, Projection, Report, Scan, Split,
     TableFile, arrow_error,
 };
-
-/// What to read.
-#[derive(Clone, Debug)]
-pub struct Scan {
-    /// Names or dotted paths; `None` is all.
-    pub columns: Option<Vec<String>>,
-    /// Rows to keep; exact.
-    pub predicate: Option<Predicate>,
-    /// Most rows to hand out, counted after the filter.
-    pub limit: Option<u64>,
-    /// Most rows of a batch.
-    pub batch_rows: usize,
-    /// What to do about damage.
-    pub on_error: OnError,
-}
-
-impl Default for Scan {
-    fn default() -> Self {
-        Self { columns: None, predicate: None, limit: None, batch_rows: 65536, on_error: OnError::Raise }
-    }
-}
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {

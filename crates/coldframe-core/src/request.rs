@@ -1,0 +1,24 @@
+//! What is asked of a table: plain data, so that it travels.
+
+use crate::{OnError, Predicate};
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Names or dotted paths; `None` is all.
+    pub columns: Option<Vec<String>>,
+    /// Rows to keep; exact.
+    pub predicate: Option<Predicate>,
+    /// Most rows to hand out, counted after the filter.
+    pub limit: Option<u64>,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+    /// What to do about damage.
+    pub on_error: OnError,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self { columns: None, predicate: None, limit: None, batch_rows: 65536, on_error: OnError::Raise }
+    }
+}
