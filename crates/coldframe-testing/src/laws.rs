@@ -39,6 +39,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use coldframe_core::{Node, OnError, Result, Source, TableFile};
 
@@ -46,7 +47,7 @@ pub use damage::{Damaged, Kind, leaves, made};
 pub use toll::{Moved, Toll, Units};
 pub use work::{Work, assert_bounded, assert_linear, measure};
 
-use salvage::{Complaints, Judge, Truth};
+use salvage::{Complaints, Judge, Rules, Truth};
 
 use crate::{alloc, rows};
 
@@ -64,9 +65,7 @@ pub struct Subject {
     bytes: Bytes,
     open: Opener,
     unit: Box<dyn Fn(&Damaged) -> Toll>,
-    summed: bool,
-    counted: bool,
-    folder: bool,
+    rules: Rules,
     most: usize,
 }
 
@@ -83,14 +82,16 @@ impl Subject {
         bytes: impl Into<Bytes>,
         open: impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static,
     ) -> Self {
+        let bytes = bytes.into();
+        let len = bytes.len() as u64;
+        // The smallest splits there are, and a few large ones.
+        let targets = vec![1, len / 5 + 1, len / 2 + 1];
         Self {
             name: name.into(),
-            bytes: bytes.into(),
+            bytes,
             open: opener(open),
             unit: Box::new(|_| Toll::file()),
-            summed: true,
-            counted: false,
-            folder: false,
+            rules: Rules { summed: true, counted: false, folder: false, targets },
             most: 300,
         }
     }
@@ -103,20 +104,23 @@ impl Subject {
 
     /// No checksum stands over the values: within the unit they may be other ones without anybody noticing.
     #[must_use]
-    pub fn unsummed(self) -> Self {
-        Self { summed: false, ..self }
+    pub fn unsummed(mut self) -> Self {
+        self.rules.summed = false;
+        self
     }
 
     /// The file always says how many rows a lost unit held: each record has a number.
     #[must_use]
-    pub fn counted(self) -> Self {
-        Self { counted: true, ..self }
+    pub fn counted(mut self) -> Self {
+        self.rules.counted = true;
+        self
     }
 
     /// The bytes are one file of a directory that `open` makes a table of: its layout is not the file's.
     #[must_use]
-    pub fn one_of_many(self) -> Self {
-        Self { folder: true, ..self }
+    pub fn one_of_many(mut self) -> Self {
+        self.rules.folder = true;
+        self
     }
 
     /// Tries up to about `most` pieces of damage instead of 300.
@@ -127,7 +131,7 @@ impl Subject {
 
     /// The layout of the healthy file; of one of many, the file as one leaf.
     pub fn tree(&self) -> Node {
-        if self.folder {
+        if self.rules.folder {
             return Node::new("file", 0..self.bytes.len() as u64);
         }
         self.healthy().inspect().unwrap_or_else(|e| panic!("{self:?}: {e}"))
@@ -140,12 +144,6 @@ impl Subject {
 
     fn open(&self, bytes: Bytes) -> Result<Arc<dyn TableFile>> {
         (self.open)(crate::fixture::source(bytes))
-    }
-
-    /// Sizes of splits: the smallest there are, and a few large ones.
-    fn targets(&self) -> [u64; 3] {
-        let len = self.bytes.len() as u64;
-        [1, len / 5 + 1, len / 2 + 1]
     }
 
     /// Holds the healthy file and all damaged ones against the laws; panics with what is broken.
@@ -167,13 +165,15 @@ impl Subject {
             watch.next(format!("{self:?}: {what}"));
             let toll = damaged.map_or_else(Toll::none, |d| (self.unit)(d));
             let mut judge = Judge {
-                subject: &self,
+                rules: &self.rules,
                 truth: &truth,
                 toll,
                 what: what.clone(),
                 complaints: &mut complaints,
             };
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| judge.run(damaged))) {
+            let bytes = damaged.map_or_else(|| self.bytes.clone(), |d| d.apply(&self.bytes));
+            let len = bytes.len() as u64;
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| judge.run(self.open(bytes), len))) {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
                 complaints.add(&what, &format!("panics: {text}"));
@@ -182,6 +182,23 @@ impl Subject {
         let (all, text) = (complaints.count(), complaints.text());
         assert!(all == 0, "{self:?}: {all} complaints about {} damaged files\n{text}", damages.len());
     }
+}
+
+/// Holds a table of any bytes against the laws that need no healthy twin: 2, 3 as far as an error must be a record, 4, 6
+/// and 7. `len` is the file's length, of a single file; `targets` are sizes of splits. Panics with what is broken.
+pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
+    let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };
+    let mut complaints = Complaints::default();
+    let mut judge = Judge {
+        rules: &rules,
+        // What was there before the damage, nobody knows: any row may be missing.
+        truth: &Truth::new(&RecordBatch::new_empty(table.schema().clone())),
+        toll: Toll::file(),
+        what: table.format().to_owned(),
+        complaints: &mut complaints,
+    };
+    judge.any(table, len.unwrap_or(0));
+    assert!(complaints.count() == 0, "{} complaints\n{}", complaints.count(), complaints.text());
 }
 
 /// Ends the process, and says what it was at, where one step does not end in two minutes: a hang names its file. No

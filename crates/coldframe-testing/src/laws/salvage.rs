@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use coldframe_core::{Damage, ErrorKind, OnError, Scan, TableFile};
+use coldframe_core::{Damage, Error, ErrorKind, OnError, Result, Scan, TableFile};
 
-use super::Subject;
-use super::damage::Damaged;
 use super::toll::Toll;
 use crate::layout;
 use crate::rows::{self, Outcome, as_text};
@@ -73,9 +72,29 @@ struct Salvaged {
     damage: Vec<Damage>,
 }
 
+/// A table read in each mode.
+struct Reads {
+    raised: Option<Outcome>,
+    skipped: Salvaged,
+    nulled: Salvaged,
+}
+
+/// What is asked of a file beside the laws.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// Whether a sum stands over all values.
+    pub(crate) summed: bool,
+    /// Whether each record knows its number of rows.
+    pub(crate) counted: bool,
+    /// Whether the file is one of several that the table is made of.
+    pub(crate) folder: bool,
+    /// Sizes of splits.
+    pub(crate) targets: Vec<u64>,
+}
+
 /// Holds one damaged file (or, with `Toll::none()`, a healthy one) against the laws.
 pub(crate) struct Judge<'a> {
-    pub(crate) subject: &'a Subject,
+    pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
     pub(crate) toll: Toll,
     pub(crate) what: String,
@@ -87,53 +106,68 @@ impl Judge<'_> {
         self.complaints.add(&self.what, complaint.as_ref());
     }
 
-    pub(crate) fn run(&mut self, damaged: Option<&Damaged>) {
-        let bytes = damaged.map_or_else(|| self.subject.bytes.clone(), |d| d.apply(&self.subject.bytes));
-        let len = bytes.len() as u64;
-        let table = match self.subject.open(bytes) {
-            Ok(table) => table,
-            Err(e) => {
-                if !self.toll.fatal {
-                    self.complain(format!("is not opened: {e}"));
-                } else if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) {
-                    self.complain(format!("an open error that speaks of no damage: {e}"));
-                }
-                return;
+    /// Opens the file and holds it against all laws.
+    pub(crate) fn run(&mut self, opened: Result<Arc<dyn TableFile>>, len: u64) {
+        match opened {
+            Ok(table) => self.table(table.as_ref(), len),
+            Err(e) if !self.toll.fatal => self.complain(format!("is not opened: {e}")),
+            Err(e) if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) => {
+                self.complain(format!("an open error that speaks of no damage: {e}"));
             }
-        };
-        self.layout(table.as_ref(), len);
+            Err(_) => {}
+        }
+    }
+
+    /// Holds an open table against the laws that need no truth.
+    pub(crate) fn any(&mut self, table: &dyn TableFile, len: u64) {
+        self.layout(table, len);
+        if let Some(read) = self.reads(table, len) {
+            self.splits(table, OnError::Skip, &read.skipped);
+            self.splits(table, OnError::Null, &read.nulled);
+        }
+    }
+
+    /// Holds an open table against all laws.
+    fn table(&mut self, table: &dyn TableFile, len: u64) {
+        self.layout(table, len);
         let other = *table.schema() != self.truth.schema;
         if other && !self.toll.fatal {
             self.complain("another schema");
         }
-        let raised = self.read(table.as_ref(), OnError::Raise);
-        let skipped = self.salvage(table.as_ref(), OnError::Skip, len);
-        let nulled = self.salvage(table.as_ref(), OnError::Null, len);
-        let (Some(skipped), Some(nulled)) = (skipped, nulled) else { return };
+        let Some(read) = self.reads(table, len) else { return };
+        if !other {
+            if let Some(raised) = read.raised.as_ref().filter(|_| self.rules.summed) {
+                self.raised_is_true(raised);
+            }
+            self.only_the_unit_is_lost("skip", &read.skipped, |got, of| got == of);
+            let truth = self.truth;
+            self.only_the_unit_is_lost("null", &read.nulled, |got, of| truth.is_nulled(got, of));
+            self.losses_are_records("skip", &read.skipped);
+            self.losses_are_records("null", &read.nulled);
+        }
+        self.splits(table, OnError::Skip, &read.skipped);
+        self.splits(table, OnError::Null, &read.nulled);
+    }
+
+    /// The whole table in each mode, where tolerant reads end as they should.
+    fn reads(&mut self, table: &dyn TableFile, len: u64) -> Option<Reads> {
+        let raised = self.read(table, OnError::Raise);
+        let skipped = self.salvage(table, OnError::Skip, len);
+        let nulled = self.salvage(table, OnError::Null, len);
+        let (skipped, nulled) = (skipped?, nulled?);
         if let Some(e) = raised.as_ref().and_then(|r| r.error.as_ref())
             && (skipped.damage.is_empty() || nulled.damage.is_empty())
         {
             self.complain(format!("an error and no record of it: {e}"));
         }
         self.null_keeps_what_skip_keeps(&skipped, &nulled);
-        if !other {
-            if let Some(raised) = raised.filter(|_| self.subject.summed) {
-                self.raised_is_true(&raised);
-            }
-            self.only_the_unit_is_lost("skip", &skipped, |got, of| got == of);
-            let truth = self.truth;
-            self.only_the_unit_is_lost("null", &nulled, |got, of| truth.is_nulled(got, of));
-            self.losses_are_records("skip", &skipped);
-            self.losses_are_records("null", &nulled);
-        }
-        self.splits(table.as_ref(), OnError::Skip, &skipped);
-        self.splits(table.as_ref(), OnError::Null, &nulled);
+        Some(Reads { raised, skipped, nulled })
     }
 
     /// Each byte has one place; what the file says of itself, and verifying it, raise nothing.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
-            Ok(tree) if self.subject.folder => drop(tree),
+            Ok(tree) if self.rules.folder => drop(tree),
             Ok(tree) => {
                 if tree.bytes != (0..len) {
                     self.complain(format!("inspect covers {:?} of {len} bytes", tree.bytes));
@@ -154,21 +188,29 @@ impl Judge<'_> {
         let outcome = rows::read(table, on_error);
         if let Err(e) = &outcome
             && (on_error != OnError::Raise || !e.is_damage())
+            && !self.may_end(e)
         {
             self.complain(format!("{on_error:?} cannot begin: {e}"));
         }
         outcome.ok()
     }
 
+    /// What nobody reads is no damage, and a file may be turned into it.
+    fn may_end(&self, e: &Error) -> bool {
+        self.toll.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
+    }
+
     fn salvage(&mut self, table: &dyn TableFile, on_error: OnError, len: u64) -> Option<Salvaged> {
         let outcome = self.read(table, on_error)?;
         if let Some(e) = outcome.error {
-            self.complain(format!("{on_error:?} ends with: {e}"));
+            if !self.may_end(&e) {
+                self.complain(format!("{on_error:?} ends with: {e}"));
+            }
             return None;
         }
         for record in &outcome.damage {
             let bytes = &record.bytes;
-            if !self.subject.folder && (bytes.start > bytes.end || bytes.end > len) {
+            if !self.rules.folder && (bytes.start > bytes.end || bytes.end > len) {
                 self.complain(format!("{on_error:?}: a record of bytes {bytes:?} in a file of {len}"));
             }
             if record.structure.is_empty() || record.reason.is_empty() {
@@ -212,7 +254,7 @@ impl Judge<'_> {
                 format!("{mode} gives {} rows where {} were; {}", middle.len(), end - start, told(got));
             return self.complain(text);
         }
-        if !self.subject.summed {
+        if !self.rules.summed {
             return;
         }
         let mut rest = truth[start..end].iter();
@@ -230,10 +272,10 @@ impl Judge<'_> {
             return self.complain(format!("{mode} loses {missing} rows without a record"));
         }
         let all_known = got.damage.iter().all(|d| d.rows_lost.is_some());
-        if self.subject.counted && !all_known {
+        if self.rules.counted && !all_known {
             return self.complain(format!("{mode}: a record without a number of rows; {}", told(got)));
         }
-        if self.toll.fatal || self.toll.silent || !self.subject.summed {
+        if self.toll.fatal || self.toll.silent || !self.rules.summed {
             return;
         }
         let told_rows: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
@@ -259,7 +301,7 @@ impl Judge<'_> {
 
     /// Law: the rows of all splits together are the rows of the whole scan, none twice; so are the losses.
     fn splits(&mut self, table: &dyn TableFile, on_error: OnError, whole: &Salvaged) {
-        for target in self.subject.targets() {
+        for target in self.rules.targets.clone() {
             let splits = match table.splits(target) {
                 Ok(splits) => splits,
                 Err(e) => {
