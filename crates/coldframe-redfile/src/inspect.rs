@@ -7,12 +7,12 @@ use coldframe_core::io::Window;
 use coldframe_core::{Damage, Error, Node, ReadAt, Result, Value};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::chunk::{ChunkContext, Page};
-use crate::file::{Chunk, Group, Part, RedFile, describe_pairs};
-use crate::footer::{self, FRAME_LEN, MAGIC};
-use crate::metadata::{Children, ColumnMetaData, FileMetaData};
-use crate::page::{DATA_PAGE, PageHeader};
-use crate::thrift::Reader;
+use crate::pages::chunk::{ChunkContext, Page};
+use crate::table::{Chunk, Group, Part, RedFile, describe_pairs};
+use crate::open::footer::{self, FRAME_LEN, MAGIC};
+use crate::layout::metadata::{Children, ColumnMetaData, FileMetaData};
+use crate::layout::page::{DATA_PAGE, PageHeader};
+use crate::layout::thrift::Reader;
 
 /// How much is read to get at a page's header.
 const HEADER_GUESS: u64 = 1024;
@@ -140,8 +140,8 @@ fn group(file: &RedFile, group: &Group) -> Value {
 
 fn encoding(code: i32) -> String {
     match code {
-        crate::metadata::PLAIN => "PLAIN".to_owned(),
-        crate::metadata::GROUP_VAR_INT => "GROUP_VAR_INT".to_owned(),
+        crate::layout::metadata::PLAIN => "PLAIN".to_owned(),
+        crate::layout::metadata::GROUP_VAR_INT => "GROUP_VAR_INT".to_owned(),
         other => other.to_string(),
     }
 }

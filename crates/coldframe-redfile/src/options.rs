@@ -4,7 +4,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::options::{choice, flag, integer, text};
 use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, SchemaSpec};
 
-use crate::dialect::Dialect;
+use crate::layout::dialect::Dialect;
 use crate::schema::TypeOptions;
 
 /// The options of `open`.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
 use coldframe_core::{Error, Limits, Result};
 
-use crate::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
+use crate::layout::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
 
 /// Name of a list's item field in Arrow, and of the innermost node of a LIST group.
 pub const ELEMENT: &str = "element";

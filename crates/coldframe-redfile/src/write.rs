@@ -57,7 +57,7 @@ pub use self::options::{WRITE_OPTIONS, write_options};
 use self::column::{Column, Pages};
 use self::look::Look;
 use self::shred::{Leaf, Node};
-use crate::metadata::{self, FileMetaData, KeyValue, RowGroup};
+use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
 use crate::schema::Schema;
 
 /// How pages and chunks are laid out.

@@ -27,9 +27,9 @@ use super::dense::Dense;
 use super::group_varint;
 use super::shred::Leaf;
 use super::{Dialect, Encoding, WriteOptions};
-use crate::metadata::{Codec, ColumnMetaData, GROUP_VAR_INT, PLAIN, Type};
+use crate::layout::metadata::{Codec, ColumnMetaData, GROUP_VAR_INT, PLAIN, Type};
 use crate::schema;
-use crate::thrift;
+use crate::layout::thrift;
 
 /// How pages are made, and what making them needs.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Result};
 
 use super::{Dialect, Encoding, WriteOptions};
-use crate::metadata::Codec;
+use crate::layout::metadata::Codec;
 
 /// What the writer takes.
 pub const WRITE_OPTIONS: &[OptionDoc] = &[

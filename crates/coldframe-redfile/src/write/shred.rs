@@ -23,7 +23,7 @@ use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};
 
 use super::dense::{self, Dense};
-use crate::metadata::{CONVERTED_LIST, Repetition};
+use crate::layout::metadata::{CONVERTED_LIST, Repetition};
 use crate::schema::{self, NodeKind};
 
 /// How a field of Arrow is striped.

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use arrow_array::Int64Array;
 
 use super::*;
-use crate::metadata::ColumnMetaData;
-use crate::thrift;
+use crate::layout::metadata::ColumnMetaData;
+use crate::layout::thrift;
 
 fn write(rows: i64, options: WriteOptions) -> Vec<u8> {
     let array: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));

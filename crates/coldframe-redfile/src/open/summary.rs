@@ -10,8 +10,8 @@
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
 
-use crate::metadata::FileMetaData;
-use crate::thrift::Reader;
+use crate::layout::metadata::FileMetaData;
+use crate::layout::thrift::Reader;
 
 /// The file's name.
 pub const NAME: &str = "_RedElmSummary";

@@ -28,10 +28,10 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use self::arrange::{Arranged, Pages};
 use self::walk::{Found, Segment, Walked};
-use crate::chunk::page_codec;
-use crate::dialect::Dialect;
-use crate::footer::MAGIC;
-use crate::metadata::{Children, Codec, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup, SchemaElement};
+use crate::pages::chunk::page_codec;
+use crate::layout::dialect::Dialect;
+use crate::open::footer::MAGIC;
+use crate::layout::metadata::{Children, Codec, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup, SchemaElement};
 use crate::options::Options;
 use crate::schema::Schema;
 

@@ -21,10 +21,10 @@ use bytes::Bytes;
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
 
-use crate::levels;
-use crate::metadata::Type;
-use crate::page::DataPage;
-use crate::plain::{PageValues, fixed_width};
+use crate::layout::levels;
+use crate::layout::metadata::Type;
+use crate::layout::page::DataPage;
+use crate::pages::plain::{PageValues, fixed_width};
 use crate::schema::Leaf;
 
 /// A layout.

@@ -17,13 +17,13 @@ use coldframe_core::{
 };
 use coldframe_encoding::codec::Decompressor;
 
-use crate::assemble;
-use crate::chunk::{ChunkContext, PageWalk, page_codec};
-use crate::dialect::Dialect;
-use crate::file::{Chunk, Group};
-use crate::leaf::LeafReader;
+use crate::scan::assemble;
+use crate::pages::chunk::{ChunkContext, PageWalk, page_codec};
+use crate::layout::dialect::Dialect;
+use crate::table::{Chunk, Group};
+use crate::scan::leaf::LeafReader;
 use crate::schema::{Leaf, Node};
-use crate::survey::Survey;
+use crate::scan::survey::Survey;
 
 /// What all row groups of a scan have in common.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use super::walk::{Found, Segment};
-use crate::chunk::{ChunkContext, Page};
-use crate::dialect::{Dialect, Levels, count_level, reads};
+use crate::pages::chunk::{ChunkContext, Page};
+use crate::layout::dialect::{Dialect, Levels, count_level, reads};
 use crate::options::Options;
 use crate::schema::Schema;
 

@@ -15,11 +15,11 @@ use coldframe_encoding::checksum::check_crc32;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 
-use crate::dialect::{Dialect, Levels};
-use crate::leaf::{OpenPage, Spare};
-use crate::metadata::{Codec, PLAIN};
-use crate::page::{DATA_PAGE, DataPage, PageHeader};
-use crate::plain::{PageValues, Values, fixed_width};
+use crate::layout::dialect::{Dialect, Levels};
+use crate::scan::leaf::{OpenPage, Spare};
+use crate::layout::metadata::{Codec, PLAIN};
+use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
+use crate::pages::plain::{PageValues, Values, fixed_width};
 use crate::schema::Leaf;
 
 /// A data page of a chunk.
@@ -130,7 +130,7 @@ impl ChunkContext {
     /// Whether values are spread over their rows as they are read: one entry a row, and numbers that need no turning.
     pub fn spreads(&self) -> bool {
         let leaf = &self.leaf;
-        let number = matches!(crate::plain::fixed_width(leaf.physical_type), Some(4 | 8));
+        let number = matches!(crate::pages::plain::fixed_width(leaf.physical_type), Some(4 | 8));
         number && leaf.max_repetition == 0 && leaf.max_definition > 0 && !self.dialect.big_endian()
     }
 

@@ -28,10 +28,10 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
-use crate::leaf::LeafData;
-use crate::levels;
-use crate::metadata::Repetition;
-use crate::plain::Values;
+use crate::scan::leaf::LeafData;
+use crate::layout::levels;
+use crate::layout::metadata::Repetition;
+use crate::pages::plain::Values;
 use crate::schema::{Node, NodeKind};
 
 /// The nearest repeated node around.

@@ -12,16 +12,16 @@ use coldframe_core::{
     Source, Split, TableFile, Value,
 };
 
-use crate::decode::ScanContext;
-use crate::dialect::{Detector, Dialect};
-use crate::footer::{self, Footer, MAGIC};
-use crate::metadata::{Children, ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, RowGroup};
+use crate::scan::decode::ScanContext;
+use crate::layout::dialect::{Detector, Dialect};
+use crate::open::footer::{self, Footer, MAGIC};
+use crate::layout::metadata::{Children, ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, RowGroup};
 use crate::options::Options;
-use crate::plan::GroupPlan;
-use crate::rebuild::{Rebuilt, rebuild};
+use crate::scan::plan::GroupPlan;
+use crate::recover::rebuild::{Rebuilt, rebuild};
 use crate::schema::{Leaf, Schema};
-use crate::summary;
-use crate::thrift::Reader;
+use crate::open::summary;
+use crate::layout::thrift::Reader;
 
 /// Byte arrays of a chunk beyond this may be more than the offsets of one batch reach.
 const LARGE: u64 = 1 << 30;

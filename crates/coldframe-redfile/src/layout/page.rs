@@ -9,7 +9,7 @@
 
 use coldframe_core::{Error, Limits, Result};
 
-use crate::thrift::Reader;
+use crate::layout::thrift::Reader;
 
 /// The type of pages that hold values.
 pub const DATA_PAGE: i32 = 0;

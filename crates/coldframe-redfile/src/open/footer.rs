@@ -11,7 +11,7 @@
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use memchr::memmem;
 
-use crate::metadata::FileMetaData;
+use crate::layout::metadata::FileMetaData;
 use crate::write::SYNC_KEY;
 
 /// The magic.

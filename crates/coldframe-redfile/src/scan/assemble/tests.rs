@@ -4,8 +4,8 @@ use arrow_array::{Array, RecordBatch};
 use coldframe_core::Limits;
 
 use super::*;
-use crate::dialect::Levels;
-use crate::metadata::{Children, SchemaElement, Type};
+use crate::layout::dialect::Levels;
+use crate::layout::metadata::{Children, SchemaElement, Type};
 use crate::schema::{Schema, TypeOptions};
 
 fn element(name: &str, physical: Option<Type>, repetition: Repetition, children: i32) -> SchemaElement {

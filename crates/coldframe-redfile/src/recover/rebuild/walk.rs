@@ -7,10 +7,10 @@ use coldframe_core::io::Window;
 use coldframe_core::{Limits, ReadAt, Result};
 use memchr::memmem;
 
-use crate::footer::MAGIC;
-use crate::metadata::ColumnMetaData;
-use crate::page::{DATA_PAGE, DataPage, PageHeader};
-use crate::thrift::Reader;
+use crate::open::footer::MAGIC;
+use crate::layout::metadata::ColumnMetaData;
+use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
+use crate::layout::thrift::Reader;
 
 /// What a page's header, or a chunk's metadata, is read from.
 const GUESS: u64 = 1024;

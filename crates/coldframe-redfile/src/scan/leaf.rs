@@ -11,10 +11,10 @@ use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::chunk::{ChunkContext, Page, PageWalk};
-use crate::dialect::Levels;
-use crate::metadata::ColumnMetaData;
-use crate::plain::{PageValues, Values};
+use crate::pages::chunk::{ChunkContext, Page, PageWalk};
+use crate::layout::dialect::Levels;
+use crate::layout::metadata::ColumnMetaData;
+use crate::pages::plain::{PageValues, Values};
 use crate::schema::Leaf;
 
 /// What of a chunk is read, in order.
@@ -196,7 +196,7 @@ impl LeafReader {
             spread: context.spreads(),
         };
         if let (Values::Fixed(values), Some(width)) =
-            (&mut data.values, crate::plain::fixed_width(leaf.physical_type))
+            (&mut data.values, crate::pages::plain::fixed_width(leaf.physical_type))
         {
             values.reserve(rows.min(1 << 20) * width);
         }
@@ -298,7 +298,7 @@ fn present(leaf: &Leaf, levels: &Levels, entries: Range<usize>) -> usize {
     if leaf.max_definition == 0 {
         return entries.len();
     }
-    crate::dialect::count_level(levels.definition.get(entries).unwrap_or_default(), leaf.max_definition)
+    crate::layout::dialect::count_level(levels.definition.get(entries).unwrap_or_default(), leaf.max_definition)
 }
 
 /// The entries of the next rows of a page, at most `rows`, and how many rows begin among them.
@@ -311,7 +311,7 @@ fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize)
     let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
     // As many rows as entries: all fit without a look at where they end.
     if left <= rows {
-        return (page.at..page.count, crate::dialect::count_level(levels, 0));
+        return (page.at..page.count, crate::layout::dialect::count_level(levels, 0));
     }
     let mut begun = 0;
     for (i, block) in levels.chunks(64).enumerate() {

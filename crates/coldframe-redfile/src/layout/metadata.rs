@@ -15,7 +15,7 @@
 
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::thrift::{Field, Kind, Reader, Writer};
+use crate::layout::thrift::{Field, Kind, Reader, Writer};
 
 /// A leaf's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,10 +16,10 @@ use coldframe_core::{Error, ErrorKind, Result};
 use coldframe_encoding::values::spread_rows;
 use coldframe_encoding::{Cursor, bits};
 
-use crate::dialect::{Dialect, LengthCoding};
-use crate::group_varint;
-use crate::levels::at_least;
-use crate::metadata::{GROUP_VAR_INT, PLAIN, Type};
+use crate::layout::dialect::{Dialect, LengthCoding};
+use crate::layout::group_varint;
+use crate::layout::levels::at_least;
+use crate::layout::metadata::{GROUP_VAR_INT, PLAIN, Type};
 
 /// Values of a column, one after the other.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::ops::Range;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::chunk::{ChunkContext, Page, PageWalk};
-use crate::leaf::Part;
+use crate::pages::chunk::{ChunkContext, Page, PageWalk};
+use crate::scan::leaf::Part;
 
 /// What a survey of a damaged chunk found.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Survey {
             match walk.next_page() {
                 Ok(Some(page)) => {
                     let begun = context.try_page(&page, decompressor).map(|levels| match nested {
-                        true => crate::dialect::count_level(&levels.repetition, 0),
+                        true => crate::layout::dialect::count_level(&levels.repetition, 0),
                         false => page.data.num_values,
                     });
                     tried.push((page, begun));

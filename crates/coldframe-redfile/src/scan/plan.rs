@@ -6,8 +6,8 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Plan, ReadAt, Result, Unit};
 
-use crate::decode::{DecodeGroup, ScanContext};
-use crate::file::Group;
+use crate::scan::decode::{DecodeGroup, ScanContext};
+use crate::table::Group;
 
 /// Hands out row groups.
 pub struct GroupPlan {

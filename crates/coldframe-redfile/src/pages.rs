@@ -1,0 +1,4 @@
+//! What is in a page: its levels and its values, and how one page follows the other.
+
+pub mod chunk;
+pub mod plain;
