@@ -8,10 +8,10 @@ use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
-use crate::table::RedFile;
-use crate::open::footer::MAGIC;
-use crate::options::OPEN_OPTIONS;
+use crate::layout::footer::MAGIC;
 use crate::open::summary;
+use crate::options::OPEN_OPTIONS;
+use crate::table::RedFile;
 use crate::write::{self, WRITE_OPTIONS};
 
 /// Redfile.

@@ -2,83 +2,35 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use coldframe_core::io::Window;
-use coldframe_core::{Damage, Error, Node, ReadAt, Result, Value};
-use coldframe_encoding::codec::Decompressor;
+use coldframe_core::{Node, Result, Value};
 
-use crate::pages::chunk::{ChunkContext, Page};
-use crate::table::{Chunk, Group, Part, RedFile, describe_pairs};
-use crate::open::footer::{self, FRAME_LEN, MAGIC};
-use crate::layout::metadata::{Children, ColumnMetaData, FileMetaData};
+use crate::layout::footer::{FRAME_LEN, MAGIC};
+use crate::layout::metadata::{Children, ColumnMetaData, GROUP_VAR_INT, KeyValue, PLAIN};
 use crate::layout::page::{DATA_PAGE, PageHeader};
 use crate::layout::thrift::Reader;
+use crate::open::groups::{Chunk, Group, Part};
+use crate::open::{RawFile, footer};
 
 /// How much is read to get at a page's header.
 const HEADER_GUESS: u64 = 1024;
 /// How much is read at once when pages are visited one after the other.
 const WINDOW: u64 = 64 << 10;
 
-/// Calls `each` with the data pages of a chunk, and with their decompressed bytes where they are asked for and whole, until
-/// it says that it has enough. Damage ends the visit.
-pub(crate) fn each_page(
-    context: &ChunkContext,
-    chunk: &Chunk,
-    source: &dyn ReadAt,
-    contents: bool,
-    mut each: impl FnMut(&Page, Option<Bytes>) -> Result<bool>,
-) -> Result<()> {
-    let Ok(metadata) = &chunk.metadata else { return Ok(()) };
-    let mut decompressor = Decompressor::new();
-    let mut left = u64::try_from(metadata.num_values).unwrap_or(0);
-    let end = chunk.range.end.min(source.len());
-    let (mut at, mut held, mut held_at) = (chunk.range.start, Bytes::new(), 0u64);
-    let mut number = 0;
-    while left > 0 && at < end {
-        let mut need = HEADER_GUESS;
-        // The header first; then, if the page is longer than what is at hand, all of it.
-        let page = loop {
-            let upto = at.saturating_add(need).min(end);
-            if at < held_at || upto > held_at + held.len() as u64 {
-                held_at = at;
-                held = source.read(at..at.saturating_add(need.max(WINDOW)).min(end))?;
-            }
-            let skip = usize::try_from(at - held_at).unwrap_or(usize::MAX);
-            let bytes = held.slice(skip.min(held.len())..);
-            let Ok(header) = PageHeader::parse(&bytes, at, &context.limits) else { return Ok(()) };
-            let len = header.len.saturating_add(header.compressed);
-            if len <= bytes.len() {
-                break Page {
-                    number,
-                    place: at..at + len as u64,
-                    header,
-                    data: header.data.unwrap_or_default(),
-                    stored: bytes.slice(header.len..len),
-                };
-            }
-            if upto == end || need >= len as u64 {
-                return Ok(());
-            }
-            need = len as u64;
-        };
-        at = page.place.end;
-        if page.header.page_type != DATA_PAGE {
-            continue;
-        }
-        number += 1;
-        left = left.saturating_sub(page.data.num_values as u64);
-        let bytes = contents.then(|| context.decompress(&page, &mut decompressor).ok()).flatten();
-        if !each(&page, bytes)? {
-            return Ok(());
-        }
-    }
-    Ok(())
+/// Names and values as the file has them.
+fn describe_pairs(pairs: &[KeyValue]) -> Value {
+    let entry = |pair: &KeyValue| {
+        let value = pair.value.as_deref().map_or(Value::Null, Value::text_or_bytes);
+        (String::from_utf8_lossy(&pair.key).into_owned(), value)
+    };
+    Value::Map(pairs.iter().map(entry).collect())
 }
 
 /// All that the footer says.
-pub(crate) fn metadata(file: &RedFile, footer: &FileMetaData) -> Value {
+pub(crate) fn metadata(file: &RawFile) -> Value {
+    let footer = &file.metadata;
     let listed = footer.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
-    let leaves = file.tree().leaves.iter().map(|leaf| {
+    let leaves = file.schema.leaves.iter().map(|leaf| {
         Value::map([
             ("path", Value::from(leaf.name())),
             ("type", Value::from(leaf.physical_type.name())),
@@ -89,30 +41,30 @@ pub(crate) fn metadata(file: &RedFile, footer: &FileMetaData) -> Value {
     let mut all = vec![
         ("format".to_owned(), Value::from("redfile")),
         ("version".to_owned(), Value::from(footer.version)),
-        ("dialect".to_owned(), Value::from(file.dialect().name())),
-        ("ambiguous".to_owned(), Value::from(file.is_ambiguous())),
-        ("recovered".to_owned(), Value::from(file.lost().is_some())),
+        ("dialect".to_owned(), Value::from(file.dialect.name())),
+        ("ambiguous".to_owned(), Value::from(file.ambiguous)),
+        ("recovered".to_owned(), Value::from(file.lost.is_some())),
         ("children".to_owned(), Value::from(if listed { "children_indices" } else { "num_children" })),
-        ("schema_name".to_owned(), Value::from(file.tree().name.as_str())),
+        ("schema_name".to_owned(), Value::from(file.schema.name.as_str())),
         ("leaves".to_owned(), Value::List(leaves.collect())),
         ("num_rows".to_owned(), Value::from(footer.num_rows)),
         ("metadata".to_owned(), describe_pairs(&footer.key_value_metadata)),
     ];
-    let files: Vec<Value> = file.parts().iter().filter_map(|p| p.name.as_deref()).map(Value::from).collect();
+    let files: Vec<Value> = file.parts.iter().filter_map(|p| p.name.as_deref()).map(Value::from).collect();
     if !files.is_empty() {
         all.push(("files".to_owned(), Value::List(files)));
     }
-    all.push(("row_groups".to_owned(), Value::List(file.groups().iter().map(|g| group(file, g)).collect())));
+    all.push(("row_groups".to_owned(), Value::List(file.groups.iter().map(|g| group(file, g)).collect())));
     Value::Map(all)
 }
 
-fn group(file: &RedFile, group: &Group) -> Value {
-    let columns = group.chunks.iter().zip(&file.tree().leaves).map(|(chunk, leaf)| {
+fn group(file: &RawFile, group: &Group) -> Value {
+    let columns = group.chunks.iter().zip(&file.schema.leaves).map(|(chunk, leaf)| {
         let mut column = vec![
             ("path".to_owned(), Value::from(leaf.name())),
             ("offset".to_owned(), Value::from(chunk.range.start)),
         ];
-        if let Some(name) = file.parts().get(chunk.source).and_then(|p| p.name.as_deref()) {
+        if let Some(name) = file.parts.get(chunk.source).and_then(|p| p.name.as_deref()) {
             column.push(("file".to_owned(), Value::from(name)));
         }
         match &chunk.metadata {
@@ -140,22 +92,22 @@ fn group(file: &RedFile, group: &Group) -> Value {
 
 fn encoding(code: i32) -> String {
     match code {
-        crate::layout::metadata::PLAIN => "PLAIN".to_owned(),
-        crate::layout::metadata::GROUP_VAR_INT => "GROUP_VAR_INT".to_owned(),
+        PLAIN => "PLAIN".to_owned(),
+        GROUP_VAR_INT => "GROUP_VAR_INT".to_owned(),
         other => other.to_string(),
     }
 }
 
 /// The opened file as a tree. Of a table over several files, the first.
-pub(crate) fn tree(file: &RedFile) -> Result<Node> {
-    let Some(part) = file.parts().first() else { return Ok(Node::new("file", 0..0)) };
+pub(crate) fn tree(file: &RawFile) -> Result<Node> {
+    let Some(part) = file.parts.first() else { return Ok(Node::new("file", 0..0)) };
     let len = part.source.len();
-    let mut root = Node::new("file", 0..len).with("dialect", file.dialect().name());
+    let mut root = Node::new("file", 0..len).with("dialect", file.dialect.name());
     if part.source.read(0..len.min(4))?.as_ref() == MAGIC {
         root.push(Node::new("magic", 0..4));
     }
     let footer = part.footer.clone().or_else(|| {
-        let footer = footer::read(part.source.as_ref(), &file.look().limits).ok()?;
+        let footer = footer::read(part.source.as_ref(), &file.options.limits).ok()?;
         Some(footer.start..footer.end)
     });
     let data_end = footer.as_ref().map_or(len, |f| f.start);
@@ -163,7 +115,7 @@ pub(crate) fn tree(file: &RedFile) -> Result<Node> {
         let first = group.chunks.iter().filter(|c| c.source == 0).map(first_page).min();
         first.unwrap_or(group.start)
     };
-    let mut groups: Vec<_> = file.groups().iter().filter(|g| g.part == 0).collect();
+    let mut groups: Vec<_> = file.groups.iter().filter(|g| g.part == 0).collect();
     groups.sort_by_key(start_of);
     let mut ends: Vec<u64> = groups.iter().skip(1).map(start_of).collect();
     ends.push(data_end);
@@ -197,14 +149,14 @@ fn first_page(chunk: &Chunk) -> u64 {
     index.map_or(chunk.range.start, |at| at.min(chunk.range.start))
 }
 
-fn file_rows(file: &RedFile) -> u64 {
-    file.groups().iter().fold(0, |n, g| n.saturating_add(g.rows))
+fn file_rows(file: &RawFile) -> u64 {
+    file.groups.iter().fold(0, |n, g| n.saturating_add(g.rows))
 }
 
-fn group_node(file: &RedFile, part: &Part, group: &Group, bytes: std::ops::Range<u64>) -> Result<Node> {
+fn group_node(file: &RawFile, part: &Part, group: &Group, bytes: std::ops::Range<u64>) -> Result<Node> {
     let mut node = Node::new(group.name(), bytes.clone()).with("rows", group.rows);
     let mut chunks: Vec<_> =
-        group.chunks.iter().zip(&file.tree().leaves).filter(|(c, _)| c.source == 0).collect();
+        group.chunks.iter().zip(&file.schema.leaves).filter(|(c, _)| c.source == 0).collect();
     chunks.retain(|(c, _)| c.metadata.is_ok());
     chunks.sort_by_key(|(c, _)| first_page(c));
     let mut ends: Vec<u64> = chunks.iter().skip(1).map(|(c, _)| first_page(c)).collect();
@@ -224,10 +176,10 @@ fn group_node(file: &RedFile, part: &Part, group: &Group, bytes: std::ops::Range
 }
 
 /// The pages of a chunk, of whatever type.
-fn chunk_node(file: &RedFile, part: &Part, chunk: &Chunk, mut node: Node) -> Result<Node> {
+fn chunk_node(file: &RawFile, part: &Part, chunk: &Chunk, mut node: Node) -> Result<Node> {
     let Ok(metadata) = &chunk.metadata else { return Ok(node) };
     node = node.with("codec", metadata.codec.name()).with("num_values", metadata.num_values);
-    let limits = file.look().limits;
+    let limits = file.options.limits;
     let mut window = Window::new(part.source.clone(), WINDOW);
     let mut left = u64::try_from(metadata.num_values).unwrap_or(0);
     let (mut at, mut number) = (node.bytes.start, 0u64);
@@ -285,22 +237,4 @@ fn page_name(header: &PageHeader, number: u64) -> String {
         1 => "index page".to_owned(),
         other => format!("page of type {other}"),
     }
-}
-
-/// What is known to be lost of a file that does not end with a footer.
-pub(crate) fn lost(file: &RedFile) -> Vec<Damage> {
-    let footer = file.parts().first().and_then(|p| p.footer.clone());
-    let reason = match footer {
-        Some(_) => "expected a footer at the end of the file, found the last one before it",
-        None => {
-            "expected a row group that a footer speaks of, found no footer and none that the pages make up"
-        }
-    };
-    let lost = file.lost().unwrap_or_default().iter().filter(|r| !r.is_empty());
-    lost.map(|r| Damage::from_error(&Error::corrupt(reason).within("footer"), r.clone(), None)).collect()
-}
-
-/// What the file says twice and differently, and what no footer speaks of.
-pub(crate) fn contradictions(file: &RedFile) -> Result<Vec<Damage>> {
-    Ok(lost(file))
 }

@@ -2,6 +2,7 @@
 //! integers, and the layouts that share one magic.
 
 pub mod dialect;
+pub mod footer;
 pub mod group_varint;
 pub mod levels;
 pub mod metadata;

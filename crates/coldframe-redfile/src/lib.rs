@@ -31,6 +31,7 @@ pub mod recover;
 pub mod scan;
 pub mod schema;
 pub mod table;
+mod verify;
 pub mod write;
 
 pub use format::RedfileFormat;

@@ -53,10 +53,12 @@ use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
 pub use self::options::{WRITE_OPTIONS, write_options};
+pub use crate::layout::footer::SYNC_KEY;
 
 use self::column::{Column, Pages};
 use self::look::Look;
 use self::shred::{Leaf, Node};
+use crate::layout::footer::MAGIC;
 use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
 use crate::schema::Schema;
 
@@ -127,12 +129,6 @@ impl Default for WriteOptions {
         }
     }
 }
-
-/// The key of the footer's metadata that names the file's sync marker.
-pub const SYNC_KEY: &str = "coldframe.sync";
-
-/// At both ends of a file.
-const MAGIC: &[u8; 4] = b"RED1";
 
 /// Writes one file.
 pub struct Writer<W> {

@@ -8,8 +8,7 @@
 //! The last group is filled up with zeros. How many values there are, the definition levels say. The README describes
 //! it; no writer of the time had it, and the byte order of the INT64 header is not stated.
 
-use coldframe_core::{Error, Result};
-use coldframe_encoding::Cursor;
+use coldframe_encoding::{Cursor, Error, Result};
 
 /// Appends `count` integers to `out` as they are in memory; `bytes` must end with the last group.
 pub fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Result<()> {

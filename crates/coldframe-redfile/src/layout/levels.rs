@@ -15,8 +15,8 @@
 //! each other share one load. Levels of one bit, which most columns have, take a way of their own: all singles of a load
 //! at once, and short runs as one store.
 
-use coldframe_core::{Error, Result};
 use coldframe_encoding::bits::{self, BitOrder};
+use coldframe_encoding::{Error, Result};
 
 /// Bits that a level up to `max` takes.
 pub fn width(max: u8) -> u32 {

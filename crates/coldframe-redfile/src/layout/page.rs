@@ -7,7 +7,7 @@
 //!
 //! As many bytes as field 3 says follow it. A page of another type than 0 has no values and is passed over.
 
-use coldframe_core::{Error, Limits, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::thrift::Reader;
 

@@ -9,21 +9,12 @@
 //! groups behind it.
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
-use memchr::memmem;
 
+use crate::layout::footer::{FRAME_LEN, MAGIC};
 use crate::layout::metadata::FileMetaData;
-use crate::write::SYNC_KEY;
 
-/// The magic.
-pub const MAGIC: &[u8; 4] = b"RED1";
-/// Length and magic.
-pub const FRAME_LEN: u64 = 8;
 /// What is read of the end at first.
 const TAIL_GUESS: u64 = 64 << 10;
-/// Length of the marker before a footer inside a file.
-const SYNC_LEN: u64 = 16;
-/// How much is searched at once.
-const SEARCH: u64 = 1 << 20;
 
 /// The metadata and its place.
 #[derive(Clone, Debug)]
@@ -53,7 +44,7 @@ pub fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
 }
 
 /// The footer that ends at `end`.
-fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
+pub(crate) fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
     let tail_start = end.saturating_sub(TAIL_GUESS);
     let tail = source.read(tail_start..end)?;
     let frame = tail.last_chunk::<8>().copied().unwrap_or_default();
@@ -78,40 +69,4 @@ fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
     };
     let metadata = FileMetaData::parse(&bytes, start, limits)?;
     Ok(Footer { metadata, start, end })
-}
-
-/// Whether the sync marker that a footer names stands before it; one that names none needs none.
-fn is_marked(source: &dyn ReadAt, footer: &Footer) -> Result<bool> {
-    let pairs = &footer.metadata.key_value_metadata;
-    let Some(named) = pairs.iter().find(|p| p.key == SYNC_KEY.as_bytes()).and_then(|p| p.value.as_ref())
-    else {
-        return Ok(true);
-    };
-    let Some(start) = footer.start.checked_sub(SYNC_LEN) else { return Ok(false) };
-    let marker = source.read(start..footer.start)?;
-    let digits: String = marker.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(digits.as_bytes() == named.as_slice())
-}
-
-/// The last footer that is whole, wherever it ends.
-pub fn find_last(source: &dyn ReadAt, limits: &Limits) -> Result<Option<Footer>> {
-    let mut end = source.len();
-    while end > 12 {
-        let start = end.saturating_sub(SEARCH);
-        let bytes = source.read(start..end)?;
-        let mut left: &[u8] = &bytes;
-        while let Some(at) = memmem::rfind(left, MAGIC) {
-            let footer_end = start + at as u64 + 4;
-            if footer_end >= 12
-                && let Ok(footer) = ending_at(source, footer_end, limits)
-                && is_marked(source, &footer)?
-            {
-                return Ok(Some(footer));
-            }
-            left = left.get(..at + 3).unwrap_or_default();
-        }
-        // A magic across the border is seen by the next search.
-        end = if start == 0 { 0 } else { start + 3 };
-    }
-    Ok(None)
 }

@@ -1,102 +1,48 @@
-//! A column chunk: the pages of one leaf in one row group.
+//! The pages of one leaf in one row group, opened.
 //!
 //! ```text
-//! chunk | page header | page | page header | page | ...
 //! page  | repetition levels | definition levels | values |     compressed together; the order is the dialect's
 //! ```
-//!
-//! The chunk ends where its pages have as many values as its metadata says; no length in the metadata can be relied on.
-
-use std::ops::Range;
 
 use bytes::Bytes;
-use coldframe_core::{Error, ErrorContext, Limits, Result};
 use coldframe_encoding::checksum::check_crc32;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::{Error, Limits, Result};
 
-use crate::layout::dialect::{Dialect, Levels};
-use crate::scan::leaf::{OpenPage, Spare};
+use super::levels::Levels;
+use super::plain::{PageValues, Values, fixed_width};
+use super::walk::Page;
+use crate::layout::dialect::Dialect;
 use crate::layout::metadata::{Codec, PLAIN};
-use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
-use crate::pages::plain::{PageValues, Values, fixed_width};
+use crate::layout::page::DataPage;
 use crate::schema::Leaf;
 
-/// A data page of a chunk.
+/// A page being read.
 #[derive(Clone, Debug)]
-pub struct Page {
-    /// Which of the chunk's data pages.
-    pub number: usize,
-    /// Header and bytes in the file.
-    pub place: Range<u64>,
-    /// What its header says.
-    pub header: PageHeader,
-    /// Its values.
-    pub data: DataPage,
-    /// Its bytes as they are in the file.
-    pub stored: Bytes,
+pub(crate) struct OpenPage {
+    pub(crate) number: usize,
+    pub(crate) offset: u64,
+    pub(crate) count: usize,
+    pub(crate) at: usize,
+    /// Values that are not null and not read.
+    pub(crate) present: usize,
+    pub(crate) levels: Levels,
+    pub(crate) values: PageValues,
 }
 
-/// Goes from page to page.
-#[derive(Clone, Debug)]
-pub struct PageWalk {
-    bytes: Bytes,
-    offset: u64,
-    values_left: u64,
-    number: usize,
-    limits: Limits,
+/// Memory of a page that was read, for the next one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare {
+    pub(crate) levels: Levels,
+    /// Of its decompressed bytes.
+    pub(crate) scratch: Vec<u8>,
 }
 
-impl PageWalk {
-    /// Pages with `values` values together from the front of `bytes`, which stand at `offset` of the file.
-    pub fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
-        Self { bytes, offset, values_left: values, number: 0, limits }
-    }
-
-    /// Where the next page's header is expected.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// The header of whatever page is next, and its place; it is not passed.
-    pub fn peek(&self) -> Result<PageHeader> {
-        PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
-    }
-
-    /// The next data page; `None` behind the last.
-    pub fn next_page(&mut self) -> Result<Option<Page>> {
-        while self.values_left > 0 {
-            let header = self.peek()?;
-            let (start, number) = (self.offset, self.number);
-            let end = header.len.saturating_add(header.compressed);
-            if end > self.bytes.len() {
-                let left = self.bytes.len() - header.len;
-                let message = format!("expected a page of {} bytes, found {left}", header.compressed);
-                return Err(Error::corrupt(message).at(start).within(format!("page {number}")));
-            }
-            if header.page_type != DATA_PAGE && header.data.is_some() {
-                let message =
-                    format!("expected a data page, found one of type {} with values", header.page_type);
-                return Err(Error::corrupt(message).at(start).within(format!("page {number}")));
-            }
-            let data = header.data;
-            if let Some(data) = data {
-                let n = data.num_values as u64;
-                self.values_left = self.values_left.checked_sub(n).ok_or_else(|| {
-                    let message =
-                        format!("expected a page of at most {} values, found {n}", self.values_left);
-                    Error::corrupt(message).at(start).within(format!("page {number}"))
-                })?;
-            }
-            let stored = self.bytes.split_to(end).slice(header.len..);
-            self.offset += end as u64;
-            if let Some(data) = data {
-                self.number += 1;
-                let place = start..self.offset;
-                return Ok(Some(Page { number, place, header, data, stored }));
-            }
-        }
-        Ok(None)
+impl OpenPage {
+    pub(crate) fn place(&self, e: Error) -> Error {
+        Error::new(e.into_kind()).at(self.offset).within(format!("page {}", self.number))
     }
 }
 
@@ -130,7 +76,7 @@ impl ChunkContext {
     /// Whether values are spread over their rows as they are read: one entry a row, and numbers that need no turning.
     pub fn spreads(&self) -> bool {
         let leaf = &self.leaf;
-        let number = matches!(crate::pages::plain::fixed_width(leaf.physical_type), Some(4 | 8));
+        let number = matches!(fixed_width(leaf.physical_type), Some(4 | 8));
         number && leaf.max_repetition == 0 && leaf.max_definition > 0 && !self.dialect.big_endian()
     }
 

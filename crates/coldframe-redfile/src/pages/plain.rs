@@ -12,9 +12,8 @@
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
 use bytes::{Buf as _, Bytes};
-use coldframe_core::{Error, ErrorKind, Result};
 use coldframe_encoding::values::spread_rows;
-use coldframe_encoding::{Cursor, bits};
+use coldframe_encoding::{Cursor, Error, ErrorKind, Result, bits};
 
 use crate::layout::dialect::{Dialect, LengthCoding};
 use crate::layout::group_varint;

@@ -28,7 +28,7 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
-use crate::scan::leaf::LeafData;
+use super::leaf::LeafData;
 use crate::layout::levels;
 use crate::layout::metadata::Repetition;
 use crate::pages::plain::Values;

@@ -9,73 +9,25 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::{
-    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorContext, ErrorKind, Limits, OnError, Result,
-    arrow_error,
+    BatchIter, Damage, DecodeUnit, Error, ErrorContext, ErrorKind, OnError, Result, arrow_error,
 };
 use coldframe_encoding::codec::Decompressor;
 
-use crate::scan::assemble;
-use crate::pages::chunk::{ChunkContext, PageWalk, page_codec};
-use crate::layout::dialect::Dialect;
-use crate::table::{Chunk, Group};
-use crate::scan::leaf::LeafReader;
-use crate::schema::{Leaf, Node};
-use crate::scan::survey::Survey;
-
-/// What all row groups of a scan have in common.
-#[derive(Debug)]
-pub struct ScanContext {
-    /// The wanted columns, with only their wanted parts.
-    pub columns: Vec<Node>,
-    /// All leaves of the file.
-    pub leaves: Vec<Leaf>,
-    /// The columns in Arrow.
-    pub schema: SchemaRef,
-    /// The layout of pages.
-    pub dialect: Dialect,
-    /// Whether pages are as they are, whatever codec is named.
-    pub raw: bool,
-    /// Whether checksums are compared.
-    pub verify: bool,
-    /// Bounds.
-    pub limits: Limits,
-    /// Most rows of a batch.
-    pub batch_rows: usize,
-    /// What to do about damage.
-    pub on_error: OnError,
-    /// Where it is recorded.
-    pub damage: DamageLog,
-}
-
-impl ScanContext {
-    /// The places of the leaves to fetch, in the order of their bytes.
-    pub fn wanted(&self) -> Vec<usize> {
-        let mut places = Vec::new();
-        self.columns.iter().for_each(|c| c.leaf_places(&mut places));
-        places
-    }
-
-    /// What the pages of a chunk have in common.
-    pub fn chunk_context(&self, place: usize, chunk: &Chunk) -> Result<Arc<ChunkContext>> {
-        let leaf = self.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without a place"))?;
-        let codec = match &chunk.metadata {
-            Ok(metadata) if !self.raw => page_codec(metadata.codec)?,
-            _ => None,
-        };
-        let (dialect, verify, limits) = (self.dialect, self.verify, self.limits);
-        Ok(Arc::new(ChunkContext { leaf, dialect, codec, verify, limits }))
-    }
-}
+use super::leaf::LeafReader;
+use super::survey::Survey;
+use super::{ScanContext, assemble};
+use crate::open::groups::{Chunk, Group};
+use crate::pages::chunk::ChunkContext;
+use crate::pages::walk::PageWalk;
 
 /// A row group to decode.
-pub struct DecodeGroup {
+pub(crate) struct DecodeGroup {
     /// The scan.
-    pub scan: Arc<ScanContext>,
+    pub(crate) scan: Arc<ScanContext>,
     /// The group.
-    pub group: Arc<Group>,
+    pub(crate) group: Arc<Group>,
 }
 
 /// Rows in which each column is whole or lost.
@@ -96,7 +48,7 @@ impl DecodeUnit for DecodeGroup {
         let (mut readers, mut surveys) = (BTreeMap::new(), BTreeMap::new());
         for (place, bytes) in scan.wanted().into_iter().zip(bytes) {
             let Some(chunk) = self.group.chunks.get(place) else { continue };
-            let context = scan.chunk_context(place, chunk)?;
+            let context = scan.file.chunk_context(place, chunk)?;
             let name = || format!("column `{}`", context.leaf.name());
             if scan.on_error == OnError::Raise {
                 let metadata =
@@ -112,7 +64,7 @@ impl DecodeUnit for DecodeGroup {
         }
         if readers.is_empty() {
             // Nothing in the file bounds rows of no column.
-            scan.limits.unit_rows("a row group of which no column is read", self.group.rows)?;
+            scan.file.options.limits.unit_rows("a row group of which no column is read", self.group.rows)?;
         }
         let segments = segments(&scan, &self.group, surveys, rows);
         let large = self.group.chunks.iter().any(Chunk::is_large);
@@ -158,7 +110,7 @@ fn segments(
             let (place, survey) = survey;
             for (e, bytes, rows) in &survey.damage {
                 let new = if nulls { 0 } else { dropped.add(rows.clone()) };
-                let leaf = scan.leaves.get(*place).map(Leaf::name).unwrap_or_default();
+                let leaf = scan.file.leaf_name(*place);
                 let mut record = Damage::from_error(e, bytes.clone(), Some(new));
                 let inner = if record.structure.is_empty() {
                     String::new()
@@ -287,8 +239,7 @@ impl Batches {
             let mut leaves = assemble::Leaves::new();
             for place in &places {
                 let Some(reader) = self.readers.get_mut(place) else { continue };
-                let name =
-                    || format!("column `{}`", scan.leaves.get(*place).map(Leaf::name).unwrap_or_default());
+                let name = || format!("column `{}`", scan.file.leaf_name(*place));
                 if *lost {
                     reader.skip(rows, &mut self.decompressor).within(name)?;
                 } else {
@@ -309,8 +260,8 @@ impl Batches {
             return Ok(());
         }
         for (place, reader) in &mut self.readers {
-            let leaves = &self.scan.leaves;
-            let name = || format!("column `{}`", leaves.get(*place).map(Leaf::name).unwrap_or_default());
+            let file = &self.scan.file;
+            let name = || format!("column `{}`", file.leaf_name(*place));
             reader.finish(&mut self.decompressor).within(name)?;
         }
         Ok(())

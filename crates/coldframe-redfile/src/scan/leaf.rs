@@ -11,10 +11,11 @@ use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::pages::chunk::{ChunkContext, Page, PageWalk};
-use crate::layout::dialect::Levels;
 use crate::layout::metadata::ColumnMetaData;
-use crate::pages::plain::{PageValues, Values};
+use crate::pages::chunk::{ChunkContext, OpenPage, Spare};
+use crate::pages::levels::{Levels, count_level};
+use crate::pages::plain::{Values, fixed_width};
+use crate::pages::walk::{Page, PageWalk};
 use crate::schema::Leaf;
 
 /// What of a chunk is read, in order.
@@ -41,33 +42,6 @@ enum Parts {
     Walk(PageWalk),
     /// From a survey that has met them all.
     Surveyed(VecDeque<Part>),
-}
-
-/// A page being read.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenPage {
-    pub(crate) number: usize,
-    pub(crate) offset: u64,
-    pub(crate) count: usize,
-    pub(crate) at: usize,
-    /// Values that are not null and not read.
-    pub(crate) present: usize,
-    pub(crate) levels: Levels,
-    pub(crate) values: PageValues,
-}
-
-/// Memory of a page that was read, for the next one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spare {
-    pub(crate) levels: Levels,
-    /// Of its decompressed bytes.
-    pub(crate) scratch: Vec<u8>,
-}
-
-impl OpenPage {
-    pub(crate) fn place(&self, e: Error) -> Error {
-        Error::new(e.into_kind()).at(self.offset).within(format!("page {}", self.number))
-    }
 }
 
 /// Some rows of a leaf: levels and dense values.
@@ -195,9 +169,7 @@ impl LeafReader {
             values: Values::new(leaf.physical_type),
             spread: context.spreads(),
         };
-        if let (Values::Fixed(values), Some(width)) =
-            (&mut data.values, crate::pages::plain::fixed_width(leaf.physical_type))
-        {
+        if let (Values::Fixed(values), Some(width)) = (&mut data.values, fixed_width(leaf.physical_type)) {
             values.reserve(rows.min(1 << 20) * width);
         }
         let left = rows - self.append_pages(rows, decompressor, &mut data)?;
@@ -298,7 +270,7 @@ fn present(leaf: &Leaf, levels: &Levels, entries: Range<usize>) -> usize {
     if leaf.max_definition == 0 {
         return entries.len();
     }
-    crate::layout::dialect::count_level(levels.definition.get(entries).unwrap_or_default(), leaf.max_definition)
+    count_level(levels.definition.get(entries).unwrap_or_default(), leaf.max_definition)
 }
 
 /// The entries of the next rows of a page, at most `rows`, and how many rows begin among them.
@@ -311,7 +283,7 @@ fn take_rows(leaf: &Leaf, page: &OpenPage, rows: usize) -> (Range<usize>, usize)
     let levels = page.levels.repetition.get(page.at..).unwrap_or_default();
     // As many rows as entries: all fit without a look at where they end.
     if left <= rows {
-        return (page.at..page.count, crate::layout::dialect::count_level(levels, 0));
+        return (page.at..page.count, count_level(levels, 0));
     }
     let mut begun = 0;
     for (i, block) in levels.chunks(64).enumerate() {

@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{Plan, ReadAt, Result, Unit};
+use coldframe_core::{Plan, Result, Unit};
 
-use crate::scan::decode::{DecodeGroup, ScanContext};
-use crate::table::Group;
+use super::ScanContext;
+use super::decode::DecodeGroup;
+use crate::open::groups::Group;
 
 /// Hands out row groups.
-pub struct GroupPlan {
+pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
     groups: VecDeque<Arc<Group>>,
-    sources: Vec<Arc<dyn ReadAt>>,
 }
 
 impl GroupPlan {
-    /// A plan over `groups`, whose chunks stand in `sources`.
-    pub fn new(scan: ScanContext, groups: VecDeque<Arc<Group>>, sources: Vec<Arc<dyn ReadAt>>) -> Self {
-        Self { scan: Arc::new(scan), groups, sources }
+    /// A plan over `groups`.
+    pub(crate) fn new(scan: ScanContext, groups: VecDeque<Arc<Group>>) -> Self {
+        Self { scan: Arc::new(scan), groups }
     }
 }
 
@@ -28,7 +28,7 @@ impl Plan for GroupPlan {
         let Some(group) = self.groups.pop_front() else { return Ok(None) };
         let mut fetch = Vec::new();
         for chunk in self.scan.wanted().into_iter().filter_map(|i| group.chunks.get(i)) {
-            let Some(source) = self.sources.get(chunk.source) else { continue };
+            let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
             // A file that was cut off has the front of a chunk, or nothing of it; its pages tell.
             let end = chunk.range.end.min(source.len());
             let range = chunk.range.start.min(end)..end;

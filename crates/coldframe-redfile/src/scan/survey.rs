@@ -6,8 +6,10 @@ use std::ops::Range;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::pages::chunk::{ChunkContext, Page, PageWalk};
-use crate::scan::leaf::Part;
+use super::leaf::Part;
+use crate::pages::chunk::ChunkContext;
+use crate::pages::levels::count_level;
+use crate::pages::walk::{Page, PageWalk};
 
 /// What a survey of a damaged chunk found.
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ impl Survey {
             match walk.next_page() {
                 Ok(Some(page)) => {
                     let begun = context.try_page(&page, decompressor).map(|levels| match nested {
-                        true => crate::layout::dialect::count_level(&levels.repetition, 0),
+                        true => count_level(&levels.repetition, 0),
                         false => page.data.num_values,
                     });
                     tried.push((page, begun));

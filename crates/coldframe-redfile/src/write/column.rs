@@ -28,8 +28,8 @@ use super::group_varint;
 use super::shred::Leaf;
 use super::{Dialect, Encoding, WriteOptions};
 use crate::layout::metadata::{Codec, ColumnMetaData, GROUP_VAR_INT, PLAIN, Type};
-use crate::schema;
 use crate::layout::thrift;
+use crate::schema;
 
 /// How pages are made, and what making them needs.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use arrow_array::{Array, RecordBatch};
 use coldframe_core::Limits;
 
 use super::*;
-use crate::layout::dialect::Levels;
 use crate::layout::metadata::{Children, SchemaElement, Type};
+use crate::pages::levels::Levels;
 use crate::schema::{Schema, TypeOptions};
 
 fn element(name: &str, physical: Option<Type>, repetition: Repetition, children: i32) -> SchemaElement {

@@ -7,7 +7,7 @@ use coldframe_core::io::Window;
 use coldframe_core::{Limits, ReadAt, Result};
 use memchr::memmem;
 
-use crate::open::footer::MAGIC;
+use crate::layout::footer::MAGIC;
 use crate::layout::metadata::ColumnMetaData;
 use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 use crate::layout::thrift::Reader;

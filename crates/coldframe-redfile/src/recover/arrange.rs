@@ -13,9 +13,12 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use super::walk::{Found, Segment};
-use crate::pages::chunk::{ChunkContext, Page};
-use crate::layout::dialect::{Dialect, Levels, count_level, reads};
+use crate::layout::dialect::Dialect;
 use crate::options::Options;
+use crate::pages::chunk::ChunkContext;
+use crate::pages::detect::reads;
+use crate::pages::levels::{Levels, count_level};
+use crate::pages::walk::Page;
 use crate::schema::Schema;
 
 /// Chunks that are tried at most: beyond, the file is made to keep us busy, or says too little.

@@ -1,0 +1,12 @@
+//! The frame around the metadata.
+//!
+//! ```text
+//! file | RED1 | row group ... | FileMetaData | length u32 LE | RED1 |
+//! ```
+
+/// The magic.
+pub const MAGIC: &[u8; 4] = b"RED1";
+/// Length and magic behind the metadata.
+pub const FRAME_LEN: u64 = 8;
+/// The key of the metadata that names the sync marker which stands before each footer of a file.
+pub const SYNC_KEY: &str = "coldframe.sync";

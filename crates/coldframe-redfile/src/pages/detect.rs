@@ -1,0 +1,132 @@
+//! Tells the dialect of a file by its pages: by whether they make sense in it.
+
+use bytes::Bytes;
+use coldframe_encoding::{Limits, Result};
+
+use super::levels::Levels;
+use super::plain::{PageValues, fixed_width};
+use crate::layout::dialect::{Dialect, RepetitionCoding};
+use crate::layout::levels;
+use crate::layout::metadata::Type;
+use crate::layout::page::DataPage;
+use crate::schema::Leaf;
+
+/// Tells the dialect of a file by its pages.
+#[derive(Debug)]
+pub struct Detector {
+    candidates: Vec<Dialect>,
+    limits: Limits,
+    levels: Levels,
+}
+
+impl Detector {
+    /// For a file whose schema lists children by place, or counts them; whose pages are compressed, or as they are.
+    pub fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
+        let candidates = match (children_listed, raw) {
+            // The first is taken where nothing tells; the text's layout may have either form of children.
+            (true, _) => {
+                vec![Dialect::RedelmC, Dialect::RedelmA, Dialect::RedelmB, Dialect::Spec, Dialect::RedelmF]
+            }
+            (false, true) => vec![Dialect::RedelmD, Dialect::RedelmF, Dialect::Spec],
+            (false, false) => vec![Dialect::RedelmF, Dialect::RedelmE, Dialect::Spec],
+        };
+        Self { candidates, limits, levels: Levels::default() }
+    }
+
+    /// Whether pages of `leaf` can tell those apart that are left.
+    pub fn asks_for(&self, leaf: &Leaf) -> bool {
+        let mut traits = self.candidates.iter().map(|d| d.traits(leaf));
+        let first = traits.next();
+        traits.any(|t| Some(t) != first)
+    }
+
+    /// Looks at a page. One that makes sense in no dialect that is left is damaged: it tells nothing.
+    pub fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
+        let Self { candidates, limits, levels } = self;
+        let mut fits = |d: &Dialect| reads(*d, leaf, header, page, limits, levels).is_ok();
+        let left: Vec<Dialect> = candidates.iter().copied().filter(|d| fits(d)).collect();
+        if !left.is_empty() {
+            *candidates = left;
+        }
+    }
+
+    /// The dialect, and whether the bytes leave open which byte order numbers have.
+    pub fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
+        let first = self.candidates.first().copied().unwrap_or_default();
+        let orders = self.candidates.iter().any(|d| d.big_endian() != first.big_endian());
+        let numbers = leaves.iter().any(|l| fixed_width(l.physical_type).is_some());
+        (first, orders && numbers)
+    }
+}
+
+/// Whether a page makes sense in a dialect. Leaves its levels in `levels`.
+pub(crate) fn reads(
+    dialect: Dialect,
+    leaf: &Leaf,
+    header: DataPage,
+    page: &Bytes,
+    limits: &Limits,
+    levels: &mut Levels,
+) -> Result<()> {
+    let count = header.num_values;
+    let at = dialect.read_levels(leaf, page, count, limits, levels)?;
+    let present = levels.present(leaf, count);
+    let bytes = page.slice(at.min(page.len())..);
+    let mut values = PageValues::new(dialect, leaf.physical_type, header.encoding, bytes, present)?;
+    values.skip(present)?;
+    values.finish()
+}
+
+impl Dialect {
+    /// What of the dialect shows in pages of `leaf`.
+    fn traits(self, leaf: &Leaf) -> impl PartialEq + use<> {
+        let leveled = leaf.max_definition > 0;
+        let padding_matters = !matches!(levels::width(leaf.max_repetition), 0 | 1 | 2 | 4 | 8);
+        let repetition = match self.repetition() {
+            RepetitionCoding::Padded if !padding_matters => RepetitionCoding::Packed,
+            other => other,
+        };
+        (
+            (leaf.max_repetition > 0).then_some(repetition),
+            leveled && self.definition_first(),
+            (leaf.physical_type == Type::ByteArray).then(|| self.lengths()),
+            leaf.physical_type == Type::Boolean && self.byte_booleans(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(physical_type: Type, max_repetition: u8, max_definition: u8) -> Leaf {
+        Leaf { path: vec!["x".to_owned()], physical_type, max_definition, max_repetition }
+    }
+
+    fn decide(listed: bool, leaf: &Leaf, n: usize, page: &'static [u8]) -> (Dialect, bool) {
+        let mut detector = Detector::new(listed, false, Limits::default());
+        let header = DataPage { num_values: n, encoding: 0 };
+        if detector.asks_for(leaf) {
+            detector.observe(leaf, header, &Bytes::from_static(page));
+        }
+        detector.decide(std::slice::from_ref(leaf))
+    }
+
+    #[test]
+    fn pages_tell_their_dialect() {
+        let text = leaf(Type::ByteArray, 0, 0);
+        assert_eq!(decide(true, &text, 1, b"\0\0\0\x02ab"), (Dialect::RedelmA, false));
+        assert_eq!(decide(true, &text, 1, b"\x02ab"), (Dialect::RedelmB, false));
+        assert_eq!(decide(true, &text, 1, b"\x02\0\0\0ab"), (Dialect::RedelmC, false));
+        assert_eq!(decide(false, &text, 1, b"\x02\0\0\0ab"), (Dialect::RedelmF, false));
+        let list = leaf(Type::Int32, 1, 1);
+        assert_eq!(decide(false, &list, 1, b"\0\0\0\0\x01\x02\x07\0\0\0"), (Dialect::RedelmF, false));
+        assert_eq!(decide(false, &list, 1, b"\x02\0\x07\0\0\0"), (Dialect::Spec, false));
+    }
+
+    #[test]
+    fn numbers_without_lists_tell_nothing() {
+        assert_eq!(decide(true, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmC, true));
+        assert_eq!(decide(false, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmF, false));
+    }
+}

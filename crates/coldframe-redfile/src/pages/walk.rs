@@ -1,0 +1,93 @@
+//! From page to page of a column chunk.
+//!
+//! ```text
+//! chunk | page header | page | page header | page | ...
+//! ```
+//!
+//! The chunk ends where its pages have as many values as its metadata says; no length in the metadata can be relied on.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::{Error, Limits, Result};
+
+use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
+
+/// A data page of a chunk.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Which of the chunk's data pages.
+    pub number: usize,
+    /// Header and bytes in the file.
+    pub place: Range<u64>,
+    /// What its header says.
+    pub header: PageHeader,
+    /// Its values.
+    pub data: DataPage,
+    /// Its bytes as they are in the file.
+    pub stored: Bytes,
+}
+
+/// Goes from page to page.
+#[derive(Clone, Debug)]
+pub struct PageWalk {
+    bytes: Bytes,
+    offset: u64,
+    values_left: u64,
+    number: usize,
+    limits: Limits,
+}
+
+impl PageWalk {
+    /// Pages with `values` values together from the front of `bytes`, which stand at `offset` of the file.
+    pub fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
+        Self { bytes, offset, values_left: values, number: 0, limits }
+    }
+
+    /// Where the next page's header is expected.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The header of whatever page is next, and its place; it is not passed.
+    pub fn peek(&self) -> Result<PageHeader> {
+        PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
+    }
+
+    /// The next data page; `None` behind the last.
+    pub fn next_page(&mut self) -> Result<Option<Page>> {
+        while self.values_left > 0 {
+            let header = self.peek()?;
+            let (start, number) = (self.offset, self.number);
+            let end = header.len.saturating_add(header.compressed);
+            if end > self.bytes.len() {
+                let left = self.bytes.len() - header.len;
+                let message = format!("expected a page of {} bytes, found {left}", header.compressed);
+                return Err(Error::corrupt(message).at(start).within(format!("page {number}")));
+            }
+            if header.page_type != DATA_PAGE && header.data.is_some() {
+                let message =
+                    format!("expected a data page, found one of type {} with values", header.page_type);
+                return Err(Error::corrupt(message).at(start).within(format!("page {number}")));
+            }
+            let data = header.data;
+            if let Some(data) = data {
+                let n = data.num_values as u64;
+                self.values_left = self.values_left.checked_sub(n).ok_or_else(|| {
+                    let message =
+                        format!("expected a page of at most {} values, found {n}", self.values_left);
+                    Error::corrupt(message).at(start).within(format!("page {number}"))
+                })?;
+            }
+            let stored = self.bytes.split_to(end).slice(header.len..);
+            self.offset += end as u64;
+            if let Some(data) = data {
+                self.number += 1;
+                let place = start..self.offset;
+                return Ok(Some(Page { number, place, header, data, stored }));
+            }
+        }
+        Ok(None)
+    }
+}
