@@ -42,9 +42,9 @@ mod shred;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
-use std::ops::Range;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use coldframe_core::BatchWriter;
@@ -60,7 +60,7 @@ use self::look::Look;
 use self::shred::{Leaf, Node};
 use crate::layout::footer::MAGIC;
 use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
-use crate::schema::Schema;
+use crate::schema::{self, NodeKind, Schema};
 
 /// How pages and chunks are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -168,6 +168,7 @@ impl<W: Write> Writer<W> {
         if schema.leaves.is_empty() {
             return Err(Error::schema("a Redfile has one column at least"));
         }
+        check_names("the schema", &schema.fields)?;
         let sync = options.footer_every.map(|_| sync_marker(options.sync_seed));
         let pairs = options.metadata.iter().map(|(key, value)| (key.as_str(), value.clone()));
         let pairs = pairs.chain(sync.map(|s| (SYNC_KEY, Some(format!("{:032x}", u128::from_be_bytes(s))))));
@@ -211,27 +212,42 @@ impl<W: Write> Writer<W> {
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         check_column_count(batch, self.nodes.len())?;
-        let fields = self.schema.arrow.fields().iter();
-        let arrays = fields.zip(batch.columns()).map(|(field, array)| {
-            prepare::prepare(array, field.data_type())
-                .map_err(|e| e.within(format!("column {:?}", field.name())))
-        });
-        let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let step = rows_at_once(batch, &self.columns);
-        for start in (0..batch.num_rows()).step_by(step) {
-            self.write_rows(&arrays, start..batch.num_rows().min(start + step))?;
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let (arrays, rows) = self.prepare(batch, start, step.min(batch.num_rows() - start))?;
+            self.write_rows(&arrays, start, rows)?;
+            start += rows;
         }
         Ok(())
     }
 
-    fn write_rows(&mut self, arrays: &[ArrayRef], rows: Range<usize>) -> Result<()> {
+    /// The columns of the next `rows` rows in the types that are written; of fewer, where one of those cannot be had or
+    /// all together are more than Arrow's offsets reach, so that at last only one is to blame.
+    fn prepare(&self, batch: &RecordBatch, start: usize, mut rows: usize) -> Result<(Vec<ArrayRef>, usize)> {
+        loop {
+            let fields = self.schema.arrow.fields().iter();
+            let arrays = fields.zip(batch.columns()).map(|(field, array)| {
+                let slice = if rows == array.len() { array.clone() } else { array.slice(start, rows) };
+                prepare::prepare(&slice, field.data_type())
+                    .map_err(|e| e.within(format!("column `{}`: row {start} of the batch", field.name())))
+            });
+            match arrays.collect() {
+                Err(_) if rows > 1 => rows /= 2,
+                arrays => return arrays.map(|arrays| (arrays, rows)),
+            }
+        }
+    }
+
+    /// Appends all `rows` rows of `arrays`, the first of which is row `start` of the batch.
+    fn write_rows(&mut self, arrays: &[ArrayRef], start: usize, rows: usize) -> Result<()> {
         let mut leaves = Vec::with_capacity(self.columns.len());
         for ((node, array), field) in self.nodes.iter().zip(arrays).zip(self.schema.arrow.fields()) {
-            let shredded = shred::shred(node, array, rows.clone());
-            leaves.extend(shredded.map_err(|e| e.within(format!("column {:?}", field.name())))?);
+            let shredded = shred::shred(node, array, start);
+            leaves.extend(shredded.map_err(|e| e.within(format!("column `{}`", field.name())))?);
         }
         let mut places = vec![Place::default(); leaves.len()];
-        let mut left = rows.len();
+        let mut left = rows;
         while left > 0 {
             let step = self.rows_before_look(&leaves, &places, left);
             for ((column, leaf), place) in self.columns.iter_mut().zip(&leaves).zip(&mut places) {
@@ -301,8 +317,7 @@ impl<W: Write> Writer<W> {
             self.put(&sync)?;
         }
         let footer = self.footer.encode();
-        let length = u32::try_from(footer.len())
-            .map_err(|_| Error::invalid(format!("a footer of {} bytes: the most is 4 GiB", footer.len())))?;
+        let length = footer_length(footer.len())?;
         self.put(&footer)?;
         self.put(&length.to_le_bytes())?;
         self.put(MAGIC)?;
@@ -339,6 +354,34 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     fn finish(self: Box<Self>) -> Result<u64> {
         Self::finish(*self).map(|(_, length)| length)
     }
+}
+
+/// The length of a footer, if it is one that is read by default: more row groups of so many columns are refused.
+fn footer_length(len: usize) -> Result<u32> {
+    let most = Limits::default().max_metadata_bytes;
+    let length = u32::try_from(len).ok().filter(|len| u64::from(*len) <= most);
+    length.ok_or_else(|| {
+        Error::invalid(format!(
+            "a footer of {len} bytes, where {most} are read by default: row groups of more rows make it shorter"
+        ))
+    })
+}
+
+/// Columns, or fields of a struct, of one name: the format's readers tell them apart by it.
+fn check_names(parent: &str, nodes: &[schema::Node]) -> Result<()> {
+    let mut names = HashSet::new();
+    for node in nodes {
+        if !names.insert(node.name.as_str()) {
+            return Err(Error::schema(format!(
+                "{parent}: expected columns of different names, found two of the name `{}`",
+                node.name
+            )));
+        }
+        if let NodeKind::Group(children) = &node.kind {
+            check_names(&format!("column `{}`", node.name), children)?;
+        }
+    }
+    Ok(())
 }
 
 /// How far a leaf is written.
@@ -379,7 +422,8 @@ fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
     }
     const MOST: usize = 16 << 10;
     const BYTES: usize = 16 << 20;
-    let row = batch.get_array_memory_size() / batch.num_rows().max(1);
+    let repeated: usize = batch.columns().iter().map(|array| prepare::longest_repeated(array)).sum();
+    let row = batch.get_array_memory_size() / batch.num_rows().max(1) + repeated;
     (BYTES / row.max(1)).clamp(1, MOST)
 }
 

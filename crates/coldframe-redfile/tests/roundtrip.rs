@@ -1,6 +1,10 @@
 //! What is written is read: random nested tables, both dialects, all codecs, pages and row groups of all sizes.
 
-#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the steps of a test, in functions that several tests share"
+)]
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -307,4 +311,110 @@ fn arrays_of_other_types_are_cast() {
     let list = found.column(1).as_any().downcast_ref::<ListArray>().unwrap();
     assert_eq!(list.values().as_ref(), &Int32Array::from(vec![1, 2, 3]) as &dyn Array);
     assert_eq!(list.value_offsets(), [0, 1, 1, 3]);
+}
+
+/// Values that repeat: a dictionary of few long ones is no more memory, and no other file, than the values themselves.
+#[test]
+fn dictionaries_and_runs_are_written_as_their_values() {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, RunArray};
+
+    let texts = ["a", "bb", "", "ccc"];
+    let values: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+    let keys = Int32Array::from_iter((0..1000).map(|i| (i % 7 != 0).then_some(i % 4)));
+    let plain: ArrayRef =
+        Arc::new(keys.iter().map(|k| k.map(|k| texts[usize::try_from(k).unwrap()])).collect::<StringArray>());
+    let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, values.clone()));
+    let ends = Int32Array::from(vec![10, 300, 999, 1000]);
+    let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&ends, &values).unwrap());
+    let run = |i: i32| texts[ends.values().partition_point(|end| *end <= i)];
+    let unrolled: ArrayRef = Arc::new((0..1000).map(|i| Some(run(i))).collect::<StringArray>());
+    let given =
+        RecordBatch::try_from_iter_with_nullable([("d", dictionary, true), ("r", runs, true)]).unwrap();
+    let expected =
+        RecordBatch::try_from_iter_with_nullable([("d", plain, true), ("r", unrolled, true)]).unwrap();
+    for step in [1000, 333] {
+        let bytes = write(&given, step, WriteOptions::default());
+        assert_eq!(bytes, write(&expected, step, WriteOptions::default()));
+        same(&read(&open(bytes, &[]).unwrap()), &expected);
+    }
+}
+
+/// 300 rows of a dictionary's one value of a megabyte, and 9,000 rows of lists of 2,100 numbers: batches are cut where one of
+/// 65,536 rows would be long, and nothing is called damage.
+#[test]
+fn batches_of_long_rows_are_cut() {
+    use arrow_array::DictionaryArray;
+    use coldframe_core::OnError;
+
+    let word = "x".repeat(1 << 20);
+    let words: ArrayRef = Arc::new(StringArray::from(vec![word.as_str()]));
+    let long: ArrayRef = Arc::new(DictionaryArray::new(Int32Array::from(vec![0; 300]), words));
+    let item = Arc::new(Field::new("element", DataType::Int64, false));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7; 9000 * 2100]));
+    let offsets = OffsetBuffer::from_repeated_length(2100, 9000);
+    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, numbers, None));
+    for (column, rows) in [(long, 300), (lists, 9000)] {
+        let batch = RecordBatch::try_from_iter_with_nullable([("c", column, false)]).unwrap();
+        let options = WriteOptions {
+            codec: Algorithm::Snappy,
+            page_bytes: 1 << 20,
+            row_group_bytes: 1 << 30,
+            ..WriteOptions::default()
+        };
+        let file = open(write(&batch, rows, options), &[]).unwrap();
+        assert_eq!(file.groups().len(), 1);
+        for on_error in [OnError::Raise, OnError::Skip] {
+            let damage = DamageLog::default();
+            let scan = Scan { on_error, ..Scan::default() };
+            let [split] = file.splits(u64::MAX).unwrap().try_into().unwrap();
+            let mut reader = ScanReader::try_new(&file, &scan, &split, damage.clone()).unwrap();
+            let mut found = 0;
+            while let Some(batch) = reader.next_batch().unwrap() {
+                assert!(batch.get_array_memory_size() < 300 << 20, "{}", batch.get_array_memory_size());
+                assert!(batch.num_rows() < rows);
+                found += batch.num_rows();
+            }
+            assert_eq!((found, damage.len()), (rows, 0));
+        }
+    }
+}
+
+/// What cannot be read back, or is not what its field says, is the fault of who gave it, and no file's.
+#[test]
+fn what_cannot_be_written_is_refused_by_name() {
+    use coldframe_core::ErrorKind;
+
+    let refused = |batch: &RecordBatch| {
+        let mut writer = Writer::new(Vec::new(), &batch.schema(), WriteOptions::default())?;
+        writer.write(batch)
+    };
+    let numbers = |rows: i32| Arc::new(Int32Array::from_iter_values(0..rows)) as ArrayRef;
+    let twice = Schema::new(["a", "b", "a"].map(|n| Field::new(n, DataType::Int32, false)).to_vec());
+    let twice = RecordBatch::try_new(Arc::new(twice), vec![numbers(2), numbers(2), numbers(2)]).unwrap();
+    let inner: Fields = ["x", "x"].map(|n| Field::new(n, DataType::Int32, false)).to_vec().into();
+    let group: ArrayRef = Arc::new(StructArray::new(inner, vec![numbers(2), numbers(2)], None));
+    let group = RecordBatch::try_from_iter_with_nullable([("g", group, false)]).unwrap();
+    let mut deep = numbers(1);
+    for _ in 0..70 {
+        let field = Arc::new(Field::new("element", deep.data_type().clone(), true));
+        deep = Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1]), deep, None));
+    }
+    let deep = RecordBatch::try_from_iter_with_nullable([("deep", deep, true)]).unwrap();
+    for (batch, word) in [(&twice, "two of the name `a`"), (&group, "column `g`"), (&deep, "max_depth")] {
+        let e = refused(batch).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(word), "{e}");
+    }
+
+    // A null where the writer's schema has none: the writer is not asked for the batch's.
+    let schema = Schema::new(vec![Field::new("n", DataType::Int32, false)]);
+    let mut writer = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
+    let null: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", null, true)]).unwrap();
+    let e = writer.write(&batch).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e}");
+    assert_eq!(
+        e.to_string(),
+        "column `n`: expected no nulls, as its field says, found one in row 2 of the batch"
+    );
 }

@@ -83,16 +83,17 @@ pub(super) struct Leaf<'a> {
     pub(super) values: Dense<'a>,
 }
 
-/// Stripes `rows` of a column. The leaves come in schema order.
-pub(super) fn shred<'a>(node: &Node, array: &'a ArrayRef, rows: Range<usize>) -> Result<Vec<Leaf<'a>>> {
+/// Stripes a column whose first row is row `first` of its batch. The leaves come in schema order.
+pub(super) fn shred<'a>(node: &Node, array: &'a ArrayRef, first: usize) -> Result<Vec<Leaf<'a>>> {
     let mut leaves = Vec::new();
     let root = Entries {
-        count: rows.len(),
+        first,
+        count: array.len(),
         repetition: None,
         definition: None,
         repeated: 0,
         defined: 0,
-        slots: vec![rows],
+        slots: std::iter::once(0..array.len()).collect(),
     };
     root.descend(node, array.as_ref(), &mut leaves)?;
     Ok(leaves)
@@ -100,6 +101,8 @@ pub(super) fn shred<'a>(node: &Node, array: &'a ArrayRef, rows: Range<usize>) ->
 
 #[derive(Clone)]
 struct Entries {
+    /// The row of the first entry in the batch, for errors.
+    first: usize,
     count: usize,
     repetition: Option<Vec<u8>>,
     definition: Option<Vec<u8>>,
@@ -181,10 +184,27 @@ impl Entries {
     /// An error if a slot is null: what is required or repeated cannot be.
     fn expect_valid(&self, array: &dyn Array) -> Result<()> {
         let Some(nulls) = array.nulls().filter(|n| n.null_count() > 0) else { return Ok(()) };
-        if validity_bytes(Some(nulls), &self.slots)?.contains(&0) {
-            return Err(Error::schema("expected no nulls, as its field says, found some"));
+        match validity_bytes(Some(nulls), &self.slots)?.iter().position(|valid| *valid == 0) {
+            None => Ok(()),
+            Some(slot) => {
+                let row = self.row_of(slot);
+                let what =
+                    format!("expected no nulls, as its field says, found one in row {row} of the batch");
+                Err(Error::schema(what))
+            }
         }
-        Ok(())
+    }
+
+    /// The row that a slot belongs to.
+    fn row_of(&self, slot: usize) -> usize {
+        let definition = self.definition.as_deref();
+        let has_slot = |i: &usize| definition.is_none_or(|levels| levels.get(*i) == Some(&self.defined));
+        let entry = (0..self.count).filter(has_slot).nth(slot).unwrap_or_default();
+        let begun = match &self.repetition {
+            Some(levels) => levels.iter().take(entry + 1).filter(|level| **level == 0).count(),
+            None => entry + 1,
+        };
+        self.first + begun.saturating_sub(1)
     }
 
     /// One level of definition for the slots that are valid. Returns which are, a byte 0 or 1 for each.
@@ -267,6 +287,7 @@ impl Entries {
         }
         debug_assert_eq!(items, slots.iter().map(Range::len).sum::<usize>());
         Ok(Self {
+            first: self.first,
             count,
             repetition: Some(repetition),
             definition: Some(definition),

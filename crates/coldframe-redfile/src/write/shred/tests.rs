@@ -56,8 +56,7 @@ fn documents() -> RecordBatch {
 fn leaves(batch: &RecordBatch) -> Vec<(String, Leaf<'_>)> {
     let schema = schema::Schema::from_arrow("schema", &batch.schema(), &Limits::default()).unwrap();
     let columns = schema.fields.iter().zip(batch.columns());
-    let leaves =
-        columns.flat_map(|(node, array)| shred(&Node::of(node), array, 0..batch.num_rows()).unwrap());
+    let leaves = columns.flat_map(|(node, array)| shred(&Node::of(node), array, 0).unwrap());
     schema.leaves.iter().map(schema::Leaf::name).zip(leaves).collect()
 }
 
@@ -147,10 +146,11 @@ fn what_is_under_a_null_is_not_there() {
 #[test]
 fn nulls_where_the_schema_has_none_are_refused() {
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
-    let e = shred(&Node::Leaf, &array, 0..2).unwrap_err();
-    assert_eq!(e.to_string(), "expected no nulls, as its field says, found some");
-    assert_eq!(shred(&Node::Leaf, &array, 0..1).unwrap()[0].values.bytes(), 1i64.to_le_bytes());
-    let e = shred(&Node::Group(vec![Node::Leaf]), &array, 0..1).unwrap_err();
+    let e = shred(&Node::Leaf, &array, 7).unwrap_err();
+    assert_eq!(e.to_string(), "expected no nulls, as its field says, found one in row 8 of the batch");
+    let one = array.slice(0, 1);
+    assert_eq!(shred(&Node::Leaf, &one, 0).unwrap()[0].values.bytes(), 1i64.to_le_bytes());
+    let e = shred(&Node::Group(vec![Node::Leaf]), &one, 0).unwrap_err();
     assert_eq!(e.to_string(), "expected a struct, found Int64");
 }
 
