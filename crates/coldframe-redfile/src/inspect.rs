@@ -1,5 +1,6 @@
 //! Where each byte of a Redfile belongs, and what the file says of itself.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_core::io::Window;
@@ -9,13 +10,15 @@ use crate::layout::footer::{FRAME_LEN, MAGIC};
 use crate::layout::metadata::{Children, ColumnMetaData, GROUP_VAR_INT, KeyValue, PLAIN};
 use crate::layout::page::{DATA_PAGE, PageHeader};
 use crate::layout::thrift::Reader;
-use crate::open::groups::{Chunk, Group, Part};
+use crate::open::groups::{Chunk, Group};
 use crate::open::{RawFile, footer};
 
 /// How much is read to get at a page's header.
 const HEADER_GUESS: u64 = 1024;
 /// How much is read at once when pages are visited one after the other.
 const WINDOW: u64 = 64 << 10;
+/// The longest metadata that is looked for behind a chunk.
+const METADATA_GUESS: u64 = 1 << 20;
 
 /// Names and values as the file has them.
 fn describe_pairs(pairs: &[KeyValue]) -> Value {
@@ -116,20 +119,21 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
         first.unwrap_or(group.start)
     };
     let mut groups: Vec<_> = file.groups.iter().filter(|g| g.part == 0).collect();
-    groups.sort_by_key(start_of);
+    groups.sort_by_cached_key(start_of);
     let mut ends: Vec<u64> = groups.iter().skip(1).map(start_of).collect();
     ends.push(data_end);
     let mut at = 4;
+    let mut window = Window::new(part.source.clone(), WINDOW);
     for (group, end) in groups.into_iter().zip(ends) {
         // Groups that overlap are a lie; what is told twice is shown once.
         let (start, end) = (start_of(&group).max(at).min(len), end.min(len));
         if start >= end {
             continue;
         }
-        if start >= at + 4 && part.source.read(start - 4..start)?.as_ref() == MAGIC {
+        if start >= at + 4 && window.read(start - 4..start)?.as_ref() == MAGIC {
             root.push(Node::new("row group marker", start - 4..start));
         }
-        root.push(group_node(file, part, group, start..end)?);
+        root.push(group_node(file, &mut window, group, start..end)?);
         at = end;
     }
     if let Some(footer) = footer.filter(|f| f.start >= at) {
@@ -153,7 +157,7 @@ fn file_rows(file: &RawFile) -> u64 {
     file.groups.iter().fold(0, |n, g| n.saturating_add(g.rows))
 }
 
-fn group_node(file: &RawFile, part: &Part, group: &Group, bytes: std::ops::Range<u64>) -> Result<Node> {
+fn group_node(file: &RawFile, window: &mut Window, group: &Group, bytes: Range<u64>) -> Result<Node> {
     let mut node = Node::new(group.name(), bytes.clone()).with("rows", group.rows);
     let mut chunks: Vec<_> =
         group.chunks.iter().zip(&file.schema.leaves).filter(|(c, _)| c.source == 0).collect();
@@ -168,7 +172,7 @@ fn group_node(file: &RawFile, part: &Part, group: &Group, bytes: std::ops::Range
             continue;
         }
         let name = format!("column chunk `{}`", leaf.name());
-        node.push(chunk_node(file, part, chunk, Node::new(name, start..end))?);
+        node.push(chunk_node(file, window, chunk, Node::new(name, start..end))?);
         at = end;
     }
     node.fill_gaps("unknown");
@@ -176,11 +180,10 @@ fn group_node(file: &RawFile, part: &Part, group: &Group, bytes: std::ops::Range
 }
 
 /// The pages of a chunk, of whatever type.
-fn chunk_node(file: &RawFile, part: &Part, chunk: &Chunk, mut node: Node) -> Result<Node> {
+fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node) -> Result<Node> {
     let Ok(metadata) = &chunk.metadata else { return Ok(node) };
     node = node.with("codec", metadata.codec.name()).with("num_values", metadata.num_values);
     let limits = file.options.limits;
-    let mut window = Window::new(part.source.clone(), WINDOW);
     let mut left = u64::try_from(metadata.num_values).unwrap_or(0);
     let (mut at, mut number) = (node.bytes.start, 0u64);
     while left > 0 && at < node.bytes.end {
@@ -213,14 +216,14 @@ fn chunk_node(file: &RawFile, part: &Part, chunk: &Chunk, mut node: Node) -> Res
     }
     // Behind the pages: metadata of the chunk, footers so far, the marker of the next row group.
     if at < node.bytes.end {
-        let bytes = window.read_up_to(at, (node.bytes.end - at).min(limits.max_metadata_bytes))?;
+        let bytes = window.read_up_to(at, (node.bytes.end - at).min(METADATA_GUESS))?;
         let mut reader = Reader::new(&bytes, at, &limits);
         if ColumnMetaData::decode(&mut reader).is_ok() {
             node.push(Node::new("column metadata", at..reader.offset()));
             at = reader.offset();
         }
         let rest = node.bytes.end - at;
-        let ends_marked = part.source.read(node.bytes.end - rest.min(4)..node.bytes.end)?.as_ref() == MAGIC;
+        let ends_marked = window.read(node.bytes.end - rest.min(4)..node.bytes.end)?.as_ref() == MAGIC;
         let name = match (ends_marked, rest) {
             (true, 4) => "row group marker",
             (true, _) => "cumulative footer",

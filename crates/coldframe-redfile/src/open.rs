@@ -4,10 +4,11 @@ pub mod footer;
 pub mod groups;
 pub mod summary;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Folder, Window};
 use coldframe_core::{Error, ErrorContext, ReadAt, Result};
 
 use self::groups::{Chunk, Collect, Group, Part};
@@ -16,7 +17,7 @@ use crate::layout::metadata::{Children, FileMetaData};
 use crate::options::Options;
 use crate::pages::chunk::{ChunkContext, page_codec};
 use crate::pages::detect::Detector;
-use crate::pages::visit::each_page;
+use crate::pages::visit::{WINDOW, each_page};
 use crate::schema::Schema;
 
 /// What says where the row groups of a file are.
@@ -98,16 +99,16 @@ impl RawFile {
         options: Options,
         lost: Option<Vec<Range<u64>>>,
     ) -> Result<Self> {
-        let schema =
-            Schema::from_elements(&metadata.schema, options.types, &options.limits).within(|| "schema")?;
-        let groups = groups::groups(&schema, &collect)?;
+        let schema = Schema::from_elements(&metadata.schema, options.types, &options.limits, collect.bytes())
+            .within(|| "schema")?;
+        let (parts, groups) = collect.groups(&schema)?;
         let chunks = || groups.iter().flat_map(|g| &g.chunks).filter_map(|c| c.metadata.as_ref().ok());
         let with_pages = || chunks().filter(|m| m.num_values > 0);
         // Writers before compression left the size at 0, and their pages as they are.
         let uncompressed =
             with_pages().next().is_some() && with_pages().all(|m| m.total_compressed_size == 0);
         let mut file = Self {
-            parts: collect.parts,
+            parts,
             metadata,
             schema,
             groups,
@@ -132,16 +133,17 @@ impl RawFile {
     }
 
     /// Leaves that are called text but whose first page is not: one page is looked at, as it is for the dialect.
-    fn not_text(&self) -> Result<Vec<usize>> {
-        let mut found = Vec::new();
+    fn not_text(&self) -> Result<BTreeSet<usize>> {
+        let mut found = BTreeSet::new();
+        let mut windows = self.windows();
+        let Some(group) = self.groups.first() else { return Ok(found) };
         for place in self.schema.text_leaves() {
-            let of_group = |g: &Arc<Group>| g.chunks.get(place).filter(|c| c.metadata.is_ok()).cloned();
-            let Some(chunk) = self.groups.first().and_then(of_group) else { continue };
-            let Some(part) = self.parts.get(chunk.source) else { continue };
-            let Ok(context) = self.chunk_context(place, &chunk) else { continue };
-            each_page(&context, &chunk.place(), part.source.as_ref(), |page, bytes| {
+            let Some(chunk) = group.chunks.get(place).filter(|c| c.metadata.is_ok()) else { continue };
+            let Some(window) = windows.get_mut(chunk.source) else { continue };
+            let Ok(context) = self.chunk_context(place, chunk) else { continue };
+            each_page(&context, &chunk.place(), window, |page, bytes| {
                 if bytes.is_some_and(|bytes| context.is_text(page.data, &bytes) == Some(false)) {
-                    found.push(place);
+                    found.insert(place);
                 }
                 Ok(false)
             })?;
@@ -153,14 +155,15 @@ impl RawFile {
     fn detect(&self) -> Result<(Dialect, bool)> {
         let listed = self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
         let mut detector = Detector::new(listed, self.uncompressed, self.options.limits);
+        let mut windows = self.windows();
         for group in &self.groups {
             for (place, (leaf, chunk)) in self.schema.leaves.iter().zip(&group.chunks).enumerate() {
                 if !detector.asks_for(leaf) || chunk.metadata.is_err() {
                     continue;
                 }
                 let Ok(context) = self.chunk_context(place, chunk) else { continue };
-                let Some(part) = self.parts.get(chunk.source) else { continue };
-                each_page(&context, &chunk.place(), part.source.as_ref(), |page, bytes| {
+                let Some(window) = windows.get_mut(chunk.source) else { continue };
+                each_page(&context, &chunk.place(), window, |page, bytes| {
                     if let Some(bytes) = bytes {
                         detector.observe(leaf, page.data, &bytes);
                     }
@@ -170,6 +173,11 @@ impl RawFile {
         }
         let (dialect, open) = detector.decide(&self.schema.leaves);
         Ok((dialect, open && self.groups.iter().any(|g| g.rows > 0)))
+    }
+
+    /// A window over each file, for looks at many chunks one behind the other.
+    fn windows(&self) -> Vec<Window> {
+        self.parts.iter().map(|p| Window::new(p.source.clone(), WINDOW)).collect()
     }
 
     /// What the pages of a chunk have in common.

@@ -29,7 +29,7 @@ use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 pub(crate) use self::footers::last_footer;
 
-use self::arrange::{Arranged, Pages};
+use self::arrange::{Arranged, Kinds, Pages};
 use self::walk::{Found, Segment, Walked};
 use crate::layout::dialect::Dialect;
 use crate::layout::footer::MAGIC;
@@ -123,9 +123,10 @@ fn arrange_all(
     codec: Option<HadoopCodec>,
     options: &Options,
 ) -> Result<Vec<Arranged>> {
+    let kinds = Kinds::new(schema, dialect, codec, options);
     let mut groups = Vec::new();
     for segment in segments {
-        let pages = Pages::new(source.clone(), schema, &segment.pages, dialect, codec, options)?;
+        let pages = Pages::new(source.clone(), &kinds, &segment.pages, options.limits)?;
         groups.extend(pages.arrange(segment, options.row_group_rows)?);
     }
     Ok(groups)

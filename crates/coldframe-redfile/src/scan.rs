@@ -8,11 +8,11 @@ pub mod survey;
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
-use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
+use arrow_schema::{DataType, SchemaRef};
+use coldframe_core::{DamageLog, OnError, PlanRequest, Result};
 
 use crate::open::RawFile;
-use crate::schema::Node;
+use crate::schema::{Node, prune_all};
 
 /// What all row groups of a scan have in common.
 #[derive(Debug)]
@@ -34,12 +34,8 @@ pub(crate) struct ScanContext {
 impl ScanContext {
     /// For the columns that a request decodes.
     pub(crate) fn new(file: Arc<RawFile>, request: &PlanRequest) -> Result<Self> {
-        let mut columns = Vec::new();
-        for wanted in request.decode.fields() {
-            let node = file.schema.fields.iter().find(|n| n.name == *wanted.name());
-            let node = node.ok_or_else(|| Error::schema(format!("no column `{}`", wanted.name())))?;
-            columns.push(node.prune(wanted)?);
-        }
+        // Both stand in the order of the file: one walk over both, whatever their number, and whatever names they share.
+        let columns = prune_all(&file.schema.fields, request.decode.fields())?;
         Ok(Self {
             file,
             columns,
@@ -50,10 +46,10 @@ impl ScanContext {
         })
     }
 
-    /// The places of the leaves to fetch, in the order of their bytes.
-    pub(crate) fn wanted(&self) -> Vec<usize> {
-        let mut places = Vec::new();
-        self.columns.iter().for_each(|c| c.leaf_places(&mut places));
-        places
+    /// The leaves to fetch, in the order of their bytes: their places, and what they become.
+    pub(crate) fn wanted(&self) -> Vec<(usize, &DataType)> {
+        let mut leaves = Vec::new();
+        self.columns.iter().for_each(|c| c.typed_leaves(&mut leaves));
+        leaves
     }
 }

@@ -17,11 +17,12 @@
 //! says at which repeated node a value goes on (Dremel, section 4.1). A node's own maxima are the levels at which it is
 //! there.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
-use coldframe_core::{Error, Limits, Result};
+use coldframe_core::{Error, ErrorKind, Limits, Result};
 
 use crate::layout::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
 
@@ -162,10 +163,7 @@ impl Node {
         let (NodeKind::Group(children), DataType::Struct(wanted)) = (&self.kind, item) else {
             return Err(mismatch());
         };
-        let children = wanted.iter().map(|f| {
-            children.iter().find(|c| c.name == *f.name()).ok_or_else(mismatch).and_then(|c| c.prune(f))
-        });
-        pruned.kind = NodeKind::Group(children.collect::<Result<_>>()?);
+        pruned.kind = NodeKind::Group(prune_all(children, wanted)?);
         Ok(pruned)
     }
 
@@ -177,13 +175,21 @@ impl Node {
         }
     }
 
-    fn make_binary(&mut self, places: &[usize]) {
+    fn make_binary(&mut self, places: &BTreeSet<usize>) {
         match &mut self.kind {
             NodeKind::Leaf(_, data_type) if places.contains(&self.leaves.start) => {
                 *data_type = DataType::Binary
             }
             NodeKind::Leaf(..) => {}
             NodeKind::Group(children) => children.iter_mut().for_each(|c| c.make_binary(places)),
+        }
+    }
+
+    /// The leaves that are left of the node, in order: their places and types.
+    pub fn typed_leaves<'a>(&'a self, out: &mut Vec<(usize, &'a DataType)>) {
+        match &self.kind {
+            NodeKind::Leaf(_, data_type) => out.push((self.leaves.start, data_type)),
+            NodeKind::Group(children) => children.iter().for_each(|c| c.typed_leaves(out)),
         }
     }
 
@@ -196,10 +202,38 @@ impl Node {
     }
 }
 
+/// The nodes that `wanted` names, in the order of both, each with only the parts that its field has. Of nodes with one name
+/// each has its own field, and it is the type that tells them apart where only one is wanted.
+pub(crate) fn prune_all<'a>(
+    nodes: &[Node],
+    wanted: impl IntoIterator<Item = &'a FieldRef>,
+) -> Result<Vec<Node>> {
+    let mut rest = nodes.iter();
+    wanted
+        .into_iter()
+        .map(|field| {
+            let mut mismatch = None;
+            for node in rest.by_ref().filter(|n| n.name == *field.name()) {
+                match node.prune(field) {
+                    Ok(pruned) => return Ok(pruned),
+                    Err(e) => mismatch = Some(e),
+                }
+            }
+            Err(mismatch.unwrap_or_else(|| Error::schema(format!("no column `{}`", field.name()))))
+        })
+        .collect()
+}
+
 impl Schema {
     /// The tree that the footer's elements are.
-    pub fn from_elements(elements: &[SchemaElement], options: TypeOptions, limits: &Limits) -> Result<Self> {
-        limits.columns("the schema", elements.len() as u64)?;
+    pub fn from_elements(
+        elements: &[SchemaElement],
+        options: TypeOptions,
+        limits: &Limits,
+        file_len: u64,
+    ) -> Result<Self> {
+        let leaves = elements.iter().filter(|e| e.physical_type.is_some()).count();
+        limits.columns("the schema", leaves as u64)?;
         let root = elements.first().ok_or_else(|| Error::corrupt("expected a root, found no element"))?;
         let mut tree = Tree {
             elements,
@@ -207,6 +241,8 @@ impl Schema {
             next: 1,
             options,
             limits,
+            file_len,
+            paths: 0,
             leaves: Vec::new(),
         };
         if root.children == Children::None && elements.iter().any(|e| e.children != Children::None) {
@@ -233,11 +269,12 @@ impl Schema {
     /// but for names of list items, sizes of integers below 32 bits, and large and view types.
     pub fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
         let mut leaves = Vec::new();
-        let fields = schema
-            .fields()
-            .iter()
-            .map(|f| from_field(f, f.name(), true, &Place::default(), limits, &mut leaves))
-            .collect::<Result<_>>()?;
+        let fields = schema.fields().iter().map(|f| {
+            let node = from_field(f, f.name(), true, &Place::default(), limits, &mut leaves);
+            node.map_err(|e| too_much(e, f.name()))
+        });
+        let fields = fields.collect::<Result<_>>()?;
+        limits.columns("the schema", leaves.len() as u64).map_err(|e| too_much(e, name))?;
         Ok(Self::new(name.to_owned(), fields, leaves))
     }
 
@@ -249,7 +286,10 @@ impl Schema {
     }
 
     /// Makes the leaves at `places` binary.
-    pub fn make_binary(&mut self, places: &[usize]) {
+    pub fn make_binary(&mut self, places: &BTreeSet<usize>) {
+        if places.is_empty() {
+            return;
+        }
         self.fields.iter_mut().for_each(|f| f.make_binary(places));
         let arrow: Fields = self.fields.iter().map(Node::field).collect();
         self.arrow = Arc::new(arrow_schema::Schema::new(arrow));
@@ -265,6 +305,14 @@ impl Schema {
         let mut elements = vec![root];
         self.fields.iter().for_each(|node| put_elements(node, &mut elements));
         elements
+    }
+}
+
+/// What exceeds a limit here is no file's fault, but that of the schema given.
+fn too_much(e: Error, name: &str) -> Error {
+    match e.kind() {
+        ErrorKind::LimitExceeded { .. } => Error::schema(format!("`{name}`: {}", e.reason())),
+        _ => e,
     }
 }
 
@@ -297,8 +345,15 @@ fn put_elements(node: &Node, out: &mut Vec<SchemaElement>) {
 #[derive(Clone, Default)]
 struct Place {
     path: Vec<String>,
+    /// What the path takes in memory.
+    bytes: u64,
     definition: u8,
     repetition: u8,
+}
+
+/// What a name takes in a path.
+fn path_bytes(name: &str) -> u64 {
+    (size_of::<String>() + name.len()) as u64
 }
 
 impl Place {
@@ -310,7 +365,10 @@ impl Place {
         let definition = self.definition.checked_add(u8::from(repetition != Repetition::Required));
         let level = self.repetition.checked_add(u8::from(repetition == Repetition::Repeated));
         match definition.zip(level) {
-            Some((definition, repetition)) => Ok(Self { path, definition, repetition }),
+            Some((definition, repetition)) => {
+                let bytes = self.bytes.saturating_add(path_bytes(name));
+                Ok(Self { path, bytes, definition, repetition })
+            }
             None => Err(Error::unsupported("more than 255 optional and repeated groups in each other")),
         }
     }
@@ -324,6 +382,9 @@ struct Tree<'a> {
     next: usize,
     options: TypeOptions,
     limits: &'a Limits,
+    file_len: u64,
+    /// Bytes of all paths so far: each has the names of all groups around it.
+    paths: u64,
     leaves: Vec<Leaf>,
 }
 
@@ -364,6 +425,8 @@ impl Tree<'_> {
         };
         *used = true;
         let repetition = element.repetition.unwrap_or(Repetition::Required);
+        self.paths = self.paths.saturating_add(parent.bytes).saturating_add(path_bytes(&element.name));
+        self.limits.decoded("the paths of the schema", self.paths, self.file_len)?;
         let place = parent.child(&element.name, repetition, self.limits)?;
         let first = self.leaves.len();
         let kind = match element.physical_type {
@@ -434,9 +497,9 @@ fn from_field(
                 && !item.is_nullable()
                 && list_item(item.data_type()).is_none() =>
         {
-            (Repetition::Repeated, item.data_type())
+            (Repetition::Repeated, plain_type(item.data_type()))
         }
-        _ => (optional, field.data_type()),
+        _ => (optional, plain_type(field.data_type())),
     };
     let place = parent.child(name, repetition, limits)?;
     let (kind, converted_type) = if let Some(item) = list_item(of) {
@@ -485,6 +548,17 @@ fn list_item(data_type: &DataType) -> Option<&FieldRef> {
             Some(f)
         }
         _ => None,
+    }
+}
+
+/// The type of the values of a dictionary, or of runs: how they repeat is not kept.
+fn plain_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) if physical_type(values).is_some() => values,
+        DataType::RunEndEncoded(_, values) if physical_type(values.data_type()).is_some() => {
+            values.data_type()
+        }
+        other => other,
     }
 }
 

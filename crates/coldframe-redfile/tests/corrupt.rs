@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::cast_possible_wrap,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -13,9 +14,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    TimestampNanosecondArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{
     Damage, DamageLog, Limits, OnError, OpenOptions, Result, Scan, ScanReader, Source, TableFile, Value,
@@ -255,4 +259,137 @@ fn flips_are_errors_and_never_other_data() {
             }
         }
     }
+}
+
+/// A table of one text column, in pages of 20 to 30 rows.
+fn texts(rows: usize) -> (Vec<u8>, RecordBatch) {
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("row {i}"))));
+    let batch = RecordBatch::try_from_iter_with_nullable([("text", text, true)]).unwrap();
+    let options = WriteOptions { page_bytes: 300, ..WriteOptions::default() };
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    (writer.finish().unwrap().0, batch)
+}
+
+/// Pages are sound, and the text in one of them is not: that page is lost, and no more.
+#[test]
+fn text_that_is_none_costs_its_page() {
+    let (whole, table) = texts(20_000);
+    let at = place(&open(&whole, &[]).unwrap(), &[GROUP, "column chunk `text`", "page 57", "page data"]);
+    let mut bytes = whole;
+    bytes[at.end - 1] = 0xff;
+    let damaged = open(&bytes, &[]).unwrap();
+    let e = read(&damaged, OnError::Raise).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("UTF-8"), "{e}");
+    for on_error in [OnError::Skip, OnError::Null] {
+        let (rows, damage) = read(&damaged, on_error).unwrap();
+        let [lost] = damage.as_slice() else { panic!("{damage:?}") };
+        assert!(lost.bytes.contains(&(at.start as u64)) && lost.structure.contains("page 57"), "{lost:?}");
+        let text = rows.column(0).as_string::<i32>();
+        let kept: Vec<&str> = text.iter().flatten().collect();
+        let missing = table.num_rows() - kept.len();
+        assert!((1..50).contains(&missing), "{missing}");
+        match on_error {
+            OnError::Null => assert_eq!((text.len(), lost.rows_lost), (table.num_rows(), Some(0))),
+            _ => assert_eq!(lost.rows_lost, Some(missing as u64)),
+        }
+        let all: Vec<String> = (0..table.num_rows()).map(|i| format!("row {i}")).collect();
+        assert!(kept.iter().all(|text| all.iter().any(|row| row == text)));
+    }
+}
+
+/// An instant beyond what Arrow has costs its page, too.
+#[test]
+fn instants_that_are_none_cost_their_page() {
+    let values: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(0..3000));
+    let batch = RecordBatch::try_from_iter_with_nullable([("t", values, false)]).unwrap();
+    let options = WriteOptions { page_bytes: 600, ..WriteOptions::default() };
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    let mut bytes = writer.finish().unwrap().0;
+    let at = place(&open(&bytes, &[]).unwrap(), &[GROUP, "column chunk `t`", "page 7", "page data"]);
+    // The highest byte of a Julian day.
+    bytes[at.end - 1] = 0x7f;
+    let file = open(&bytes, &[("int96", Value::from("timestamp"))]).unwrap();
+    let (rows, damage) = read(&file, OnError::Skip).unwrap();
+    let [lost] = damage.as_slice() else { panic!("{damage:?}") };
+    assert!(lost.structure.contains("page 7") && lost.rows_lost.is_some_and(|n| n < 60), "{lost:?}");
+    assert_eq!(rows.num_rows() as u64 + lost.rows_lost.unwrap(), 3000);
+    // Twelve bytes are twelve bytes.
+    let (rows, damage) = read(&open(&bytes, &[]).unwrap(), OnError::Skip).unwrap();
+    assert_eq!((rows.num_rows(), damage.len()), (3000, 0));
+}
+
+/// A name in the footer that becomes that of the column before it: both are read, each with its own values, and neither
+/// is taken for the other.
+#[test]
+fn columns_of_one_name_are_columns_of_their_own() {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    let halves: ArrayRef = Arc::new(Float32Array::from_iter_values((0..100u8).map(|i| f32::from(i) / 2.0)));
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("aa", ids.clone(), false),
+        ("ab", halves.clone(), false),
+        ("ac", ids.clone(), false),
+    ])
+    .unwrap();
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), WriteOptions::default()).unwrap();
+    writer.write(&batch).unwrap();
+    let whole = writer.finish().unwrap().0;
+    for name in [b"ab", b"ac"] {
+        // In the schema alone, as damage has it, and in the paths of the chunks, as a writer has it.
+        for everywhere in [false, true] {
+            let mut bytes = whole.clone();
+            let places: Vec<usize> = (0..bytes.len() - 1).filter(|i| bytes[*i..].starts_with(name)).collect();
+            assert_eq!(places.len(), 2);
+            for place in places.iter().take(if everywhere { 2 } else { 1 }) {
+                bytes[*place + 1] = b'a';
+            }
+            let file = open(&bytes, &[]).unwrap();
+            for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+                let outcome = read(&file, on_error);
+                match outcome {
+                    Ok((rows, _)) if everywhere => {
+                        assert_eq!(rows.columns(), [ids.clone(), halves.clone(), ids.clone()])
+                    }
+                    // A chunk without a leaf is not read as another one's.
+                    Ok((rows, damage)) => assert_eq!((rows.num_rows(), damage.is_empty()), (0, false)),
+                    Err(e) => assert!(!everywhere && on_error == OnError::Raise && e.is_damage(), "{e}"),
+                }
+            }
+        }
+    }
+}
+
+/// Levels of two leaves that do not agree: no page by itself shows that.
+#[test]
+fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
+    let numbers = |n: i64| {
+        Arc::new(Int64Array::from_iter((0..3000).map(|i| (i % 2 == 0).then_some(i * n)))) as ArrayRef
+    };
+    let fields: Fields = ["a", "b"].map(|n| Field::new(n, DataType::Int64, true)).to_vec().into();
+    let nulls: NullBuffer = (0..3000).map(|i| i % 3 != 0).collect();
+    let group: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers(1), numbers(2)], Some(nulls)));
+    let batch = RecordBatch::try_from_iter_with_nullable([("s", group, true)]).unwrap();
+    let options = WriteOptions { page_bytes: 400, ..WriteOptions::default() };
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    let whole = writer.finish().unwrap().0;
+    let page = place(&open(&whole, &[]).unwrap(), &[GROUP, "column chunk `s.b`", "page 5", "page data"]);
+    let (mut apart, mut rows_of_page) = (0, 0);
+    for at in page.clone() {
+        for bit in 0..8 {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            let damaged = open(&bytes, &[]).unwrap();
+            let (rows, damage) = read(&damaged, OnError::Skip).unwrap();
+            let lost: u64 = damage.iter().filter_map(|d| d.rows_lost).sum();
+            assert_eq!(rows.num_rows() as u64 + lost, 3000);
+            assert!(lost < 120, "byte {at}: {damage:?}");
+            apart += usize::from(damage.iter().any(|d| d.reason.contains("agree")));
+            rows_of_page = rows_of_page.max(lost);
+            let (nulled, _) = read(&damaged, OnError::Null).unwrap();
+            assert!(nulled.num_rows() >= rows.num_rows());
+        }
+    }
+    assert!(apart > 10 && rows_of_page > 20, "{apart} {rows_of_page}");
 }

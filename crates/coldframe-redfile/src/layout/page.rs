@@ -43,7 +43,12 @@ pub struct PageHeader {
 impl PageHeader {
     /// Reads one from the front of `bytes`, which stand at `offset` of the file.
     pub fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
-        let mut r = Reader::new(bytes, offset, limits);
+        Self::decode(&mut Reader::new(bytes, offset, limits))
+    }
+
+    /// Reads one; bytes may follow it.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self> {
+        let offset = r.offset();
         let (mut page_type, mut uncompressed, mut compressed) = (None, None, None);
         let (mut crc, mut data) = (None, None);
         r.structure(|r, f| {
@@ -76,7 +81,7 @@ impl PageHeader {
         if page_type == DATA_PAGE && data.is_none() {
             return Err(Error::corrupt("expected a data page's header, found none").at(offset));
         }
-        let len = bytes.len() - r.cursor().remaining();
+        let len = usize::try_from(r.offset() - offset).unwrap_or(usize::MAX);
         Ok(Self { page_type, uncompressed, compressed, crc, data, len })
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Source: the Thrift project's description of the compact protocol. Every size is compared with the bytes that are
-//! left before it is believed, and nesting is bounded by [`Limits::max_depth`].
+//! left before it is believed, nesting is bounded by [`Limits::max_depth`], and what lists become in memory, where an element
+//! of one byte may be a struct of two hundred, by [`Limits::decoded`] before they are built.
 
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
 use coldframe_encoding::{Cursor, Error, Limits, Result};
@@ -78,12 +79,17 @@ pub struct Reader<'a> {
     cursor: Cursor<'a>,
     depth: u64,
     limits: Limits,
+    /// Bytes of a file that is known to be as long.
+    file_len: u64,
+    /// Bytes that lists have become so far.
+    built: u64,
 }
 
 impl<'a> Reader<'a> {
     /// `offset` is the place of `bytes[0]` in the file.
     pub fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
-        Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits }
+        let file_len = offset.saturating_add(bytes.len() as u64);
+        Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits, file_len, built: 0 }
     }
 
     /// Place in the file of the next byte.
@@ -212,11 +218,18 @@ impl<'a> Reader<'a> {
             .at(self.offset()));
         }
         let element = Field { id: field.id, kind };
-        let mut values = Vec::new();
+        self.build(size, size_of::<T>())?;
+        let mut values = Vec::with_capacity(size);
         for _ in 0..size {
             values.push(each(self, element)?);
         }
         Ok(values)
+    }
+
+    /// Room for `count` elements of `each` bytes, unless those of all lists are more than the file can justify.
+    fn build(&mut self, count: usize, each: usize) -> Result<()> {
+        self.built = self.built.saturating_add((count as u64).saturating_mul(each as u64));
+        self.limits.decoded("the lists of a footer", self.built, self.file_len)
     }
 
     /// Type and number of a list's elements. Each takes at least a byte.

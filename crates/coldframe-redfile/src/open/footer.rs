@@ -44,7 +44,7 @@ pub fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
 }
 
 /// The footer that ends at `end`.
-pub(crate) fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
+fn ending_at(source: &dyn ReadAt, end: u64, limits: &Limits) -> Result<Footer> {
     let tail_start = end.saturating_sub(TAIL_GUESS);
     let tail = source.read(tail_start..end)?;
     let frame = tail.last_chunk::<8>().copied().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The row groups that footers speak of: which file and which bytes each of their chunks has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,10 +10,8 @@ use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use crate::layout::metadata::{ColumnChunk, ColumnMetaData, RowGroup};
 use crate::layout::thrift::Reader;
 use crate::pages::visit::ChunkPlace;
-use crate::schema::{Leaf, Schema};
+use crate::schema::Schema;
 
-/// Byte arrays of a chunk beyond this may be more than the offsets of one batch reach.
-const LARGE: u64 = 1 << 30;
 /// How much is read at first of metadata that stands at a chunk.
 const METADATA_GUESS: u64 = 4096;
 
@@ -46,10 +44,13 @@ impl Chunk {
         ChunkPlace { bytes: self.range.clone(), num_values: u64::try_from(values).unwrap_or(0) }
     }
 
-    /// Whether its byte arrays may be more than a batch can hold.
-    pub fn is_large(&self) -> bool {
+    /// Bytes of its values before compression, as far as what is stored can become as many; what a file states is a claim.
+    pub(crate) fn unpacked(&self) -> u64 {
+        /// What no codec of the format exceeds.
+        const MOST_EXPANSION: u64 = 1040;
+        let stored = self.range.end.saturating_sub(self.range.start);
         let stated = self.metadata.as_ref().map_or(0, |m| m.total_uncompressed_size.unsigned_abs());
-        self.range.end.saturating_sub(self.range.start).max(stated) > LARGE
+        stored.max(stated.min(stored.saturating_mul(MOST_EXPANSION)))
     }
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Collect<'a> {
     pub(super) parts: Vec<Part>,
     by_name: BTreeMap<String, usize>,
     siblings: Option<&'a dyn Folder>,
-    pub(super) limits: Limits,
+    limits: Limits,
     /// Of each group the chunks with their parts.
     groups: Vec<(RowGroup, Vec<usize>)>,
 }
@@ -90,6 +91,11 @@ pub(super) struct Collect<'a> {
 impl<'a> Collect<'a> {
     pub(super) fn new(siblings: Option<&'a dyn Folder>, limits: Limits) -> Self {
         Self { parts: Vec::new(), by_name: BTreeMap::new(), siblings, limits, groups: Vec::new() }
+    }
+
+    /// Bytes of all parts.
+    pub(super) fn bytes(&self) -> u64 {
+        self.parts.iter().fold(0, |n, p| n.saturating_add(p.source.len()))
     }
 
     /// The part that a path names: the file beside the opened one that has its last component.
@@ -121,62 +127,104 @@ impl<'a> Collect<'a> {
         }
         Ok(())
     }
-}
 
-/// The row groups with the places of their chunks.
-pub(super) fn groups(schema: &Schema, collect: &Collect<'_>) -> Result<Vec<Arc<Group>>> {
-    let mut metadata = Vec::with_capacity(collect.groups.len());
-    let mut starts: Vec<Vec<u64>> = vec![Vec::new(); collect.parts.len()];
-    for (group, parts) in &collect.groups {
-        let mut found = Vec::with_capacity(group.columns.len());
-        for (chunk, part) in group.columns.iter().zip(parts) {
-            let Some(part_file) = collect.parts.get(*part) else { continue };
-            let own = chunk.meta_data.is_some();
-            let chunk_metadata = chunk_metadata(chunk, part_file.source.as_ref(), &collect.limits)?;
-            if let (Ok(m), Some(starts)) = (&chunk_metadata, starts.get_mut(*part)) {
-                let places = [Some(m.data_page_offset), m.index_page_offset, Some(chunk.file_offset)];
-                starts.extend(places.into_iter().flatten().filter_map(|at| u64::try_from(at).ok()));
+    /// The parts, and the row groups with the places of their chunks.
+    pub(super) fn groups(self, schema: &Schema) -> Result<(Vec<Part>, Vec<Arc<Group>>)> {
+        // A row group takes a place for each leaf, also for those that it does not speak of.
+        let leaves = schema.leaves.len();
+        let missing = self.groups.iter().map(|(_, parts)| leaves.saturating_sub(parts.len()));
+        let missing = missing.fold(0u64, |n, m| n.saturating_add((m * size_of::<Chunk>()) as u64));
+        self.limits.decoded("the chunks of row groups", missing, self.bytes())?;
+        let mut starts = Starts::new(&self.parts);
+        let mut found = Vec::with_capacity(self.groups.len());
+        let mut budget = self.bytes().saturating_mul(4).saturating_add(1 << 20);
+        for (group, parts) in self.groups {
+            let mut chunks = Vec::with_capacity(parts.len());
+            for (chunk, source) in group.columns.into_iter().zip(parts) {
+                let Some(part) = self.parts.get(source) else { continue };
+                let file_offset = chunk.file_offset;
+                let metadata = chunk_metadata(chunk, part.source.as_ref(), &self.limits, &mut budget)?;
+                starts.add(source, file_offset, metadata.as_ref().ok());
+                chunks.push(Some(Described { metadata, source }));
             }
-            found.push((chunk_metadata, *part, own));
+            found.push((group.num_rows, chunks));
         }
-        metadata.push(found);
+        let starts = starts.sorted();
+        let groups = found.into_iter().enumerate().map(|(number, (rows, chunks))| {
+            let rows = u64::try_from(rows)
+                .map_err(|_| Error::corrupt(format!("expected 0 rows or more, found {rows}")))
+                .within(|| format!("row group {number}"))?;
+            let chunks = place_chunks(schema, chunks, &starts);
+            let part = chunks.first().map_or(0, |c| c.source);
+            let own = || chunks.iter().filter(|c| c.source == part && c.metadata.is_ok());
+            let start = own().map(|c| c.range.start).min().unwrap_or(0);
+            let end = own().map(|c| c.range.end).max().unwrap_or(start);
+            Ok(Arc::new(Group { number, part, start, end, rows, chunks }))
+        });
+        Ok((self.parts, groups.collect::<Result<_>>()?))
     }
-    for (starts, part) in starts.iter_mut().zip(&collect.parts) {
-        starts.push(part.footer.as_ref().map_or(part.source.len(), |f| f.start));
-        starts.sort_unstable();
-        starts.dedup();
-    }
-    let mut groups = Vec::with_capacity(metadata.len());
-    for (number, (found, (group, _))) in metadata.into_iter().zip(&collect.groups).enumerate() {
-        let name = || format!("row group {number}");
-        let rows = u64::try_from(group.num_rows)
-            .map_err(|_| Error::corrupt(format!("expected 0 rows or more, found {}", group.num_rows)))
-            .within(name)?;
-        let chunks: Vec<Chunk> = place_chunks(schema, found, &starts);
-        let part = chunks.first().map_or(0, |c| c.source);
-        let own = || chunks.iter().filter(|c| c.source == part && c.metadata.is_ok());
-        let start = own().map(|c| c.range.start).min().unwrap_or(0);
-        let end = own().map(|c| c.range.end).max().unwrap_or(start);
-        groups.push(Arc::new(Group { number, part, start, end, rows, chunks }));
-    }
-    Ok(groups)
 }
 
-type Found = (Result<ColumnMetaData, String>, usize, bool);
+/// What a footer says of a chunk.
+struct Described {
+    metadata: Result<ColumnMetaData, String>,
+    source: usize,
+}
 
-/// One chunk for each leaf: by position where paths agree with it, else by path.
-fn place_chunks(schema: &Schema, found: Vec<Found>, starts: &[Vec<u64>]) -> Vec<Chunk> {
-    let fits = |m: &Result<ColumnMetaData, String>, leaf: &Leaf| {
-        m.as_ref().is_ok_and(|m| m.path_in_schema == leaf.path)
+/// Where something begins in each part: a chunk ends where the next thing does.
+struct Starts(Vec<Vec<u64>>);
+
+impl Starts {
+    fn new(parts: &[Part]) -> Self {
+        let end = |p: &Part| p.footer.as_ref().map_or(p.source.len(), |f| f.start);
+        Self(parts.iter().map(|p| vec![end(p)]).collect())
+    }
+
+    fn add(&mut self, source: usize, file_offset: i64, metadata: Option<&ColumnMetaData>) {
+        let (Some(m), Some(starts)) = (metadata, self.0.get_mut(source)) else { return };
+        let places = [Some(m.data_page_offset), m.index_page_offset, Some(file_offset)];
+        starts.extend(places.into_iter().flatten().filter_map(|at| u64::try_from(at).ok()));
+    }
+
+    fn sorted(mut self) -> Self {
+        for starts in &mut self.0 {
+            starts.sort_unstable();
+            starts.dedup();
+        }
+        self
+    }
+
+    /// Where what begins at `start` ends.
+    fn end(&self, source: usize, start: u64) -> u64 {
+        let starts = self.0.get(source).map(Vec::as_slice).unwrap_or_default();
+        starts.get(starts.partition_point(|at| *at <= start)).copied().unwrap_or(start).max(start)
+    }
+}
+
+/// One chunk for each leaf: by position where paths agree with it, else by path, and of leaves with one path in order.
+fn place_chunks(schema: &Schema, mut found: Vec<Option<Described>>, starts: &Starts) -> Vec<Chunk> {
+    let path = |d: &Option<Described>| {
+        d.as_ref().and_then(|d| d.metadata.as_ref().ok()).map(|m| m.path_in_schema.clone())
     };
     let in_order = found.len() == schema.leaves.len()
-        && found.iter().zip(&schema.leaves).all(|((m, ..), leaf)| m.is_err() || fits(m, leaf));
-    let chunk = |leaf: &Leaf, found: Option<&Found>| {
-        let Some((metadata, source, _)) = found else {
+        && found.iter().zip(&schema.leaves).all(|(d, leaf)| match d {
+            Some(Described { metadata: Ok(m), .. }) => m.path_in_schema == leaf.path,
+            _ => true,
+        });
+    let mut by_path: BTreeMap<Vec<String>, VecDeque<usize>> = BTreeMap::new();
+    if !in_order {
+        for (i, described) in found.iter().enumerate() {
+            by_path.entry(path(described).unwrap_or_default()).or_default().push_back(i);
+        }
+    }
+    let chunk = |(i, leaf): (usize, &crate::schema::Leaf)| {
+        let i = if in_order { Some(i) } else { by_path.get_mut(&leaf.path).and_then(VecDeque::pop_front) };
+        let Some(Described { metadata, source }) = i.and_then(|i| found.get_mut(i)?.take()) else {
             let metadata = Err(format!("expected a chunk for `{}`, found none", leaf.name()));
             return Chunk { source: 0, range: 0..0, metadata };
         };
-        let metadata = metadata.clone().and_then(|m| match m.physical_type == leaf.physical_type {
+        let start = metadata.as_ref().map_or(0, |m| m.data_page_offset);
+        let metadata = metadata.and_then(|m| match m.physical_type == leaf.physical_type {
             true => Ok(m),
             false => Err(format!(
                 "expected values of {}, found {}",
@@ -184,43 +232,46 @@ fn place_chunks(schema: &Schema, found: Vec<Found>, starts: &[Vec<u64>]) -> Vec<
                 m.physical_type.name()
             )),
         });
-        let start = metadata.as_ref().map_or(0, |m| m.data_page_offset);
-        let metadata =
-            metadata.and_then(|m| match u64::try_from(m.data_page_offset).is_ok() && m.num_values >= 0 {
-                true => Ok(m),
-                false => Err(format!("expected an offset and a count, found {start} and {}", m.num_values)),
-            });
+        let metadata = metadata.and_then(|m| match start >= 0 && m.num_values >= 0 {
+            true => Ok(m),
+            false => Err(format!("expected an offset and a count, found {start} and {}", m.num_values)),
+        });
         let start = u64::try_from(start).unwrap_or(0);
-        let ends = starts.get(*source).map(Vec::as_slice).unwrap_or_default();
-        let end = ends.get(ends.partition_point(|at| *at <= start)).copied().unwrap_or(start);
-        Chunk { source: *source, range: start..end.max(start), metadata }
+        let start = if metadata.is_ok() { start } else { 0 };
+        Chunk { source, range: start..starts.end(source, start), metadata }
     };
-    let places = schema.leaves.iter().enumerate();
-    places
-        .map(|(i, leaf)| {
-            let found = if in_order { found.get(i) } else { found.iter().find(|(m, ..)| fits(m, leaf)) };
-            chunk(leaf, found)
-        })
-        .collect()
+    schema.leaves.iter().enumerate().map(chunk).collect()
 }
 
-/// A chunk's metadata from the footer or, where that has none, from the chunk. Damage costs only the chunk.
+/// A chunk's metadata from the footer or, where that has none, from the chunk. Damage costs only the chunk. `budget` is how
+/// many bytes of metadata may still be looked at: chunks that share their metadata would be as many looks at the same bytes.
 fn chunk_metadata(
-    chunk: &ColumnChunk,
+    chunk: ColumnChunk,
     source: &dyn ReadAt,
     limits: &Limits,
+    budget: &mut u64,
 ) -> Result<Result<ColumnMetaData, String>> {
-    if let Some(metadata) = &chunk.meta_data {
-        return Ok(Ok(metadata.clone()));
+    if let Some(metadata) = chunk.meta_data {
+        return Ok(Ok(metadata));
     }
     let start = u64::try_from(chunk.file_offset).unwrap_or(u64::MAX).min(source.len());
     let mut want = METADATA_GUESS;
     loop {
+        if *budget == 0 {
+            return Ok(Err(
+                "column metadata: expected it once for each chunk, found chunks that share it".to_owned()
+            ));
+        }
         let end = start.saturating_add(want).min(source.len());
         let bytes = source.read(start..end)?;
-        match ColumnMetaData::decode(&mut Reader::new(&bytes, start, limits)) {
+        let mut reader = Reader::new(&bytes, start, limits);
+        let decoded = ColumnMetaData::decode(&mut reader);
+        // More than is parsed was read only where a first look was too short.
+        let cost = if want == METADATA_GUESS { reader.offset() - start } else { end - start };
+        *budget = budget.saturating_sub(cost);
+        match decoded {
             Ok(metadata) => return Ok(Ok(metadata)),
-            Err(_) if end < source.len() && want < limits.max_metadata_bytes.min(1 << 20) => want *= 16,
+            Err(_) if end < source.len() && want < limits.max_metadata_bytes.min(1 << 20) => want *= 4,
             Err(e) if e.is_damage() => return Ok(Err(format!("column metadata: {e}"))),
             Err(e) => return Err(e),
         }

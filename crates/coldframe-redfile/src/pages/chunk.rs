@@ -4,6 +4,7 @@
 //! page  | repetition levels | definition levels | values |     compressed together; the order is the dialect's
 //! ```
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_encoding::checksum::check_crc32;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
@@ -12,7 +13,7 @@ use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, Limits, Result};
 
 use super::levels::Levels;
-use super::plain::{PageValues, Values, fixed_width};
+use super::plain::{PageValues, Values, check_text, fixed_width};
 use super::walk::Page;
 use crate::layout::dialect::Dialect;
 use crate::layout::metadata::{Codec, PLAIN};
@@ -30,14 +31,22 @@ pub(crate) struct OpenPage {
     pub(crate) present: usize,
     pub(crate) levels: Levels,
     pub(crate) values: PageValues,
+    /// Whether its entries take less than a bit each: nothing in the file bounds how many there are.
+    pub(crate) unbacked: bool,
 }
 
-/// Memory of a page that was read, for the next one.
-#[derive(Clone, Debug, Default)]
+/// Memory of a page that was read, for the next one. A copy has none.
+#[derive(Debug, Default)]
 pub(crate) struct Spare {
     pub(crate) levels: Levels,
     /// Of its decompressed bytes.
     pub(crate) scratch: Vec<u8>,
+}
+
+impl Clone for Spare {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl OpenPage {
@@ -149,6 +158,7 @@ impl ChunkContext {
         let mut load = |Spare { mut levels, scratch }: Spare| -> Result<OpenPage> {
             let bytes = self.decompress_into(page, decompressor, scratch)?;
             let count = page.data.num_values;
+            let unbacked = count / 8 > bytes.len();
             let at = self.dialect.read_levels(&self.leaf, &bytes, count, &self.limits, &mut levels)?;
             let present = levels.present(&self.leaf, count);
             let bytes = bytes.slice(at.min(bytes.len())..);
@@ -162,6 +172,7 @@ impl ChunkContext {
                 present,
                 levels,
                 values,
+                unbacked,
             })
         };
         // Offsets inside decompressed bytes would be taken for offsets in the file.
@@ -182,15 +193,21 @@ impl ChunkContext {
         let values = PageValues::new(self.dialect, physical, header.encoding, bytes, present);
         values.ok()?.read(present, &mut out).ok()?;
         let Values::Arrays { offsets, data } = out else { return None };
-        let text = std::str::from_utf8(&data).ok();
-        let whole = |end: &i32| text.is_some_and(|t| t.is_char_boundary(end.unsigned_abs() as usize));
-        Some(text.is_some() && offsets.iter().all(whole))
+        Some(check_text(&offsets, &data).is_ok())
     }
 
-    /// Decodes all of a page; its levels.
-    pub fn try_page(&self, page: &Page, decompressor: &mut Decompressor) -> Result<Levels> {
+    /// Decodes all of a page, whose values are to become those of `data_type`; its levels.
+    pub fn try_page(
+        &self,
+        page: &Page,
+        data_type: &DataType,
+        decompressor: &mut Decompressor,
+    ) -> Result<Levels> {
         let mut open = self.load(page, decompressor, Spare::default())?;
-        open.values.skip(open.present).and_then(|()| open.values.finish()).map_err(|e| open.place(e))?;
+        open.values
+            .check(open.present, self.leaf.physical_type, data_type)
+            .and_then(|()| open.values.finish())
+            .map_err(|e| open.place(e))?;
         Ok(open.levels)
     }
 }

@@ -11,10 +11,15 @@ use crate::layout::metadata::Type;
 use crate::layout::page::DataPage;
 use crate::schema::Leaf;
 
+/// How many pages more must make sense in one dialect than in another before the other is out: a damaged page may happen to
+/// make sense in a wrong one alone.
+const LEAD: u64 = 2;
+
 /// Tells the dialect of a file by its pages.
 #[derive(Debug)]
 pub struct Detector {
-    candidates: Vec<Dialect>,
+    /// With the number of pages that make sense in each. The first is taken where nothing tells.
+    candidates: Vec<(Dialect, u64)>,
     limits: Limits,
     levels: Levels,
 }
@@ -22,38 +27,43 @@ pub struct Detector {
 impl Detector {
     /// For a file whose schema lists children by place, or counts them; whose pages are compressed, or as they are.
     pub fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
-        let candidates = match (children_listed, raw) {
-            // The first is taken where nothing tells; the text's layout may have either form of children.
+        // The text's layout may have either form of children.
+        let candidates: &[Dialect] = match (children_listed, raw) {
             (true, _) => {
-                vec![Dialect::RedelmC, Dialect::RedelmA, Dialect::RedelmB, Dialect::Spec, Dialect::RedelmF]
+                &[Dialect::RedelmC, Dialect::RedelmA, Dialect::RedelmB, Dialect::Spec, Dialect::RedelmF]
             }
-            (false, true) => vec![Dialect::RedelmD, Dialect::RedelmF, Dialect::Spec],
-            (false, false) => vec![Dialect::RedelmF, Dialect::RedelmE, Dialect::Spec],
+            (false, true) => &[Dialect::RedelmD, Dialect::RedelmF, Dialect::Spec],
+            (false, false) => &[Dialect::RedelmF, Dialect::RedelmE, Dialect::Spec],
         };
+        let candidates = candidates.iter().map(|dialect| (*dialect, 0)).collect();
         Self { candidates, limits, levels: Levels::default() }
+    }
+
+    /// Those that are as likely as the first but for `lead` pages.
+    fn within(&self, lead: u64) -> impl Iterator<Item = Dialect> {
+        let most = self.candidates.iter().map(|(_, pages)| *pages).max().unwrap_or_default();
+        self.candidates.iter().filter(move |(_, pages)| most - pages < lead).map(|(dialect, _)| *dialect)
     }
 
     /// Whether pages of `leaf` can tell those apart that are left.
     pub fn asks_for(&self, leaf: &Leaf) -> bool {
-        let mut traits = self.candidates.iter().map(|d| d.traits(leaf));
+        let mut traits = self.within(LEAD).map(|d| d.traits(leaf));
         let first = traits.next();
         traits.any(|t| Some(t) != first)
     }
 
-    /// Looks at a page. One that makes sense in no dialect that is left is damaged: it tells nothing.
+    /// Looks at a page. One that makes sense in all, or in none, tells nothing.
     pub fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
         let Self { candidates, limits, levels } = self;
-        let mut fits = |d: &Dialect| reads(*d, leaf, header, page, limits, levels).is_ok();
-        let left: Vec<Dialect> = candidates.iter().copied().filter(|d| fits(d)).collect();
-        if !left.is_empty() {
-            *candidates = left;
+        for (dialect, pages) in candidates {
+            *pages += u64::from(reads(*dialect, leaf, header, page, limits, levels).is_ok());
         }
     }
 
     /// The dialect, and whether the bytes leave open which byte order numbers have.
     pub fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
-        let first = self.candidates.first().copied().unwrap_or_default();
-        let orders = self.candidates.iter().any(|d| d.big_endian() != first.big_endian());
+        let first = self.within(1).next().unwrap_or_default();
+        let orders = self.within(1).any(|d| d.big_endian() != first.big_endian());
         let numbers = leaves.iter().any(|l| fixed_width(l.physical_type).is_some());
         (first, orders && numbers)
     }
@@ -128,5 +138,22 @@ mod tests {
     fn numbers_without_lists_tell_nothing() {
         assert_eq!(decide(true, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmC, true));
         assert_eq!(decide(false, &leaf(Type::Int32, 0, 0), 1, b"\0\0\0\x01"), (Dialect::RedelmF, false));
+    }
+
+    /// A length cut to zero makes a page of big-endian lengths one of varints; those behind it say what the file is.
+    #[test]
+    fn a_page_that_fits_a_wrong_dialect_does_not_eliminate_the_right_one() {
+        let text = leaf(Type::ByteArray, 0, 0);
+        let mut detector = Detector::new(true, false, Limits::default());
+        let damaged = Bytes::from_static(b"\x05\0\0\x02ab");
+        detector.observe(&text, DataPage { num_values: 1, encoding: 0 }, &damaged);
+        assert!(detector.asks_for(&text));
+        assert_eq!(detector.decide(std::slice::from_ref(&text)).0, Dialect::RedelmB);
+        for _ in 0..3 {
+            let page = Bytes::from_static(b"\0\0\0\x02ab");
+            detector.observe(&text, DataPage { num_values: 1, encoding: 0 }, &page);
+        }
+        assert_eq!(detector.decide(std::slice::from_ref(&text)), (Dialect::RedelmA, false));
+        assert!(!detector.asks_for(&text));
     }
 }

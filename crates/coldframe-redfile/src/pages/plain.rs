@@ -11,9 +11,10 @@
 //! they are read, all others when a column is assembled.
 
 use arrow_buffer::{BooleanBufferBuilder, MutableBuffer};
+use arrow_schema::DataType;
 use bytes::{Buf as _, Bytes};
 use coldframe_encoding::values::spread_rows;
-use coldframe_encoding::{Cursor, Error, ErrorKind, Result, bits};
+use coldframe_encoding::{Cursor, Error, Result, bits};
 
 use crate::layout::dialect::{Dialect, LengthCoding};
 use crate::layout::group_varint;
@@ -45,6 +46,16 @@ impl Values {
             Type::Boolean => Self::Booleans(BooleanBufferBuilder::new(0)),
             Type::ByteArray => Self::Arrays { offsets: vec![0], data: Vec::new() },
             _ => Self::Fixed(MutableBuffer::new(0)),
+        }
+    }
+
+    /// What they take in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Fixed(values) => values.len(),
+            Self::Shared(values) => values.len(),
+            Self::Arrays { offsets, data } => data.len().saturating_add(offsets.len().saturating_mul(4)),
+            Self::Booleans(values) => values.len() / 8,
         }
     }
 }
@@ -234,6 +245,27 @@ impl PageValues {
         Ok(())
     }
 
+    /// Passes over the next `n` values, each of which must be one of `data_type`: text is UTF-8, an instant one that Arrow has.
+    pub fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
+        match data_type {
+            DataType::Utf8 => {
+                let mut values = Values::new(physical);
+                self.read(n, &mut values)?;
+                match &values {
+                    Values::Arrays { offsets, data } => check_text(offsets, data),
+                    _ => Ok(()),
+                }
+            }
+            DataType::Timestamp(..) => {
+                if let Self::Fixed { bytes, .. } = &*self {
+                    bytes.as_chunks::<12>().0.iter().take(n).try_for_each(|v| instant(v).map(drop))?;
+                }
+                self.skip(n)
+            }
+            _ => self.skip(n),
+        }
+    }
+
     /// After the last value nothing may be left.
     pub fn finish(&self) -> Result<()> {
         let left = match self {
@@ -245,6 +277,36 @@ impl PageValues {
         }
         Err(Error::corrupt(format!("expected the page's end behind its values, found {left} more bytes")))
     }
+}
+
+/// All values must be UTF-8, each by itself.
+pub(crate) fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
+    let at = |offset: &i32| offset.unsigned_abs() as usize;
+    let whole = simdutf8::basic::from_utf8(data);
+    if whole.is_ok_and(|text| offsets.iter().all(|o| text.is_char_boundary(at(o)))) {
+        return Ok(());
+    }
+    let mut values = offsets.iter().zip(offsets.iter().skip(1));
+    let is_text = |(from, to): (&i32, &i32)| {
+        data.get(at(from)..at(to)).is_some_and(|v| simdutf8::basic::from_utf8(v).is_ok())
+    };
+    match values.position(|value| !is_text(value)) {
+        Some(i) => Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {i}"))),
+        None => Ok(()),
+    }
+}
+
+/// INT96 as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day; nanoseconds since 1970.
+pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
+    const EPOCH: i64 = 2_440_588;
+    const DAY: i64 = 86_400_000_000_000;
+    let [a, b, c, d, e, f, g, h, day @ ..] = *value;
+    let day = i32::from_le_bytes(day);
+    let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let instant = (i64::from(day) - EPOCH).checked_mul(DAY).and_then(|start| start.checked_add(nanos));
+    instant.ok_or_else(|| {
+        Error::corrupt(format!("expected a timestamp between 1677 and 2262, found Julian day {day}"))
+    })
 }
 
 /// [`PageValues::read_rows`] of values of `W` bytes; the bytes read, or `None` if they end before.
@@ -370,12 +432,7 @@ fn too_long(bytes: usize, at: usize, page: &[u8]) -> Error {
     if at > page.len() {
         return ended();
     }
-    Error::new(ErrorKind::LimitExceeded {
-        what: "the byte arrays of one batch",
-        asked: bytes as u64,
-        limit: i32::MAX.unsigned_abs().into(),
-        option: "batch_size",
-    })
+    Error::batch_too_long("the byte arrays of a column", bytes as u64)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use coldframe_core::{ReadAt, Result};
+use coldframe_core::Result;
+use coldframe_core::io::Window;
 use coldframe_encoding::codec::Decompressor;
 
 use super::chunk::ChunkContext;
@@ -12,8 +13,8 @@ use crate::layout::page::{DATA_PAGE, PageHeader};
 
 /// How much is read to get at a page's header.
 const HEADER_GUESS: u64 = 1024;
-/// How much is read at once when pages are visited one after the other.
-const WINDOW: u64 = 64 << 10;
+/// How much is read at once when pages are visited one after the other, also those of many short chunks.
+pub(crate) const WINDOW: u64 = 64 << 10;
 
 /// Where the pages of a chunk are.
 pub(crate) struct ChunkPlace {
@@ -23,52 +24,35 @@ pub(crate) struct ChunkPlace {
     pub(crate) num_values: u64,
 }
 
-/// Calls `each` with the data pages of a chunk, and with their decompressed bytes where they are whole, until
-/// it says that it has enough. Damage ends the visit.
+/// Calls `each` with the data pages of a chunk, and with their decompressed bytes where they are whole, until it says that it
+/// has enough. Damage ends the visit.
 pub(crate) fn each_page(
     context: &ChunkContext,
     chunk: &ChunkPlace,
-    source: &dyn ReadAt,
+    window: &mut Window,
     mut each: impl FnMut(&Page, Option<Bytes>) -> Result<bool>,
 ) -> Result<()> {
     let mut decompressor = Decompressor::new();
     let mut left = chunk.num_values;
-    let end = chunk.bytes.end.min(source.len());
-    let (mut at, mut held, mut held_at) = (chunk.bytes.start, Bytes::new(), 0u64);
-    let mut number = 0;
+    let end = chunk.bytes.end.min(window.len());
+    let (mut at, mut number) = (chunk.bytes.start, 0);
     while left > 0 && at < end {
-        let mut need = HEADER_GUESS;
-        // The header first; then, if the page is longer than what is at hand, all of it.
-        let page = loop {
-            let upto = at.saturating_add(need).min(end);
-            if at < held_at || upto > held_at + held.len() as u64 {
-                held_at = at;
-                held = source.read(at..at.saturating_add(need.max(WINDOW)).min(end))?;
-            }
-            let skip = usize::try_from(at - held_at).unwrap_or(usize::MAX);
-            let bytes = held.slice(skip.min(held.len())..);
-            let Ok(header) = PageHeader::parse(&bytes, at, &context.limits) else { return Ok(()) };
-            let len = header.len.saturating_add(header.compressed);
-            if len <= bytes.len() {
-                break Page {
-                    number,
-                    place: at..at + len as u64,
-                    header,
-                    data: header.data.unwrap_or_default(),
-                    stored: bytes.slice(header.len..len),
-                };
-            }
-            if upto == end || need >= len as u64 {
-                return Ok(());
-            }
-            need = len as u64;
-        };
-        at = page.place.end;
-        if page.header.page_type != DATA_PAGE {
+        let bytes = window.read(at..at.saturating_add(HEADER_GUESS).min(end))?;
+        let Ok(header) = PageHeader::parse(&bytes, at, &context.limits) else { return Ok(()) };
+        let body = at + header.len as u64;
+        let page_end = body.saturating_add(header.compressed as u64);
+        if page_end > end {
+            return Ok(());
+        }
+        let data = header.data.unwrap_or_default();
+        let place = at..page_end;
+        at = page_end;
+        if header.page_type != DATA_PAGE {
             continue;
         }
+        left = left.saturating_sub(data.num_values as u64);
+        let page = Page { number, place, header, data, stored: window.read(body..page_end)? };
         number += 1;
-        left = left.saturating_sub(page.data.num_values as u64);
         let bytes = context.decompress(&page, &mut decompressor).ok();
         if !each(&page, bytes)? {
             return Ok(());

@@ -5,10 +5,11 @@
 //! comes to the last page, or else to as late a one as any does.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coldframe_core::{Error, ReadAt, Result};
+use coldframe_core::{Error, Limits, ReadAt, Result};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
@@ -47,13 +48,47 @@ impl Arranged {
     }
 }
 
-/// What a page has as one of a leaf.
-#[derive(Clone, Copy, Debug)]
+/// What pages have as those of a kind of leaf.
 struct Rows {
-    /// Rows that begin in it.
-    begun: u64,
-    /// Whether its first value begins one.
-    starts: bool,
+    /// Rows that begin before each page, and behind the last.
+    begun: Vec<u64>,
+    /// Pages before each that make no sense.
+    nonsense: Vec<u32>,
+    /// Whether the first value of each begins a row.
+    starts: Vec<bool>,
+}
+
+/// What [`Rows`] takes for each page.
+const LOOK: u64 = 13;
+
+impl Rows {
+    fn new(pages: usize) -> Self {
+        let (mut begun, mut nonsense) = (Vec::with_capacity(pages + 1), Vec::with_capacity(pages + 1));
+        begun.push(0);
+        nonsense.push(0);
+        Self { begun, nonsense, starts: Vec::with_capacity(pages) }
+    }
+
+    /// One page more: how many rows begin in it, and whether with its first value; `None` if it makes no sense.
+    fn push(&mut self, page: Option<(u64, bool)>) {
+        let (begun, starts) = page.unwrap_or((0, false));
+        self.begun.push(self.begun.last().copied().unwrap_or(0).saturating_add(begun));
+        self.nonsense.push(self.nonsense.last().copied().unwrap_or(0) + u32::from(page.is_none()));
+        self.starts.push(starts);
+    }
+
+    /// Rows in `pages`; `None` if they are no chunk of this kind, or if there are not so many.
+    fn of(&self, pages: Range<usize>) -> Option<u64> {
+        let makes_sense = self.nonsense.get(pages.start)? == self.nonsense.get(pages.end)?;
+        let starts = pages.start < pages.end && *self.starts.get(pages.start)?;
+        (makes_sense && starts).then_some(self.begun.get(pages.end)? - self.begun.get(pages.start)?)
+    }
+
+    /// The first page behind which a chunk of `rows` rows from page `start` on may end.
+    fn first_end(&self, start: usize, rows: u64) -> usize {
+        let before = self.begun.get(start).copied().unwrap_or(0);
+        self.begun.partition_point(|n| *n < before.saturating_add(rows)).max(start + 1)
+    }
 }
 
 /// A group of `rows` whose chunks end before the pages `ends`.
@@ -72,53 +107,79 @@ struct Reached {
     last: Option<(usize, Candidate)>,
 }
 
+/// The leaves of a schema in one dialect.
+pub(super) struct Kinds {
+    /// One for each kind of leaf: those of one type and the same levels read a page in the same way.
+    contexts: Vec<ChunkContext>,
+    /// For each leaf its kind.
+    of_leaves: Vec<usize>,
+}
+
+impl Kinds {
+    pub(super) fn new(
+        schema: &Schema,
+        dialect: Dialect,
+        codec: Option<HadoopCodec>,
+        options: &Options,
+    ) -> Self {
+        let (verify, limits) = (options.verify, options.limits);
+        let (mut contexts, mut known) = (Vec::new(), BTreeMap::new());
+        let of_leaves = schema.leaves.iter().map(|leaf| {
+            let kind = (leaf.physical_type.code(), leaf.max_definition, leaf.max_repetition);
+            *known.entry(kind).or_insert_with(|| {
+                contexts.push(ChunkContext { leaf: leaf.clone(), dialect, codec, verify, limits });
+                contexts.len() - 1
+            })
+        });
+        let of_leaves = of_leaves.collect();
+        Self { contexts, of_leaves }
+    }
+}
+
 /// The pages of a segment in one dialect.
 pub(super) struct Pages<'a> {
     source: Arc<dyn ReadAt>,
-    contexts: Vec<ChunkContext>,
+    kinds: &'a Kinds,
     pages: &'a [Found],
-    /// Of each page what it has as one of each leaf, once it was looked at; `None` for leaves that it makes no sense for.
-    seen: Vec<Option<Vec<Option<Rows>>>>,
-    decompressor: Decompressor,
-    levels: Levels,
+    /// What they have, for each kind of leaf.
+    rows: Vec<Rows>,
+    /// Values before each page.
+    values: Vec<u64>,
+    limits: Limits,
     tries: u64,
+    /// What arrangements take in memory.
+    kept: u64,
 }
 
 impl<'a> Pages<'a> {
     pub(super) fn new(
         source: Arc<dyn ReadAt>,
-        schema: &Schema,
+        kinds: &'a Kinds,
         pages: &'a [Found],
-        dialect: Dialect,
-        codec: Option<HadoopCodec>,
-        options: &Options,
+        limits: Limits,
     ) -> Result<Self> {
-        let limits = options.limits;
-        let looks = (pages.len() as u64).saturating_mul(schema.leaves.len() as u64);
-        limits
-            .metadata("what pages have as columns", looks.saturating_mul(size_of::<Option<Rows>>() as u64))?;
-        let context = |leaf: &crate::schema::Leaf| ChunkContext {
-            leaf: leaf.clone(),
-            dialect,
-            codec,
-            verify: options.verify,
-            limits,
-        };
-        Ok(Self {
-            source,
-            contexts: schema.leaves.iter().map(context).collect(),
-            pages,
-            seen: vec![None; pages.len()],
-            decompressor: Decompressor::new(),
-            levels: Levels::default(),
-            tries: 0,
-        })
+        let looks = (pages.len() as u64).saturating_mul(kinds.contexts.len() as u64);
+        limits.decoded("what pages have as columns", looks.saturating_mul(LOOK), source.len())?;
+        let mut rows: Vec<Rows> = kinds.contexts.iter().map(|_| Rows::new(pages.len())).collect();
+        let mut values = vec![0u64];
+        let (mut decompressor, mut levels) = (Decompressor::new(), Levels::default());
+        for page in pages {
+            values.push(values.last().copied().unwrap_or(0).saturating_add(page.data.num_values as u64));
+            let bytes = match kinds.contexts.first() {
+                Some(context) => open(page, context, source.as_ref(), &mut decompressor)?,
+                None => None,
+            };
+            for (context, rows) in kinds.contexts.iter().zip(&mut rows) {
+                rows.push(bytes.as_ref().and_then(|bytes| look_as(context, page, bytes, &mut levels)));
+            }
+        }
+        Ok(Self { source, kinds, pages, rows, values, limits, tries: 0, kept: 0 })
     }
 
     /// The row groups of a segment. None is returned of what can be read in two ways.
     pub(super) fn arrange(mut self, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Arranged>> {
-        if self.contexts.len() == 1 && !segment.marked {
-            return self.only_column();
+        if self.kinds.of_leaves.len() == 1 && !segment.marked {
+            return Ok(self.only_column());
         }
         let last_page = self.pages.len();
         let mut reached: BTreeMap<usize, Reached> = BTreeMap::new();
@@ -153,38 +214,43 @@ impl<'a> Pages<'a> {
     }
 
     /// Rows of one column need nobody beside them: any cut at a row's beginning will do.
-    fn only_column(mut self) -> Result<Vec<Arranged>> {
+    fn only_column(self) -> Vec<Arranged> {
         let mut groups: Vec<Arranged> = Vec::new();
+        let Some(rows) = self.rows.first() else { return groups };
         for (i, page) in self.pages.iter().enumerate() {
-            let Some(rows) = self.rows(i, 0)? else { break };
+            let begins = rows.of(i..i + 1).is_some();
+            let begun = rows.begun.get(i + 1).zip(rows.begun.get(i)).map_or(0, |(to, from)| to - from);
+            if rows.nonsense.get(i + 1).is_none_or(|n| *n > 0) {
+                break;
+            }
             let full = groups.last().is_none_or(|g| g.end() - g.start() >= GROUP_BYTES);
-            if full && rows.starts {
+            if full && begins {
                 groups.push(Arranged { rows: 0, chunks: vec![Vec::new()] });
             }
             let Some(group) = groups.last_mut() else { break };
-            group.rows += rows.begun;
+            group.rows += begun;
             group.chunks.iter_mut().for_each(|c| c.push(page.clone()));
         }
-        Ok(groups)
+        groups
     }
 
     /// The row groups that may begin with page `at`.
     fn groups_at(&mut self, at: usize, segment: &Segment, group_rows: Option<u64>) -> Result<Vec<Candidate>> {
         let mut found = Vec::new();
-        let mut rows = 0;
+        let values = |page: usize| self.values.get(page).copied().unwrap_or(0);
+        // Each leaf has a value for each row, or more.
+        let most = (values(self.pages.len()) - values(at)) / (self.kinds.of_leaves.len() as u64).max(1);
         let mut end = at;
-        while let Some(page) = self.rows(end, 0)?.filter(|p| end > at || p.starts) {
-            rows += page.begun;
+        while let Some(rows) = self.rows_as(0, at..end + 1).filter(|rows| *rows <= most) {
             end += 1;
+            self.try_one()?;
             if !ends_chunk(segment, at, end) {
-                if segment.chunk_ends.contains(&end) {
+                if segment.chunk_ends.binary_search(&end).is_ok() {
                     break;
                 }
                 continue;
             }
-            let mut ends = vec![end];
-            let mut candidates = Vec::new();
-            self.chunks(1, rows, segment, &mut ends, &mut candidates)?;
+            let candidates = self.chunks(end, rows, segment)?;
             let fits = |ends: &Vec<usize>| {
                 let last = ends.last() == Some(&self.pages.len());
                 let size = group_rows.is_none_or(|n| rows == n || (rows < n && last));
@@ -195,67 +261,63 @@ impl<'a> Pages<'a> {
         Ok(found)
     }
 
-    /// All ways in which the leaves from `leaf` on have `rows` rows each behind the last of `ends`.
-    fn chunks(
-        &mut self,
-        leaf: usize,
-        rows: u64,
-        segment: &Segment,
-        ends: &mut Vec<usize>,
-        found: &mut Vec<Vec<usize>>,
-    ) -> Result<()> {
-        if leaf == self.contexts.len() {
-            found.push(ends.clone());
-            return Ok(());
-        }
-        let start = ends.last().copied().unwrap_or(0);
-        let (mut end, mut left) = (start, rows);
-        while let Some(page) = self.rows(end, leaf)?.filter(|p| end > start || p.starts) {
-            let Some(rest) = left.checked_sub(page.begun) else { break };
-            left = rest;
-            end += 1;
-            // Behind the last row's beginning a page may still go on with it.
-            if left == 0 && ends_chunk(segment, start, end) {
-                ends.push(end);
-                self.chunks(leaf + 1, rows, segment, ends, found)?;
+    /// All ways in which the leaves behind the first have `rows` rows each from page `first_end` on: where each leaf's chunk
+    /// ends.
+    ///
+    /// The leaf that is being placed is the last of `open`, so that a schema of many leaves is a long list and no deep stack.
+    fn chunks(&mut self, first_end: usize, rows: u64, segment: &Segment) -> Result<Vec<Vec<usize>>> {
+        let leaves = self.kinds.of_leaves.len();
+        let mut found = Vec::new();
+        let mut ends = vec![first_end];
+        // For each leaf but the first, up to the one being placed, the end to try next.
+        let mut open = Vec::new();
+        loop {
+            if ends.len() == leaves {
+                self.kept = self.kept.saturating_add((leaves * size_of::<usize>()) as u64);
+                self.limits.decoded("the ways to arrange pages", self.kept, self.source.len())?;
+                found.push(ends.clone());
                 ends.pop();
+            } else if open.len() < ends.len() {
+                let start = ends.last().copied().unwrap_or(0);
+                open.push(self.kind(ends.len()).map_or(usize::MAX, |r| r.first_end(start, rows)));
+            }
+            // Behind the last row's beginning a page may still go on with it.
+            let Some(end) = open.last_mut() else { break };
+            let at = *end;
+            *end = at.saturating_add(1);
+            ends.truncate(open.len());
+            let start = ends.last().copied().unwrap_or(0);
+            self.try_one()?;
+            if self.rows_as(open.len(), start..at) != Some(rows) {
+                open.pop();
+                ends.pop();
+                if open.is_empty() {
+                    break;
+                }
+            } else if ends_chunk(segment, start, at) {
+                ends.push(at);
             }
         }
-        Ok(())
+        Ok(found)
     }
 
-    /// What page `i` has as one of `leaf`; `None` behind the last, and if it makes no sense.
-    fn rows(&mut self, i: usize, leaf: usize) -> Result<Option<Rows>> {
+    fn try_one(&mut self) -> Result<()> {
         self.tries += 1;
         if self.tries > MOST_TRIES {
             return Err(Error::unsupported(
                 "a file that can be arranged in too many ways; the option `row_group_rows` makes them fewer",
             ));
         }
-        let Some(page) = self.pages.get(i) else { return Ok(None) };
-        if self.seen.get(i).is_none_or(Option::is_none) {
-            let rows = self.look(page)?;
-            if let Some(seen) = self.seen.get_mut(i) {
-                *seen = Some(rows);
-            }
-        }
-        Ok(self.seen.get(i).and_then(|seen| seen.as_ref()?.get(leaf).copied()).flatten())
+        Ok(())
     }
 
-    fn look(&mut self, found: &Found) -> Result<Vec<Option<Rows>>> {
-        let page = Page {
-            number: 0,
-            place: found.place.clone(),
-            header: found.header,
-            data: found.data,
-            stored: self.source.read(found.body())?,
-        };
-        let Some(first) = self.contexts.first() else { return Ok(Vec::new()) };
-        let Ok(bytes) = first.decompress(&page, &mut self.decompressor) else {
-            return Ok(vec![None; self.contexts.len()]);
-        };
-        let levels = &mut self.levels;
-        Ok(self.contexts.iter().map(|context| look_as(context, found, &bytes, levels)).collect())
+    fn kind(&self, leaf: usize) -> Option<&Rows> {
+        self.rows.get(*self.kinds.of_leaves.get(leaf)?)
+    }
+
+    /// Rows of `pages` as a chunk of `leaf`.
+    fn rows_as(&self, leaf: usize, pages: Range<usize>) -> Option<u64> {
+        self.kind(leaf)?.of(pages)
     }
 
     fn arranged(&self, start: usize, group: &Candidate) -> Arranged {
@@ -271,11 +333,29 @@ fn ends_chunk(segment: &Segment, start: usize, end: usize) -> bool {
     ends.get(ends.partition_point(|e| *e <= start)).is_none_or(|e| *e == end)
 }
 
-fn look_as(context: &ChunkContext, found: &Found, bytes: &Bytes, levels: &mut Levels) -> Option<Rows> {
+/// A page's bytes before compression; `None` for what is no page of the codec.
+fn open(
+    found: &Found,
+    context: &ChunkContext,
+    source: &dyn ReadAt,
+    decompressor: &mut Decompressor,
+) -> Result<Option<Bytes>> {
+    let page = Page {
+        number: 0,
+        place: found.place.clone(),
+        header: found.header,
+        data: found.data,
+        stored: source.read(found.body())?,
+    };
+    Ok(context.decompress(&page, decompressor).ok())
+}
+
+/// Rows that begin in a page of a kind of leaf, and whether its first value begins one.
+fn look_as(context: &ChunkContext, found: &Found, bytes: &Bytes, levels: &mut Levels) -> Option<(u64, bool)> {
     reads(context.dialect, &context.leaf, found.data, bytes, &context.limits, levels).ok()?;
     if context.leaf.max_repetition == 0 {
-        return Some(Rows { begun: found.data.num_values as u64, starts: true });
+        return Some((found.data.num_values as u64, true));
     }
     let starts = levels.repetition.first().is_none_or(|level| *level == 0);
-    Some(Rows { begun: count_level(&levels.repetition, 0) as u64, starts })
+    Some((count_level(&levels.repetition, 0) as u64, starts))
 }

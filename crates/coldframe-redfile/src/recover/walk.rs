@@ -17,7 +17,7 @@ const GUESS: u64 = 1024;
 /// How much is read at once.
 const WINDOW: u64 = 256 << 10;
 /// How much is searched at once.
-const SEARCH: u64 = 1 << 20;
+const SEARCH: u64 = 4096;
 
 /// A data page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,44 +61,68 @@ pub(super) struct Walked {
 pub(super) fn walk(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Walked> {
     let len = source.len();
     let mut window = Window::new(source.clone(), WINDOW);
-    let (mut segments, mut other) = (Vec::new(), Vec::new());
+    let mut walked = Walked::default();
     let mut segment = Segment::default();
+    // What is no page is parsed all the same, and a little of it behind each marker: it may be so much of the file.
+    let mut budget = len.saturating_mul(4).saturating_add(1 << 20);
     let mut marks = false;
     let mut at = MAGIC.len() as u64;
-    while at < len {
+    while at < len && budget > 0 {
         let bytes = window.read_up_to(at, GUESS.min(len - at))?;
         if bytes.starts_with(MAGIC) {
-            segments.push(std::mem::replace(&mut segment, Segment { marked: true, ..Segment::default() }));
+            walked.end_segment(&mut segment);
+            segment.marked = true;
             marks |= at == MAGIC.len() as u64;
-            other.push(at..at + MAGIC.len() as u64);
+            walked.pass(at..at + MAGIC.len() as u64);
             at += MAGIC.len() as u64;
             continue;
         }
-        if let Some((page, end)) = page(&bytes, at, len, limits) {
+        let mut reader = Reader::new(&bytes, at, limits);
+        if let Some((page, end)) = page(&mut reader, at, len) {
             segment.pages.extend(page);
             at = end;
             continue;
         }
-        let mut reader = Reader::new(&bytes, at, limits);
-        if ColumnMetaData::decode(&mut reader).is_ok() && !segment.pages.is_empty() {
-            segment.chunk_ends.push(segment.pages.len());
-            other.push(at..reader.offset());
-            at = reader.offset();
-            continue;
+        budget = budget.saturating_sub(reader.offset() - at);
+        if !segment.pages.is_empty() {
+            let mut reader = Reader::new(&bytes, at, limits);
+            if ColumnMetaData::decode(&mut reader).is_ok() {
+                segment.chunk_ends.push(segment.pages.len());
+                walked.pass(at..reader.offset());
+                at = reader.offset();
+                continue;
+            }
+            budget = budget.saturating_sub(reader.offset() - at);
         }
-        match if marks { next_marker(source.as_ref(), at)? } else { None } {
+        match if marks { next_marker(&mut window, at)? } else { None } {
             Some(marker) => at = marker,
             None => break,
         }
     }
-    segments.push(segment);
-    segments.retain(|s| !s.pages.is_empty());
-    Ok(Walked { segments, other })
+    walked.end_segment(&mut segment);
+    Ok(walked)
+}
+
+impl Walked {
+    fn end_segment(&mut self, segment: &mut Segment) {
+        let ended = std::mem::take(segment);
+        if !ended.pages.is_empty() {
+            self.segments.push(ended);
+        }
+    }
+
+    /// Neighbours are one range.
+    fn pass(&mut self, range: Range<u64>) {
+        match self.other.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.other.push(range),
+        }
+    }
 }
 
 /// A page at `at` and where it ends; `None` inside for one without values.
-fn page(bytes: &[u8], at: u64, len: u64, limits: &Limits) -> Option<(Option<Found>, u64)> {
-    let header = PageHeader::parse(bytes, at, limits).ok()?;
+fn page(reader: &mut Reader<'_>, at: u64, len: u64) -> Option<(Option<Found>, u64)> {
+    let header = PageHeader::decode(reader).ok()?;
     let end = at.checked_add(header.len as u64)?.checked_add(header.compressed as u64)?;
     if end > len || (header.page_type == DATA_PAGE) != header.data.is_some() {
         return None;
@@ -108,12 +132,13 @@ fn page(bytes: &[u8], at: u64, len: u64, limits: &Limits) -> Option<(Option<Foun
 }
 
 /// Where the next `RED1` behind `from` stands.
-fn next_marker(source: &dyn ReadAt, from: u64) -> Result<Option<u64>> {
-    let len = source.len();
+fn next_marker(window: &mut Window, from: u64) -> Result<Option<u64>> {
+    let len = window.len();
     let mut at = from;
-    while at < len {
+    while at + MAGIC.len() as u64 <= len {
+        // A little at a time, out of what is at hand: markers may stand close to each other.
         let end = at.saturating_add(SEARCH).min(len);
-        let bytes = source.read(at..end)?;
+        let bytes = window.read(at..end)?;
         if let Some(place) = memmem::find(&bytes, MAGIC) {
             return Ok(Some(at + place as u64));
         }
@@ -124,4 +149,33 @@ fn next_marker(source: &dyn ReadAt, from: u64) -> Result<Option<u64>> {
         at = end - (MAGIC.len() as u64 - 1);
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_testing::Logged;
+
+    use super::*;
+
+    fn bytes_read(bytes: Vec<u8>) -> (Walked, u64) {
+        let log = Arc::new(Logged::new(bytes));
+        let source: Arc<dyn ReadAt> = log.clone();
+        let walked = walk(&source, &Limits::default()).unwrap();
+        (walked, log.take().into_iter().flatten().map(|r| r.end - r.start).sum())
+    }
+
+    #[test]
+    fn markers_are_passed_in_one_walk_and_in_the_memory_of_one() {
+        let (walked, read) = bytes_read(b"RED1".repeat(1 << 20));
+        assert_eq!((walked.segments.len(), walked.other.as_slice()), (0, &[4..4 << 20][..]));
+        assert!(read < 6 << 20, "{read}");
+    }
+
+    /// A byte behind each marker is no page: the next marker is looked for each time.
+    #[test]
+    fn a_search_for_each_marker_reads_the_file_once() {
+        let (walked, read) = bytes_read([&b"RED1"[..], &b"RED1\xff".repeat(1 << 18)].concat());
+        assert!(walked.segments.is_empty());
+        assert!(read < 3 << 20, "{read}");
+    }
 }

@@ -18,20 +18,21 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, StringArray,
-    StructArray, TimestampNanosecondArray, types,
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, ListArray, PrimitiveArray, StructArray,
+    TimestampNanosecondArray, types,
 };
 use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
 use arrow_schema::DataType;
+use coldframe_core::arrays::{self, strings};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
 use super::leaf::LeafData;
 use crate::layout::levels;
 use crate::layout::metadata::Repetition;
-use crate::pages::plain::Values;
+use crate::pages::plain::{Values, instant};
 use crate::schema::{Node, NodeKind};
 
 /// The nearest repeated node around.
@@ -182,11 +183,10 @@ fn offsets(node: &Node, around: Around, slots: usize, leaves: &Leaves) -> Result
         check_slots(found, slots)?;
         Ok(offsets)
     })?;
-    // Entries of a batch are bounded by the limits, but those are the user's.
     if offsets.last().is_some_and(|n| *n < 0) || !offsets.is_sorted() {
-        return Err(Error::corrupt("expected fewer than 2^31 items in a batch, found more"));
+        return Err(Error::batch_too_long("the items of a column's lists", 1 << 31));
     }
-    Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+    arrays::offsets(offsets)
 }
 
 /// Fills `offsets` with the number of items before each slot, and behind the last; how many slots there are.
@@ -345,12 +345,7 @@ fn arrays(
         }
         offsets = spread;
     }
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let data = Buffer::from_vec(data);
-    if *data_type == DataType::Utf8 {
-        return Ok(Arc::new(StringArray::try_new(offsets, data, nulls).map_err(arrow_error)?));
-    }
-    Ok(Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)?))
+    strings(offsets, data, nulls, *data_type == DataType::Utf8)
 }
 
 /// INT96 as its bytes, or as what Hive and Impala later meant by it: nanoseconds of the day, then the Julian day.
@@ -366,26 +361,11 @@ fn int96(
         let bytes = Buffer::from_vec(values.as_flattened().to_vec());
         return Ok(Arc::new(FixedSizeBinaryArray::try_new(12, bytes, nulls).map_err(arrow_error)?));
     }
-    const EPOCH: i64 = 2_440_588;
-    const DAY: i64 = 86_400_000_000_000;
     let mut out = Vec::with_capacity(values.len());
     for (i, value) in values.iter().enumerate() {
-        let valid = nulls.as_ref().is_none_or(|n| n.is_valid(i));
-        let (nanos, day) = value.split_first_chunk().map_or(([0; 8], [0; 4]), |(nanos, day)| {
-            (*nanos, day.first_chunk().copied().unwrap_or_default())
-        });
-        let days = i64::from(i32::from_le_bytes(day)) - EPOCH;
-        let instant = days.checked_mul(DAY).and_then(|d| d.checked_add(i64::from_le_bytes(nanos)));
-        out.push(match instant {
-            Some(instant) if valid => instant,
-            None if valid => {
-                return Err(Error::corrupt(format!(
-                    "expected a timestamp between 1677 and 2262, found Julian day {}",
-                    i32::from_le_bytes(day)
-                )));
-            }
-            _ => 0,
-        });
+        // Where there is no value there may be zeros, which are no instant that Arrow has.
+        let valid = nulls.as_ref().is_none_or(|n| n.is_valid(i)) && present.is_none_or(|p| p.value(i));
+        out.push(if valid { instant(value)? } else { 0 });
     }
     Ok(Arc::new(TimestampNanosecondArray::try_new(out.into(), nulls).map_err(arrow_error)?))
 }

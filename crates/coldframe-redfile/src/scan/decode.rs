@@ -1,18 +1,20 @@
 //! Turns the fetched chunks of a row group into batches.
 //!
-//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache. Where damage
-//! is to be survived, every page is tried first: what is lost of any column cuts the rows of the group into segments
-//! in which a column is whole or lost, and rows stay side by side.
+//! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in cache; batches are cut
+//! where their rows are long. Where damage is to be survived, every page is tried first: what is lost of any column cuts the
+//! rows of the group into stretches in which a column is whole or lost, and rows stay side by side. What pages by
+//! themselves do not show, leaves of one column that do not agree on their rows, shows when a column is assembled: then
+//! those rows are looked for by halves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::{
-    BatchIter, Damage, DecodeUnit, Error, ErrorContext, ErrorKind, OnError, Result, arrow_error,
-};
+use coldframe_core::salvage::{Fate, Loss, MOST_BATCH_BYTES, Salvage, Stretch, fitting};
+use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 
 use super::leaf::LeafReader;
@@ -22,6 +24,9 @@ use crate::open::groups::{Chunk, Group};
 use crate::pages::chunk::ChunkContext;
 use crate::pages::walk::PageWalk;
 
+/// How often a row group is read again in search of rows that cannot be assembled: behind, a batch with one is lost with it.
+const MOST_SEARCHES: u32 = 10_000;
+
 /// A row group to decode.
 pub(crate) struct DecodeGroup {
     /// The scan.
@@ -30,50 +35,68 @@ pub(crate) struct DecodeGroup {
     pub(crate) group: Arc<Group>,
 }
 
-/// Rows in which each column is whole or lost.
-#[derive(Clone, Debug)]
-struct Segment {
-    rows: usize,
-    /// For each column whether it is lost.
-    lost: Vec<bool>,
-    /// Whether the rows are left out.
-    dropped: bool,
-}
-
 impl DecodeUnit for DecodeGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let scan = self.scan.clone();
-        let rows = usize::try_from(self.group.rows).unwrap_or(usize::MAX);
+        let Self { scan, group } = *self;
         let mut decompressor = Decompressor::new();
-        let (mut readers, mut surveys) = (BTreeMap::new(), BTreeMap::new());
-        for (place, bytes) in scan.wanted().into_iter().zip(bytes) {
-            let Some(chunk) = self.group.chunks.get(place) else { continue };
+        let nullable = scan.columns.iter().map(|c| c.field().is_nullable());
+        let mut salvage = Salvage::new(scan.on_error, nullable, scan.damage.clone());
+        let mut readers = Readers::new();
+        // A copy of the readers lets them begin again; it is not made where nothing will ask for that.
+        let mut may_retry = scan.on_error != OnError::Raise;
+        let mut unpacked = 0u64;
+        let columns = scan.columns.iter().enumerate().flat_map(|(i, column)| {
+            let mut leaves = Vec::new();
+            column.typed_leaves(&mut leaves);
+            leaves.into_iter().map(move |(place, data_type)| (i, place, data_type))
+        });
+        for ((column, place, data_type), bytes) in columns.zip(bytes) {
+            let Some(chunk) = group.chunks.get(place) else { continue };
             let context = scan.file.chunk_context(place, chunk)?;
-            let name = || format!("column `{}`", context.leaf.name());
-            if scan.on_error == OnError::Raise {
+            unpacked = unpacked.saturating_add(chunk.unpacked());
+            may_retry |= context.leaf.max_repetition > 0;
+            let reader = if scan.on_error == OnError::Raise {
                 let metadata =
                     chunk.metadata.as_ref().map_err(|e| Error::corrupt(e.clone()).at(chunk.range.start));
-                let reader =
-                    LeafReader::new(context.clone(), metadata.within(name)?, bytes, chunk.range.start);
-                readers.insert(place, reader);
+                let metadata = metadata.within(|| format!("column `{}`", context.leaf.name()))?;
+                LeafReader::new(context, metadata, bytes, chunk.range.start)
             } else {
-                let survey = survey(&context, chunk, bytes, self.group.rows, &mut decompressor);
-                readers.insert(place, LeafReader::of_parts(context, survey.parts.clone()));
-                surveys.insert(place, survey);
-            }
+                let survey = survey(&context, data_type, chunk, bytes, group.rows, &mut decompressor);
+                for (e, bytes, rows) in survey.damage {
+                    salvage.lose(column, loss(&group, &context.leaf.name(), &e, bytes, rows));
+                }
+                LeafReader::of_parts(context, survey.parts)
+            };
+            readers.insert(place, reader);
         }
         if readers.is_empty() {
             // Nothing in the file bounds rows of no column.
-            scan.file.options.limits.unit_rows("a row group of which no column is read", self.group.rows)?;
+            scan.file.options.limits.unit_rows("a row group of which no column is read", group.rows)?;
         }
-        let segments = segments(&scan, &self.group, surveys, rows);
-        let large = self.group.chunks.iter().any(Chunk::is_large);
-        Ok(Box::new(Batches { scan, group: self.group, readers, segments, decompressor, large }))
+        let stretches = salvage.stretches(0..group.rows);
+        // Batches of rows that are long on average are cut before they are read.
+        let row = (unpacked / group.rows.max(1)).max(1);
+        let most_rows = usize::try_from(MOST_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let batch_rows = scan.batch_rows.min(most_rows.max(1));
+        may_retry |= unpacked > MOST_BATCH_BYTES;
+        let search = Search { rows: batch_rows, left: MOST_SEARCHES, found: None };
+        Ok(Box::new(Batches {
+            scan,
+            group,
+            readers,
+            stretches,
+            salvage,
+            decompressor,
+            batch_rows,
+            may_retry,
+            search,
+        }))
     }
 }
 
 fn survey(
     context: &ChunkContext,
+    data_type: &DataType,
     chunk: &Chunk,
     bytes: Bytes,
     rows: u64,
@@ -84,175 +107,165 @@ fn survey(
         Ok(metadata) => {
             let values = u64::try_from(metadata.num_values).unwrap_or(0);
             let walk = PageWalk::new(bytes, chunk.range.start, values, context.limits);
-            Survey::new(context, walk, rows, chunk.range.end, decompressor)
+            Survey::new(context, data_type, walk, rows, chunk.range.end, decompressor)
         }
     }
 }
 
-/// Cuts the rows of a group where a column's loss begins or ends, and records the damage.
-fn segments(
-    scan: &ScanContext,
-    group: &Group,
-    surveys: BTreeMap<usize, Survey>,
-    rows: usize,
-) -> VecDeque<Segment> {
-    let whole = Segment { rows, lost: vec![false; scan.columns.len()], dropped: false };
-    if surveys.values().all(|s| s.lost.is_empty()) {
-        return VecDeque::from([whole]);
-    }
-    let mut dropped = Ranges::default();
-    let mut columns = Vec::new();
-    for column in &scan.columns {
-        let nulls = scan.on_error == OnError::Null && column.field().is_nullable();
-        let (mut places, mut lost) = (Vec::new(), Ranges::default());
-        column.leaf_places(&mut places);
-        for survey in places.iter().filter_map(|i| surveys.get(i).map(|s| (i, s))) {
-            let (place, survey) = survey;
-            for (e, bytes, rows) in &survey.damage {
-                let new = if nulls { 0 } else { dropped.add(rows.clone()) };
-                let leaf = scan.file.leaf_name(*place);
-                let mut record = Damage::from_error(e, bytes.clone(), Some(new));
-                let inner = if record.structure.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {}", record.structure)
-                };
-                record.structure = format!("{}: column `{leaf}`{inner}", group.name());
-                scan.damage.push(record);
-            }
-            for rows in &survey.lost {
-                lost.add(rows.clone());
-            }
-        }
-        columns.push((lost, nulls));
-    }
-    let mut cuts: Vec<u64> = vec![0, rows as u64];
-    for (lost, _) in &columns {
-        cuts.extend(lost.0.iter().flat_map(|r| [r.start, r.end]));
-    }
-    cuts.sort_unstable();
-    cuts.dedup();
-    let pairs = cuts.iter().zip(cuts.iter().skip(1));
-    let segment = |(start, end): (&u64, &u64)| {
-        let lost: Vec<bool> = columns.iter().map(|(lost, _)| lost.contains(*start)).collect();
-        let dropped = lost.iter().zip(&columns).any(|(lost, (_, nulls))| *lost && !nulls);
-        Segment { rows: usize::try_from(end - start).unwrap_or(usize::MAX), lost, dropped }
-    };
-    pairs.map(segment).collect()
+/// What damage in a leaf costs.
+fn loss(group: &Group, leaf: &str, e: &Error, bytes: Range<u64>, rows: Range<u64>) -> Loss {
+    let mut loss = Loss::from_error(e, bytes, rows);
+    let inner = if loss.structure.is_empty() { String::new() } else { format!(": {}", loss.structure) };
+    loss.structure = format!("{}: column `{leaf}`{inner}", group.name());
+    loss
 }
 
-/// Ranges without overlap, in order.
-#[derive(Debug, Default)]
-struct Ranges(Vec<Range<u64>>);
-
-impl Ranges {
-    /// Adds one; how much of it was not there.
-    fn add(&mut self, range: Range<u64>) -> u64 {
-        if range.is_empty() {
-            return 0;
-        }
-        let before = self.len();
-        self.0.push(range);
-        self.0.sort_unstable_by_key(|r| r.start);
-        let mut merged: Vec<Range<u64>> = Vec::with_capacity(self.0.len());
-        for range in self.0.drain(..) {
-            match merged.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        self.0 = merged;
-        self.len() - before
-    }
-
-    fn len(&self) -> u64 {
-        self.0.iter().map(|r| r.end - r.start).sum()
-    }
-
-    fn contains(&self, at: u64) -> bool {
-        self.0.iter().any(|r| r.contains(&at))
-    }
-}
+type Readers = BTreeMap<usize, LeafReader>;
 
 /// The batches of a row group.
 struct Batches {
     scan: Arc<ScanContext>,
     group: Arc<Group>,
-    readers: BTreeMap<usize, LeafReader>,
-    segments: VecDeque<Segment>,
+    readers: Readers,
+    stretches: VecDeque<Stretch>,
+    salvage: Salvage,
     decompressor: Decompressor,
-    /// Whether the byte arrays of a batch may be more than Arrow's offsets reach.
-    large: bool,
+    batch_rows: usize,
+    may_retry: bool,
+    search: Search,
 }
+
+/// The search for rows that cannot be assembled: it goes on row by row behind one, and takes twice as many where there is none.
+struct Search {
+    /// How many rows to read next.
+    rows: usize,
+    /// How often it may still fail.
+    left: u32,
+    /// Neighbours found so far, and why they are lost.
+    found: Option<(usize, Error, Range<u64>)>,
+}
+
+/// Why a batch could not be read: the column, by its place among those of the scan.
+struct Failed(usize, Error);
 
 impl Batches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            let Some(segment) = self.segments.front().cloned() else {
-                self.finish()?;
-                return Ok(None);
-            };
-            if segment.dropped || segment.rows == 0 {
+        while let Some(stretch) = self.stretches.front_mut() {
+            let left = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(usize::MAX);
+            let (start, fate) = (stretch.rows.start, stretch.fate.clone());
+            if left == 0 || fate == Fate::Dropped {
+                self.stretches.pop_front();
                 for reader in self.readers.values_mut() {
-                    reader.skip(segment.rows, &mut self.decompressor)?;
+                    reader.skip(left, &mut self.decompressor)?;
                 }
-                self.segments.pop_front();
                 continue;
             }
-            let rows = segment.rows.min(self.scan.batch_rows);
-            let (batch, rows) = self.read_fitting(rows, &segment)?;
-            match self.segments.front_mut() {
-                Some(front) if front.rows > rows => front.rows -= rows,
-                _ => drop(self.segments.pop_front()),
+            let (batch, rows) = self.read_tolerant(left.min(self.search.rows), start, &fate)?;
+            if let Some(stretch) = self.stretches.front_mut() {
+                stretch.rows.start = start.saturating_add(rows as u64);
             }
-            return Ok(Some(batch));
+            if let Some(batch) = batch {
+                return Ok(Some(batch));
+            }
         }
+        self.record_found();
+        self.finish()?;
+        Ok(None)
     }
 
-    /// The next `rows` rows, or as many as Arrow's offsets allow.
-    fn read_fitting(&mut self, mut rows: usize, segment: &Segment) -> Result<(RecordBatch, usize)> {
-        if !self.large {
-            return self.read(rows, segment).map(|batch| (batch, rows));
-        }
+    /// The next `rows` rows, or fewer; for how many, and no batch where they are lost.
+    fn read_tolerant(
+        &mut self,
+        mut rows: usize,
+        start: u64,
+        fate: &Fate,
+    ) -> Result<(Option<RecordBatch>, usize)> {
         loop {
-            let before = self.readers.clone();
-            match self.read(rows, segment) {
-                Err(e)
-                    if rows > 1
-                        && matches!(e.kind(), ErrorKind::LimitExceeded { option: "batch_size", .. }) =>
-                {
-                    self.readers = before;
-                    rows /= 2;
+            let Failed(column, e) = match self.read_fitting(rows, fate) {
+                Ok((batch, rows)) => {
+                    self.record_found();
+                    self.search.rows = self.search.rows.saturating_mul(2).min(self.batch_rows);
+                    return Ok((Some(batch), rows));
                 }
-                other => return other.map(|batch| (batch, rows)),
+                Err(failed) => failed,
+            };
+            if self.scan.on_error == OnError::Raise || !e.is_damage() {
+                return Err(e);
             }
+            let may_search = self.search.left > 0;
+            self.search.left = self.search.left.saturating_sub(1);
+            if rows > 1 && may_search {
+                rows /= 2;
+                continue;
+            }
+            self.search.rows = if may_search { 1 } else { self.batch_rows };
+            let end = start.saturating_add(rows as u64);
+            match &mut self.search.found {
+                Some((same, _, found)) if *same == column && found.end == start => found.end = end,
+                _ => {
+                    self.record_found();
+                    self.search.found = Some((column, e, start..end));
+                }
+            }
+            for reader in self.readers.values_mut() {
+                reader.skip(rows, &mut self.decompressor)?;
+            }
+            return Ok((None, rows));
         }
     }
 
-    fn read(&mut self, rows: usize, segment: &Segment) -> Result<RecordBatch> {
+    /// Records the rows that the search found.
+    fn record_found(&mut self) {
+        let Some((column, e, rows)) = self.search.found.take() else { return };
+        let name = self.scan.columns.get(column).map_or("", |c| c.name.as_str());
+        let bytes = self.group.start..self.group.end;
+        self.salvage.lose_rows(loss(&self.group, name, &e, bytes, rows));
+    }
+
+    /// The next `rows` rows, or as many as an array can hold. The readers stay where they were if there is an error.
+    fn read_fitting(&mut self, rows: usize, fate: &Fate) -> Result<(RecordBatch, usize), Failed> {
+        let mut failed = None;
+        let read = fitting(rows, |rows| {
+            let before = self.may_retry.then(|| self.readers.clone());
+            self.read(rows, fate).map_err(|Failed(column, e)| {
+                if let Some(before) = before {
+                    self.readers = before;
+                }
+                failed = Some(column);
+                e
+            })
+        });
+        read.map_err(|e| Failed(failed.unwrap_or_default(), e))
+    }
+
+    fn read(&mut self, rows: usize, fate: &Fate) -> Result<RecordBatch, Failed> {
         let scan = self.scan.clone();
         let mut arrays = Vec::with_capacity(scan.columns.len());
-        let mut places = Vec::new();
-        for (column, lost) in scan.columns.iter().zip(&segment.lost) {
-            places.clear();
+        for (i, column) in scan.columns.iter().enumerate() {
+            let lost = matches!(fate, Fate::Null(columns) if columns.get(i) == Some(&true));
+            let mut places = Vec::new();
             column.leaf_places(&mut places);
             let mut leaves = assemble::Leaves::new();
-            for place in &places {
-                let Some(reader) = self.readers.get_mut(place) else { continue };
-                let name = || format!("column `{}`", scan.file.leaf_name(*place));
-                if *lost {
-                    reader.skip(rows, &mut self.decompressor).within(name)?;
+            for place in places {
+                let Some(reader) = self.readers.get_mut(&place) else { continue };
+                let name = || format!("column `{}`", scan.file.leaf_name(place));
+                if lost {
+                    let skipped = reader.skip(rows, &mut self.decompressor).within(name);
+                    skipped.map_err(|e| Failed(i, e))?;
                 } else {
-                    leaves.insert(*place, reader.read(rows, &mut self.decompressor).within(name)?);
+                    let data = reader.read(rows, &mut self.decompressor).within(name);
+                    leaves.insert(place, data.map_err(|e| Failed(i, e))?);
                 }
             }
-            arrays.push(match lost {
-                true => new_null_array(column.field().data_type(), rows),
-                false => assemble::column(column, &mut leaves, rows)?,
-            });
+            let array = match lost {
+                true => Ok(new_null_array(column.field().data_type(), rows)),
+                false => assemble::column(column, &mut leaves, rows),
+            };
+            arrays.push(array.map_err(|e| Failed(i, e))?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(scan.schema.clone(), arrays, &options).map_err(arrow_error)
+        RecordBatch::try_new_with_options(scan.schema.clone(), arrays, &options)
+            .map_err(|e| Failed(0, arrow_error(e)))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -274,7 +287,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch();
         if next.is_err() {
-            self.segments.clear();
+            self.stretches.clear();
             self.readers.clear();
         }
         let group = &self.group;

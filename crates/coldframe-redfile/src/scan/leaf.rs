@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use coldframe_core::salvage::check_batch;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
@@ -57,6 +58,14 @@ pub struct LeafData {
     pub values: Values,
     /// Whether `values` has a place for each entry without a value, too.
     pub spread: bool,
+}
+
+impl LeafData {
+    /// What it takes in memory.
+    fn bytes(&self) -> u64 {
+        let levels = self.levels.definition.len() + self.levels.repetition.len();
+        (levels + self.values.bytes()) as u64
+    }
 }
 
 /// Reads the rows of one chunk.
@@ -173,9 +182,19 @@ impl LeafReader {
             values.reserve(rows.min(1 << 20) * width);
         }
         let left = rows - self.append_pages(rows, decompressor, &mut data)?;
+        let most_unbacked = context.limits.max_unit_rows.max(rows as u64);
+        let mut unbacked = 0;
         let left = self.advance(left, decompressor, |page, entries, present| {
             let entries_in_page = entries.len();
             data.entries += entries_in_page;
+            check_batch("the values of a column", rows, data.bytes())?;
+            unbacked += if page.unbacked { entries_in_page as u64 } else { 0 };
+            if unbacked > most_unbacked {
+                match rows {
+                    1 => drop(context.limits.unit_rows("a row's values", unbacked)?),
+                    _ => return Err(Error::batch_too_long("the levels of a column", unbacked)),
+                }
+            }
             let definition = page.levels.definition.get(entries.clone()).unwrap_or_default();
             data.levels.definition.extend_from_slice(definition);
             let repetition = page.levels.repetition.get(entries).unwrap_or_default();
@@ -245,10 +264,7 @@ impl LeafReader {
             let values = present(leaf, &page.levels, entries.clone());
             let values = if entries.end == page.count { page.present } else { values };
             page.present -= values;
-            each(page, entries, values).map_err(|e| match e.kind() {
-                coldframe_core::ErrorKind::LimitExceeded { .. } => e,
-                _ => page.place(e),
-            })?;
+            each(page, entries, values).map_err(|e| page.place(e))?;
         }
         Ok(left)
     }

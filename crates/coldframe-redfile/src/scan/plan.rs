@@ -27,7 +27,7 @@ impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some(group) = self.groups.pop_front() else { return Ok(None) };
         let mut fetch = Vec::new();
-        for chunk in self.scan.wanted().into_iter().filter_map(|i| group.chunks.get(i)) {
+        for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
             let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
             // A file that was cut off has the front of a chunk, or nothing of it; its pages tell.
             let end = chunk.range.end.min(source.len());

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use arrow_schema::DataType;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
@@ -16,9 +17,7 @@ use crate::pages::walk::{Page, PageWalk};
 pub struct Survey {
     /// What can be read.
     pub parts: VecDeque<Part>,
-    /// Rows that cannot.
-    pub lost: Vec<Range<u64>>,
-    /// Why: the bytes, the rows of each page where they are known.
+    /// What cannot, and why: the bytes, the rows.
     pub damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
 
@@ -26,26 +25,31 @@ impl Survey {
     /// A chunk without a readable page.
     pub fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
         let parts = VecDeque::from([Part::Gap { rows }]);
-        Self { parts, lost: std::iter::once(0..rows).collect(), damage: vec![(e, bytes, 0..rows)] }
+        Self { parts, damage: vec![(e, bytes, 0..rows)] }
     }
 
     /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost, and
     /// from a header that does not parse on all that follows.
     pub fn new(
         context: &ChunkContext,
+        data_type: &DataType,
         mut walk: PageWalk,
         rows: u64,
         end: u64,
         decompressor: &mut Decompressor,
     ) -> Self {
         let nested = context.leaf.max_repetition > 0;
-        let mut tried = Vec::new();
+        let start = walk.offset();
+        let mut tried: Vec<(Page, Result<usize>)> = Vec::new();
         let stopped = loop {
             match walk.next_page() {
                 Ok(Some(page)) => {
-                    let begun = context.try_page(&page, decompressor).map(|levels| match nested {
-                        true => count_level(&levels.repetition, 0),
-                        false => page.data.num_values,
+                    let begun = context.try_page(&page, data_type, decompressor).and_then(|levels| {
+                        if tried.is_empty() && levels.repetition.first().is_some_and(|level| *level > 0) {
+                            let e = "expected a row to begin, found an entry that goes on with one";
+                            return Err(Error::corrupt(e).at(page.place.start).within("page 0"));
+                        }
+                        Ok(if nested { count_level(&levels.repetition, 0) } else { page.data.num_values })
                     });
                     tried.push((page, begun));
                 }
@@ -62,7 +66,7 @@ impl Survey {
         }
         if whole {
             let e = Error::corrupt(format!("expected pages of {rows} rows, found {found}"));
-            return Self::all_lost(e, rest, rows);
+            return Self::all_lost(e, start..rest.end, rows);
         }
         if nested { Self::nested(tried, stopped, rest, rows) } else { Self::flat(tried, stopped, rest, rows) }
     }
@@ -97,7 +101,6 @@ impl Survey {
 
     fn lose(&mut self, e: Error, bytes: Range<u64>, rows: Range<u64>) {
         self.parts.push_back(Part::Gap { rows: rows.end - rows.start });
-        self.lost.push(rows.clone());
         self.damage.push((e, bytes, rows));
     }
 
@@ -142,7 +145,6 @@ impl Survey {
         if let Some(e) = stopped {
             survey.damage.push((e, rest, lost.clone()));
         }
-        survey.lost.push(lost);
         survey
     }
 }

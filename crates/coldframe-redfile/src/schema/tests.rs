@@ -29,7 +29,7 @@ fn document(children: impl Fn(&[i32]) -> Children) -> Vec<SchemaElement> {
 }
 
 fn parse(elements: &[SchemaElement]) -> Result<Schema> {
-    Schema::from_elements(elements, TypeOptions::default(), &Limits::default())
+    Schema::from_elements(elements, TypeOptions::default(), &Limits::default(), 0)
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn element(name: &str, physical: Option<Type>, repetition: Repetition, children:
 }
 
 fn schema(elements: &[SchemaElement]) -> Schema {
-    Schema::from_elements(elements, TypeOptions::default(), &Limits::default()).unwrap()
+    Schema::from_elements(elements, TypeOptions::default(), &Limits::default(), 0).unwrap()
 }
 
 fn longs(levels: &[(u8, u8)], values: &[i64]) -> LeafData {
