@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use coldframe_core::io::{Folder, Window};
 use coldframe_core::{Error, ErrorContext, ReadAt, Result};
+use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use self::groups::{Chunk, Collect, Group, Part};
 use crate::layout::dialect::Dialect;
@@ -132,7 +133,7 @@ impl RawFile {
         Ok(file)
     }
 
-    /// Leaves that are called text but whose first page is not: one page is looked at, as it is for the dialect.
+    /// Leaves that are called text but are not: one page is looked at, and where it is none the next ones, since it may be damaged.
     fn not_text(&self) -> Result<BTreeSet<usize>> {
         let mut found = BTreeSet::new();
         let mut windows = self.windows();
@@ -141,12 +142,18 @@ impl RawFile {
             let Some(chunk) = group.chunks.get(place).filter(|c| c.metadata.is_ok()) else { continue };
             let Some(window) = windows.get_mut(chunk.source) else { continue };
             let Ok(context) = self.chunk_context(place, chunk) else { continue };
+            let (mut text, mut other) = (0, 0);
             each_page(&context, &chunk.place(), window, |page, bytes| {
-                if bytes.is_some_and(|bytes| context.is_text(page.data, &bytes) == Some(false)) {
-                    found.insert(place);
+                match bytes.and_then(|bytes| context.is_text(page.data, &bytes)) {
+                    Some(true) => text += 1,
+                    Some(false) => other += 1,
+                    None => {}
                 }
-                Ok(false)
+                Ok(text <= other && other < text + 2)
             })?;
+            if other > text {
+                found.insert(place);
+            }
         }
         Ok(found)
     }
@@ -182,12 +189,17 @@ impl RawFile {
 
     /// What the pages of a chunk have in common.
     pub(crate) fn chunk_context(&self, place: usize, chunk: &Chunk) -> Result<Arc<ChunkContext>> {
-        let leaf =
-            self.schema.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without a place"))?;
         let codec = match &chunk.metadata {
             Ok(metadata) if !self.uncompressed => page_codec(metadata.codec)?,
             _ => None,
         };
+        self.leaf_context(place, codec)
+    }
+
+    /// What pages of a leaf have in common.
+    pub(crate) fn leaf_context(&self, place: usize, codec: Option<HadoopCodec>) -> Result<Arc<ChunkContext>> {
+        let leaf =
+            self.schema.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without a place"))?;
         let (dialect, verify, limits) = (self.dialect, self.options.verify, self.options.limits);
         Ok(Arc::new(ChunkContext { leaf, dialect, codec, verify, limits }))
     }

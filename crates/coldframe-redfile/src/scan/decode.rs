@@ -52,16 +52,24 @@ impl DecodeUnit for DecodeGroup {
         });
         for ((column, place, data_type), bytes) in columns.zip(bytes) {
             let Some(chunk) = group.chunks.get(place) else { continue };
-            let context = scan.file.chunk_context(place, chunk)?;
             unpacked = unpacked.saturating_add(chunk.unpacked());
+            let tolerant = scan.on_error != OnError::Raise;
+            let (context, unreadable) = match scan.file.chunk_context(place, chunk) {
+                // A codec that is none may be damage of the footer: it costs its chunk.
+                Err(e) if tolerant => (scan.file.leaf_context(place, None)?, Some(e)),
+                context => (context?, None),
+            };
             may_retry |= context.leaf.max_repetition > 0;
-            let reader = if scan.on_error == OnError::Raise {
+            let reader = if !tolerant {
                 let metadata =
                     chunk.metadata.as_ref().map_err(|e| Error::corrupt(e.clone()).at(chunk.range.start));
                 let metadata = metadata.within(|| format!("column `{}`", context.leaf.name()))?;
                 LeafReader::new(context, metadata, bytes, chunk.range.start)
             } else {
-                let survey = survey(&context, data_type, chunk, bytes, group.rows, &mut decompressor);
+                let survey = match unreadable {
+                    Some(e) => Survey::all_lost(e, chunk.range.clone(), group.rows),
+                    None => survey(&context, data_type, chunk, bytes, group.rows, &mut decompressor),
+                };
                 for (e, bytes, rows) in survey.damage {
                     salvage.lose(column, loss(&group, &context.leaf.name(), &e, bytes, rows));
                 }

@@ -1,0 +1,186 @@
+//! The laws that hold for every format, on Redfiles: what is lost to damage is a page, from a bad page header on the rest of the
+//! chunk, and all of it is told.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_wrap,
+    reason = "a test that cannot go on has failed; rows are few enough"
+)]
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use bytes::Bytes;
+use coldframe_core::{Format, Node, OpenOptions, Result, Source, TableFile, Value};
+use coldframe_redfile::RedfileFormat;
+use coldframe_redfile::write::{Dialect, WriteOptions, Writer};
+use coldframe_testing::alloc::Counting;
+use coldframe_testing::laws::{self, Damaged, Subject, Toll, Units};
+
+#[global_allocator]
+static MEMORY: Counting = Counting;
+
+const ROWS: usize = 300;
+
+fn table() -> RecordBatch {
+    let rows = || 0..ROWS;
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows().map(|i| i as i64)));
+    let texts: ArrayRef =
+        Arc::new(rows().map(|i| (i % 7 != 0).then(|| format!("row {i}"))).collect::<StringArray>());
+    let item = Arc::new(Field::new("element", DataType::Int64, false));
+    let values: Vec<i64> = rows().flat_map(|i| (0..i % 4).map(move |k| (i * 10 + k) as i64)).collect();
+    let offsets = OffsetBuffer::from_lengths(rows().map(|i| i % 4));
+    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, Arc::new(Int64Array::from(values)), None));
+    RecordBatch::try_from_iter_with_nullable([
+        ("id", id, false),
+        ("text", texts, true),
+        ("list", lists, false),
+    ])
+    .unwrap()
+}
+
+fn write(batch: &RecordBatch, options: WriteOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap().0
+}
+
+fn opener(options: OpenOptions) -> impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync + 'static {
+    move |source| RedfileFormat.open(&source, &options)
+}
+
+fn recovering() -> OpenOptions {
+    let extra = BTreeMap::from([("recover".to_owned(), Value::Bool(true))]);
+    OpenOptions { extra, ..OpenOptions::default() }
+}
+
+/// The pages of leaves that are not repeated: header, bytes, and the rows that each has.
+struct Page {
+    header: Range<u64>,
+    bytes: Range<u64>,
+    rows: Range<usize>,
+}
+
+fn detail(node: &Node, key: &str) -> usize {
+    match node.detail.iter().find(|(k, _)| k == key) {
+        Some((_, Value::Int(n))) => usize::try_from(*n).unwrap(),
+        Some((_, Value::UInt(n))) => usize::try_from(*n).unwrap(),
+        other => panic!("{key} of {}: {other:?}", node.name),
+    }
+}
+
+fn pages(tree: &Node) -> Vec<Page> {
+    let (mut found, mut first) = (Vec::new(), 0);
+    for group in tree.children.iter().filter(|n| n.name.starts_with("row group ")) {
+        for chunk in group.children.iter().filter(|n| !n.name.contains("`list")) {
+            let mut row = first;
+            for page in chunk.children.iter().filter(|n| n.name.starts_with("page ")) {
+                let [header, data] = [0, 1].map(|i| &page.children[i]);
+                let rows = detail(data, "num_values");
+                found.push(Page {
+                    header: header.bytes.clone(),
+                    bytes: data.bytes.clone(),
+                    rows: row..row + rows,
+                });
+                row += rows;
+            }
+        }
+        first += detail(group, "rows");
+    }
+    found
+}
+
+/// A page; from its header on, the rest of the chunk; of lists, whose rows only levels tell, the row group. Footers have no sum, and
+/// nothing but positions leads to a chunk: where later bytes moved, all of them are lost.
+fn unit(tree: &Node) -> impl Fn(&Damaged) -> Toll + use<> {
+    let (units, pages) = (Units::named(tree, "row group ", "rows"), pages(tree));
+    move |damaged| {
+        let group = units.rows(&damaged.bytes);
+        let outside = Toll::rows(0..0);
+        if group.is_empty() {
+            return Toll::file();
+        }
+        if damaged.moves() {
+            // A file that is cut off has no footer.
+            return Toll::rows(group.start..ROWS).and(match damaged.kind {
+                laws::Kind::Cut => Toll::file(),
+                _ => outside,
+            });
+        }
+        let touches = |bytes: &Range<u64>| bytes.start < damaged.bytes.end && damaged.bytes.start < bytes.end;
+        let begins = |p: &&Page| p.header.start <= damaged.bytes.start && damaged.bytes.start < p.bytes.end;
+        match pages.iter().find(begins) {
+            Some(page) if touches(&page.header) => Toll::rows(page.rows.start..group.end),
+            Some(page) => Toll::rows(page.rows.clone()),
+            None => Toll::rows(group),
+        }
+    }
+}
+
+fn obey(name: &str, options: WriteOptions) {
+    let crc = options.crc;
+    let options = WriteOptions { page_bytes: 200, row_group_rows: 110, ..options };
+    let subject = Subject::new(name, write(&table(), options), opener(OpenOptions::default()));
+    let subject = if crc { subject } else { subject.unsummed() };
+    let unit = unit(&subject.tree());
+    subject.unit(unit).counted().obey();
+}
+
+#[test]
+fn pages_with_checksums() {
+    obey("redelm-f", WriteOptions { crc: true, ..WriteOptions::default() });
+}
+
+#[test]
+fn pages_of_the_other_layout() {
+    obey("spec", WriteOptions { crc: true, dialect: Dialect::Spec, ..WriteOptions::default() });
+}
+
+#[test]
+fn pages_that_nothing_sums() {
+    obey("without crc", WriteOptions::default());
+}
+
+fn doubled(base: usize, file: impl Fn(usize) -> Vec<u8>) -> Vec<Bytes> {
+    [base, 2 * base, 4 * base].map(|n| file(n).into()).to_vec()
+}
+
+/// A row of many columns: each is opened, inspected and read by itself.
+#[test]
+fn work_grows_as_the_columns_do() {
+    let files = doubled(2000, |columns| {
+        let fields: Vec<Field> =
+            (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Utf8, true)).collect();
+        let text = Arc::new(StringArray::from(vec!["a"])) as ArrayRef;
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![text; columns]).unwrap();
+        write(&batch, WriteOptions::default())
+    });
+    laws::assert_linear("columns", &files, &laws::opener(opener(OpenOptions::default())));
+    laws::assert_bounded("columns", &files[2], &laws::opener(opener(OpenOptions::default())));
+}
+
+/// What might end a footer, and what might be pages, as far as the file goes.
+#[test]
+fn work_grows_as_hostile_files_do() {
+    let open = laws::opener(opener(recovering()));
+    let n = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+    let schema = Some(coldframe_core::SchemaSpec::Arrow(n));
+    let with_schema = laws::opener(opener(OpenOptions { schema, ..recovering() }));
+    for (name, part) in [
+        ("magics", &b"RED1"[..]),
+        ("magics and more", b"RED1\xff"),
+        ("footers", b"\x15\x02\0\0\0\x06\0\0\0RED1"),
+    ] {
+        let files =
+            doubled((1 << 20) / part.len(), |times| [b"RED1", part.repeat(times).as_slice()].concat());
+        for open in [&open, &with_schema] {
+            laws::assert_linear(name, &files, open);
+            laws::assert_bounded(name, &files[2], open);
+        }
+    }
+}
