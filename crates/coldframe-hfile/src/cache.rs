@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 use coldframe_core::Result;
 
-use crate::cell::{Cell, CellLayout};
-use crate::heads::Heads;
-use crate::index::IndexBlock;
-use crate::order::RowOrder;
+use crate::layout::cell::{Cell, CellLayout};
+use crate::layout::heads::Heads;
+use crate::layout::index::IndexBlock;
+use crate::layout::order::RowOrder;
 
 /// A data block, ready to be searched.
 #[derive(Debug)]
-pub struct SearchBlock {
+pub(crate) struct SearchBlock {
     /// Its cells in plain form.
     pub bytes: Bytes,
     /// Where each cell begins.
@@ -29,7 +29,7 @@ pub struct SearchBlock {
 
 impl SearchBlock {
     /// Finds the cells of a block.
-    pub fn new(bytes: Bytes, layout: CellLayout, order: RowOrder) -> Result<Self> {
+    pub(crate) fn new(bytes: Bytes, layout: CellLayout, order: RowOrder) -> Result<Self> {
         // Cells are some tens of bytes at least, mostly.
         let mut starts = Vec::with_capacity(bytes.len() / 64);
         let mut at = 0;
@@ -42,24 +42,19 @@ impl SearchBlock {
     }
 
     /// How many cells there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
     }
 
     /// Cell `i`.
     #[inline]
-    pub fn cell(&self, i: usize) -> Result<Option<Cell<'_>>> {
+    pub(crate) fn cell(&self, i: usize) -> Result<Option<Cell<'_>>> {
         let Some(at) = self.starts.get(i) else { return Ok(None) };
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
     /// The first cell from `from` on whose row is not before `row`.
-    pub fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
+    pub(crate) fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
         let behind = self.starts.get(from..).unwrap_or_default();
         match self.heads.get() {
             Some(Some(heads)) => {
@@ -73,7 +68,7 @@ impl SearchBlock {
     }
 
     /// Makes searches faster, for a block that is used more than once.
-    pub fn prepare(&self) {
+    pub(crate) fn prepare(&self) {
         self.heads.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
             Heads::new(rows).filter(|_| self.order == RowOrder::Bytes)
@@ -84,7 +79,7 @@ impl SearchBlock {
     #[inline]
     fn row(&self, at: u32) -> &[u8] {
         let key = self.bytes.get((at as usize).saturating_add(8)..).unwrap_or_default();
-        crate::cell::row_of(key).unwrap_or_default()
+        crate::layout::cell::row_of(key).unwrap_or_default()
     }
 
     fn size(&self) -> u64 {
@@ -94,7 +89,7 @@ impl SearchBlock {
 
 /// What the cache keeps.
 #[derive(Clone, Debug)]
-pub enum Cached {
+pub(crate) enum Cached {
     /// A block of the index.
     Index(Arc<IndexBlock>),
     /// A data block.
@@ -115,7 +110,7 @@ impl Cached {
 
 /// A byte-bounded cache by the places of blocks.
 #[derive(Debug)]
-pub struct BlockCache {
+pub(crate) struct BlockCache {
     state: Mutex<State>,
     capacity: u64,
 }
@@ -129,12 +124,12 @@ struct State {
 
 impl BlockCache {
     /// A cache of at most `capacity` bytes.
-    pub fn new(capacity: u64) -> Self {
+    pub(crate) fn new(capacity: u64) -> Self {
         Self { state: Mutex::default(), capacity }
     }
 
     /// The block at `offset`, if it is there.
-    pub fn get(&self, offset: u64) -> Option<Cached> {
+    pub(crate) fn get(&self, offset: u64) -> Option<Cached> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (block, used) = state.blocks.get_mut(&offset)?;
         *used = true;
@@ -142,7 +137,7 @@ impl BlockCache {
     }
 
     /// Keeps a block; one larger than the cache is not kept.
-    pub fn insert(&self, offset: u64, block: Cached) {
+    pub(crate) fn insert(&self, offset: u64, block: Cached) {
         let size = block.size();
         if size > self.capacity {
             return;
@@ -167,7 +162,8 @@ impl BlockCache {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> u64 {
+    #[cfg(test)]
+    fn bytes(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }

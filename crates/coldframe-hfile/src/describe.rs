@@ -2,9 +2,9 @@
 
 use coldframe_core::Value;
 
-use crate::codec::Codec;
-use crate::file_info;
-use crate::reader::RawFile;
+use crate::layout::codec::Codec;
+use crate::layout::file_info::{self, FileInfo};
+use crate::open::RawFile;
 
 /// Trailer, file info and the names of what else there is.
 pub(crate) fn metadata(file: &RawFile) -> Value {
@@ -34,9 +34,26 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
         ("total_uncompressed_bytes", trailer.total_uncompressed_bytes.into()),
         ("uncompressed_data_index_size", trailer.uncompressed_data_index_size.into()),
         ("meta_blocks", Value::List(file.meta_names().map(Value::text_or_bytes).collect())),
-        ("file_info", info.to_value()),
+        ("file_info", info_value(info)),
         ("damage", damage.into()),
     ])
+}
+
+/// The file info: the format's own integers as such.
+fn info_value(info: &FileInfo) -> Value {
+    let integers = [
+        file_info::AVG_KEY_LEN,
+        file_info::AVG_VALUE_LEN,
+        file_info::CREATE_TIME,
+        file_info::MAX_TAGS_LEN,
+        file_info::KEY_VALUE_VERSION,
+        file_info::MAX_MEMSTORE_TS,
+    ];
+    Value::map(info.0.iter().map(|(key, value)| {
+        let integer = integers.contains(&key.as_slice()).then(|| info.integer(key)).flatten();
+        let value = integer.map_or_else(|| Value::text_or_bytes(value), Value::from);
+        (String::from_utf8_lossy(key).into_owned(), value)
+    }))
 }
 
 /// The key of the first block, which may be shortened in deeper indexes.
@@ -45,7 +62,7 @@ fn first_key(file: &RawFile) -> Option<&[u8]> {
 }
 
 fn row(key: Option<&[u8]>) -> Value {
-    key.and_then(crate::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
+    key.and_then(crate::layout::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
 }
 
 /// What the file stores of its cells: the range of rows, counts and averages.

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::io::Folder;
 use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
 
-use crate::block::{BlockType, MAGIC_LEN};
-use crate::file::HFile;
-use crate::hudi;
+use crate::layout::block::{BlockType, MAGIC_LEN};
+use crate::layout::trailer;
 use crate::options::OPEN_OPTIONS;
-use crate::trailer;
+use crate::table::HFile;
 use crate::write::{self, WRITE_OPTIONS};
 
 /// HFile.
@@ -29,15 +27,8 @@ impl Format for HFileFormat {
         magic.is_some() || trailer::probe(tail)
     }
 
-    fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
-        hudi::table::probe(folder)
-    }
-
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
-        if matches!(source, Source::Folder { .. }) {
-            return Ok(Arc::new(hudi::MetadataTable::open(source, options)?));
-        }
+        check_options(self.name(), &options.extra, &OPEN_OPTIONS)?;
         Ok(Arc::new(HFile::open(source, options)?))
     }
 
@@ -52,7 +43,7 @@ impl Format for HFileFormat {
     }
 
     fn open_options(&self) -> &'static [OptionDoc] {
-        OPEN_OPTIONS
+        &OPEN_OPTIONS
     }
 
     fn write_options(&self) -> &'static [OptionDoc] {

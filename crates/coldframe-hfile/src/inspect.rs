@@ -1,16 +1,10 @@
-//! The tree in which each byte belongs to a leaf; what `verify` checks besides decoding.
+//! The tree in which each byte belongs to a leaf.
 
-use std::ops::Range;
+use coldframe_core::{Node, Result};
 
-use bytes::Bytes;
-use coldframe_core::{Damage, Error, ErrorContext, Node, Result};
-
-use crate::block::Header;
-use crate::content::BlockReader;
-use crate::index::BlockRef;
-use crate::reader::RawFile;
-use crate::trailer;
-use crate::walk::{Step, Walk};
+use crate::layout::block::Header;
+use crate::open::RawFile;
+use crate::recover::walk::{Step, Walk};
 
 /// The layout.
 pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
@@ -29,16 +23,10 @@ pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
     Ok(root)
 }
 
-/// Where the trailer begins; the end of a file that has none.
-fn trailer_start(file: &RawFile) -> u64 {
-    let len = file.source.len();
-    len - trailer::len_of(file.trailer.major).unwrap_or(0).min(len)
-}
-
 fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let context = &file.context;
     let mut walk =
-        Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..trailer_start(file));
+        Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..file.trailer_start());
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
@@ -86,7 +74,7 @@ fn version_1(file: &RawFile, root: &mut Node) {
             }
         }
     }
-    let end = trailer_start(file);
+    let end = file.trailer_start();
     let meta = trailer.meta_index_offset.filter(|_| trailer.meta_index_count > 0).unwrap_or(end);
     let index = trailer.load_on_open_offset;
     for (name, range) in [
@@ -111,7 +99,7 @@ fn version_1(file: &RawFile, root: &mut Node) {
 }
 
 fn trailer_node(file: &RawFile, len: u64) -> Result<Node> {
-    let start = trailer_start(file);
+    let start = file.trailer_start();
     let mut node = Node::new("trailer", start..len)
         .with("version", format!("{}.{}", file.trailer.major, file.trailer.minor))
         .with("entry_count", file.trailer.entry_count)
@@ -125,46 +113,4 @@ fn trailer_node(file: &RawFile, len: u64) -> Result<Node> {
     node.push(Node::new("padding", fields_at + used..version_at));
     node.push(Node::new("version", version_at..len));
     Ok(node)
-}
-
-/// Blocks that a scan does not read, each with its checksums; bytes that are no block; whether counts agree.
-pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
-    let mut damage = Vec::new();
-    let mut note = |e: &Error, range: Range<u64>| damage.push(Damage::from_error(e, range, Some(0)));
-    if let Err(e) = file.check() {
-        let at = e.offset().unwrap_or(0);
-        note(&e, at..file.source.len());
-    }
-    let mut reader = file.block_reader();
-    if file.context.major == 1 {
-        for block in file.meta.blocks() {
-            if let Err(e) = content(file, &mut reader, block) {
-                note(&e, file.range_of(block));
-            }
-        }
-        return Ok(damage);
-    }
-    let context = &file.context;
-    let end = trailer_start(file);
-    let mut walk = Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
-    while let Some(step) = walk.step()? {
-        match step {
-            // Data blocks are read by the scan.
-            Step::Block(_, header) if header.block_type.is_data() => {}
-            Step::Block(offset, header) => {
-                let size = u32::try_from(header.block_len()).unwrap_or(u32::MAX);
-                let block = BlockRef { offset, size };
-                if let Err(e) = content(file, &mut reader, block) {
-                    note(&e, offset..offset.saturating_add(header.block_len()));
-                }
-            }
-            Step::Damage(range, e) => note(&e, range),
-        }
-    }
-    Ok(damage)
-}
-
-fn content(file: &RawFile, reader: &mut BlockReader, block: BlockRef) -> Result<Bytes> {
-    let bytes = file.read(block).at(block.offset)?;
-    reader.content(&bytes, block.offset, block.size).map(|(_, content)| content)
 }

@@ -13,56 +13,48 @@
 //! tag         | length u16 | type u8 | bytes |
 //! ```
 //!
+//! A file is read from below: what each floor holds, the ones above it use.
+//!
 //! | module | holds |
 //! |---|---|
-//! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer says of it |
-//! | [`block`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
-//! | [`codec`] | codecs by their ordinals; the cipher around them |
-//! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
-//! | [`index`], [`cursor`], [`order`], `heads` | the data index, the walk over it, the order of rows, searches in it |
-//! | [`reader`], [`pairs`], [`cache`] | a file below Arrow; its pairs; blocks that look-ups keep |
-//! | [`plan`], [`decode`], [`columns`], `strings`, [`pivot`] | the runs of blocks of a scan; their cells as Arrow, as they are or as a wide table |
-//! | [`lookup`], [`rows`], [`bloom`], [`visible`] | cells by row; by ranges of rows; filters; what delete markers leave |
-//! | [`walk`], `recover` | from block to block without an index; opening without a trailer |
-//! | [`file`](mod@file), [`mod@format`], [`options`], `describe`, `inspect` | an open file; the format for the registry; what the user and the file say |
+//! | `layout` | bytes to plain structs: trailer, file info, blocks, cells, the index |
+//! | `open`, `cache` | an open file below Arrow; blocks that look-ups keep |
+//! | `recover` | from block to block without an index; opening without a trailer |
+//! | `prune` | the walk over the index, bloom filters |
+//! | `scan` | the blocks of a split, their cells one by one, as Arrow, as a wide table |
+//! | `lookup` | cells by row, by ranges of rows |
+//! | `table` | the file as the waist has it: [`HFile`] |
+//! | `write`, `inspect`, `verify`, `describe` | writing; where each byte belongs; what does not agree; what the file says |
+//! | `format`, `options` | the format for the registry; what the user says |
+//!
+//! Tables of many HFiles are crates of their own: they [`open`] files and merge what a [`CellReader`] hands them.
 //!
 //! `docs/formats/hfile.md` describes the format as real writers write it.
 
-pub mod avro;
-pub mod block;
-pub mod bloom;
-pub mod cache;
-pub mod cell;
-pub mod codec;
-pub mod columns;
-pub mod content;
-pub mod cursor;
-pub mod decode;
+mod cache;
 mod describe;
-pub mod encoding;
-pub mod file;
-pub mod file_info;
-pub mod format;
-mod heads;
-pub mod hudi;
-pub mod index;
+mod format;
 mod inspect;
-pub mod lookup;
-pub mod options;
-pub mod order;
-pub mod pairs;
-pub mod pivot;
-pub mod plan;
-pub mod proto;
-pub mod reader;
-pub mod records;
+mod layout;
+mod lookup;
+mod open;
+mod options;
+mod prune;
 mod recover;
-pub mod rows;
-mod strings;
-pub mod trailer;
-pub mod visible;
-pub mod walk;
-pub mod write;
+mod scan;
+mod table;
+mod verify;
+mod write;
 
-pub use file::HFile;
 pub use format::HFileFormat;
+pub use layout::cell::{Cell, Tags, type_name};
+pub use layout::file_info::{self, FileInfo};
+pub use layout::order::RowOrder;
+pub use layout::trailer::Trailer;
+pub use lookup::rows::{RowQuery, RowScan};
+pub use open::RawFile;
+pub use options::{OPEN_OPTIONS, Options, View};
+pub use recover::open;
+pub use scan::cells::CellReader;
+pub use scan::visible::Visibility;
+pub use table::HFile;

@@ -1,20 +1,21 @@
 //! Cells by their rows: one row, many rows, whether there may be a row at all.
 
+pub(crate) mod rows;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::{ErrorContext, Result};
 
-use crate::bloom::{Bloom, Which};
 use crate::cache::SearchBlock;
-use crate::cell::{Cell, CellSink};
-use crate::columns::Columns;
-use crate::content::BlockReader;
-use crate::cursor::IndexCursor;
-use crate::file::HFile;
-use crate::index::BlockRef;
-use crate::reader::RawFile;
+use crate::layout::cell::{Cell, CellSink};
+use crate::layout::content::BlockReader;
+use crate::layout::index::BlockRef;
+use crate::open::RawFile;
+use crate::prune::bloom::{Bloom, Which};
+use crate::prune::cursor::IndexCursor;
+use crate::scan::columns::Columns;
 
 /// Bytes of blocks that `get_many` holds at a time.
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -55,17 +56,22 @@ impl Lookups {
     }
 }
 
-impl HFile {
+impl Lookups {
     /// The cells of one row (the pairs of one key), in file order.
-    pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
-        let mut sink = Sink::new(self.cell_schema().clone())?;
-        self.each_block(row, |block| Ok(sink.append_row(block, 0, row)? < block.len()))?;
+    pub(crate) fn get(&self, raw: &Arc<RawFile>, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        let mut sink = Sink::new(schema.clone())?;
+        self.each_block(raw, row, |block| Ok(sink.append_row(block, 0, row)? < block.len()))?;
         sink.finish()
     }
 
     /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
-    pub fn find(&self, row: &[u8], mut with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
-        self.each_block(row, |block| {
+    pub(crate) fn find(
+        &self,
+        raw: &Arc<RawFile>,
+        row: &[u8],
+        mut with: impl FnMut(&Cell<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.each_block(raw, row, |block| {
             let mut at = block.lower_bound(0, row);
             while let Some(cell) = block.cell(at)?.filter(|cell| cell.row == row) {
                 with(&cell)?;
@@ -76,11 +82,15 @@ impl HFile {
     }
 
     /// Calls `with` with the blocks that may hold a row until it says that no more is needed.
-    fn each_block(&self, row: &[u8], with: impl FnMut(&SearchBlock) -> Result<bool>) -> Result<()> {
-        let raw = self.raw();
+    fn each_block(
+        &self,
+        raw: &Arc<RawFile>,
+        row: &[u8],
+        with: impl FnMut(&SearchBlock) -> Result<bool>,
+    ) -> Result<()> {
         raw.check()?;
-        self.lookups().with_reader(raw, |reader| {
-            if self.filtered_out(reader, row)? {
+        self.with_reader(raw, |reader| {
+            if self.filtered_out(raw, reader, row)? {
                 return Ok(());
             }
             each_block_of(raw, reader, row, with)
@@ -88,24 +98,28 @@ impl HFile {
     }
 
     /// The cells of many rows, each row once, in file order: one pass over index and blocks.
-    pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
-        let raw = self.raw();
+    pub(crate) fn get_many(
+        &self,
+        raw: &Arc<RawFile>,
+        schema: &SchemaRef,
+        rows: &[Vec<u8>],
+    ) -> Result<Vec<RecordBatch>> {
         raw.check()?;
         let mut sorted: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
         sorted.sort_unstable_by(|a, b| raw.order.compare(a, b));
         sorted.dedup();
-        let mut sink = Sink::new(self.cell_schema().clone())?;
-        self.lookups().with_reader(raw, |reader| {
+        let mut sink = Sink::new(schema.clone())?;
+        self.with_reader(raw, |reader| {
             let mut many = Many {
                 file: raw,
                 wanted: Vec::new(),
                 blocks: Vec::new(),
                 bytes: 0,
-                cursor: raw.cursor(),
+                cursor: IndexCursor::new(raw.clone()),
                 near: false,
             };
             for row in sorted {
-                if self.filtered_out(reader, row)? {
+                if self.filtered_out(raw, reader, row)? {
                     continue;
                 }
                 many.add(row)?;
@@ -118,30 +132,25 @@ impl HFile {
         sink.finish()
     }
 
-    /// `false` only if the file's bloom filter says that it has no such row or column; `true` without a filter.
-    pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
-        self.filter_says(Which::General, row, qualifier)
-    }
-
-    /// `false` only if the file's filter of deleted families says that none is in this row.
-    pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
-        self.filter_says(Which::DeleteFamily, row, None)
-    }
-
-    fn filter_says(&self, which: Which, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
-        let raw = self.raw();
+    /// What a filter says of a row or a column.
+    pub(crate) fn filter_says(
+        &self,
+        raw: &RawFile,
+        which: Which,
+        row: &[u8],
+        qualifier: Option<&[u8]>,
+    ) -> Result<bool> {
         raw.check()?;
-        let Some(bloom) = self.lookups().bloom(raw, which)? else { return Ok(true) };
-        self.lookups().with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
+        let Some(bloom) = self.bloom(raw, which)? else { return Ok(true) };
+        self.with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
     }
 
     /// Whether a filter rules a row out. Where requests are dear, a chunk of bits is not worth one.
-    fn filtered_out(&self, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
-        let raw = self.raw();
+    fn filtered_out(&self, raw: &RawFile, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
         if raw.source.worthwhile_gap() > LOCAL_GAP {
             return Ok(false);
         }
-        match self.lookups().bloom(raw, Which::General)? {
+        match self.bloom(raw, Which::General)? {
             Some(bloom) if bloom.tells_rows() => Ok(!bloom.might_contain(raw, reader, row, None)?),
             _ => Ok(false),
         }
@@ -155,7 +164,7 @@ fn each_block_of(
     row: &[u8],
     mut with: impl FnMut(&SearchBlock) -> Result<bool>,
 ) -> Result<()> {
-    let mut cursor = file.cursor();
+    let mut cursor = IndexCursor::new(file.clone());
     cursor.seek(row)?;
     let mut next = cursor.next_entry()?;
     while let Some(entry) = next.take() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{choice, integer, text};
+use coldframe_core::options::{choice, integer};
 use coldframe_core::{Error, Limits, OpenOptions, OptionDoc, Result, Value};
 
 /// The options of `open`.
-pub const OPEN_OPTIONS: &[OptionDoc] = &[
+pub const OPEN_OPTIONS: [OptionDoc; 4] = [
     OptionDoc { name: "view", help: "\"cells\" (HBase) or \"kv\" (Hudi); default what the file says it is" },
     OptionDoc {
         name: "types",
@@ -15,10 +15,6 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "pivot",
         help: "{\"family:qualifier\": type}: one row per row key with the latest visible value of these columns; types are HBase's Bytes: binary, string, long, int, short, float, double, boolean",
-    },
-    OptionDoc {
-        name: "decode",
-        help: "\"avro\": Hudi's values also as a struct of the schema that the file holds",
     },
     OptionDoc { name: "block_cache_bytes", help: "decoded blocks that look-ups keep; default 256 MiB" },
 ];
@@ -41,8 +37,6 @@ pub struct Options {
     pub type_names: bool,
     /// Columns of a wide table and what their values are.
     pub pivot: Vec<(String, String)>,
-    /// Whether Avro values are decoded.
-    pub avro: bool,
     /// Bytes of decoded blocks to keep.
     pub cache_bytes: u64,
     /// Whether checksums are compared.
@@ -59,7 +53,6 @@ impl Default for Options {
             view: None,
             type_names: false,
             pivot: Vec::new(),
-            avro: false,
             cache_bytes: 256 << 20,
             verify: true,
             keys: BTreeMap::new(),
@@ -83,15 +76,6 @@ impl Options {
             view: view.map(|second| if second { View::KeyValue } else { View::Cells }),
             type_names: choice(extra, "types", ["code", "name"])?.unwrap_or(false),
             pivot: pivot(extra)?,
-            avro: match text(extra, "decode")? {
-                None => false,
-                Some("avro") => true,
-                Some(other) => {
-                    return Err(Error::invalid(format!(
-                        "option `decode`: expected \"avro\", found {other:?}"
-                    )));
-                }
-            },
             cache_bytes: integer(extra, "block_cache_bytes")?.unwrap_or(defaults.cache_bytes),
             verify: !options.skip_checksums,
             keys: options.keys.clone(),

@@ -3,21 +3,24 @@
 //! Each guess must prove itself: a codec by giving exactly the bytes that the block's header states, a cell layout by
 //! reading a block to its end.
 
+pub(crate) mod walk;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::{Damage, Error, ReadAt, Result};
 
-use crate::block::{BlockType, HEADER_LEN, Header};
-use crate::cell::{CellLayout, read_all};
-use crate::codec::{Codec, DataKey};
-use crate::content::{BlockContext, BlockReader};
-use crate::file_info::FileInfo;
-use crate::index::{BlockRef, IndexBlock};
+use crate::layout::block::{BlockType, HEADER_LEN, Header};
+use crate::layout::cell::{CellLayout, read_all};
+use crate::layout::codec::{Codec, DataKey};
+use crate::layout::content::BlockReader;
+use crate::layout::context::BlockContext;
+use crate::layout::file_info::FileInfo;
+use crate::layout::index::{BlockRef, IndexBlock};
+use crate::layout::trailer::{MAX_LEN, Trailer};
+use crate::open::{Parts, RawFile};
 use crate::options::Options;
-use crate::reader::Parts;
-use crate::trailer::{MAX_LEN, Trailer};
-use crate::walk::{Step, Walk};
+use walk::{Step, Walk};
 
 /// What a walk over the file finds.
 #[derive(Default)]
@@ -26,8 +29,20 @@ struct Found {
     info: Option<BlockRef>,
 }
 
+/// Reads trailer, root indexes and file info. Where these are damaged but the file begins with a block, the
+/// blocks are found by walking; whoever asks for cells then gets the error, unless damage is to be skipped.
+pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
+    match RawFile::open(source.clone(), options) {
+        Err(e) if e.is_damage() => {
+            let parts = without_trailer(&source, options, e)?;
+            Ok(RawFile::new(source, parts, options))
+        }
+        opened => opened,
+    }
+}
+
 /// The file as its blocks show it; `e`, which is why it has to be so, if there are none.
-pub(crate) fn walk(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<Parts> {
+fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<Parts> {
     let len = source.len();
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
     let trailer = Trailer::parse(&tail, len).ok().filter(|t| t.major > 1);

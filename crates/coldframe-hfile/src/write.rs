@@ -43,7 +43,8 @@ use coldframe_core::{BatchWriter, Error, Result};
 use coldframe_encoding::codec::Algorithm;
 use prost::Message;
 
-pub use self::options::{BloomKind, Checksum, WRITE_OPTIONS, WriteOptions, write_options};
+use self::options::{BloomKind, WriteOptions};
+pub(crate) use self::options::{WRITE_OPTIONS, write_options};
 
 use self::blocks::Blocks;
 use self::bloom::Bloom;
@@ -52,11 +53,11 @@ use self::index::{FlatIndex, Index, Summary};
 use self::info::Tally;
 use self::input::Input;
 use self::key::Key;
-use crate::block::BlockType;
-use crate::cell::Cell;
+use crate::layout::block::BlockType;
+use crate::layout::cell::Cell;
+use crate::layout::proto::FileTrailerProto;
+use crate::layout::trailer;
 use crate::options::View;
-use crate::proto::FileTrailerProto;
-use crate::trailer;
 
 /// What HBase 2 names for compatibility with HBase 1.
 const CELL_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
@@ -69,7 +70,7 @@ const MOST_BLOCK_BYTES: usize = 1 << 30;
 const HUDI_BYTES_PER_CHECKSUM: usize = 16 << 10;
 
 /// Writes one file.
-pub struct Writer<W> {
+pub(crate) struct Writer<W> {
     blocks: Blocks<W>,
     input: Arc<Input>,
     encoder: Encoder,
@@ -97,7 +98,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes nothing yet.
-    pub fn new(sink: W, schema: &Schema, mut options: WriteOptions) -> Result<Self> {
+    pub(crate) fn new(sink: W, schema: &Schema, mut options: WriteOptions) -> Result<Self> {
         let input = Arc::new(Input::new(schema, &options)?);
         options.view = Some(input.view);
         let mut blooms = Vec::new();
@@ -131,7 +132,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Appends rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.failed.check()?;
         let input = Arc::clone(&self.input);
         let mut tags = std::mem::take(&mut self.tags);
@@ -227,7 +228,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what comes behind the cells, and flushes. Returns the sink and the file's length.
-    pub fn finish(mut self) -> Result<(W, u64)> {
+    pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.failed.check()?;
         self.end_block(true)?;
         let mut meta_index = FlatIndex::default();

@@ -13,9 +13,7 @@ use bytes::Bytes;
 use coldframe_core::{
     Format, OnError, Op, OpenOptions, Predicate, Scan, Source, TableFile, Value, WriteOptions,
 };
-use coldframe_hfile::pairs::Pairs;
-use coldframe_hfile::rows::RowQuery;
-use coldframe_hfile::{HFile, HFileFormat};
+use coldframe_hfile::{CellReader, HFile, HFileFormat, RowQuery};
 use coldframe_testing::{Logged, rows};
 
 #[derive(Clone, Default)]
@@ -246,10 +244,10 @@ fn pairs_near_some_keys_read_only_their_blocks() {
     let file = HFile::open(&Source::file("test.hfile", logged.clone()), &OpenOptions::default()).unwrap();
     logged.take();
     let wanted = BTreeSet::from([b"a".to_vec(), row(0), row(7_000), row(7_001), row(19_999), b"z".to_vec()]);
-    let mut pairs = Pairs::near(file.raw().clone(), Arc::new(wanted.clone()));
+    let mut cells = CellReader::near(file.raw().clone(), Arc::new(wanted.clone()));
     let mut found = Vec::new();
-    while let Some((key, _)) = pairs.next().unwrap() {
-        found.extend(wanted.get(key).cloned());
+    while let Some(cell) = cells.next().unwrap() {
+        found.extend(wanted.get(cell.row).cloned());
     }
     assert_eq!(found, [row(0), row(7_000), row(7_001), row(19_999)]);
     let read: u64 = logged.take().iter().flatten().map(|r| r.end - r.start).sum();

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, U
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{DamageLog, Format, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
-use coldframe_hfile::format::HFileFormat;
+use coldframe_hfile::HFileFormat;
 use coldframe_testing::layout::assert_tiled;
 use proptest::prelude::*;
 

@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::SchemaRef;
 use coldframe::{Error, File, Result};
-use coldframe_hfile::HFile;
-use coldframe_hfile::rows::{RowQuery, RowScan};
+use coldframe_hfile::{HFile, RowQuery, RowScan};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 

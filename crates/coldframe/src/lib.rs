@@ -37,7 +37,7 @@ pub use write::{Written, write_file};
 pub fn formats() -> Vec<Arc<dyn Format>> {
     vec![
         #[cfg(feature = "hfile")]
-        Arc::new(coldframe_hfile::HFileFormat),
+        Arc::new(coldframe_hudi::HudiFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]

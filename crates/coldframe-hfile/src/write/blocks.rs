@@ -1,6 +1,6 @@
 //! Blocks on their way to the file: compressed, with header and checksums.
 //!
-//! The layout is in [`crate::block`]. Every block is compressed, also where that makes it longer; a checksum of kind 0
+//! The layout is in [`crate::layout::block`]. Every block is compressed, also where that makes it longer; a checksum of kind 0
 //! still takes its four bytes, as HBase writes it.
 
 use std::io::Write;
@@ -10,7 +10,7 @@ use coldframe_encoding::checksum::{crc32, crc32c};
 use coldframe_encoding::codec::Compressor;
 
 use super::options::{Checksum, WriteOptions};
-use crate::block::{BlockType, HEADER_LEN};
+use crate::layout::block::{BlockType, HEADER_LEN};
 
 /// Where a block was written.
 #[derive(Clone, Copy, Debug)]

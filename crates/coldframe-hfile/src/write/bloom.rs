@@ -18,7 +18,7 @@ use coldframe_encoding::varint::put_hadoop_text;
 
 use super::blocks::Blocks;
 use super::index::FlatIndex;
-use crate::block::BlockType;
+use crate::layout::block::BlockType;
 
 /// The only version there is.
 const VERSION: i32 = 3;

@@ -1,15 +1,15 @@
 //! The content of data blocks: cells in plain form or in an encoding.
 //!
-//! The layouts are in [`crate::cell`] and [`crate::encoding`]. An encoding's content begins with its number and, but for
+//! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. An encoding's content begins with its number and, but for
 //! ROW_INDEX_V1, the size that the cells have in plain form, which is known at the end.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::{put_hadoop_vlong, put_uleb128};
 
 use super::key::Key;
-use crate::block::BlockType;
-use crate::cell::Cell;
-use crate::encoding::Encoding;
+use crate::layout::block::BlockType;
+use crate::layout::cell::Cell;
+use crate::layout::encoding::Encoding;
 
 /// Makes one block after another.
 pub(super) struct Encoder {

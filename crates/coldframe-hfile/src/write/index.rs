@@ -16,7 +16,7 @@ use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::put_hadoop_text;
 
 use super::blocks::{Blocks, Place};
-use crate::block::BlockType;
+use crate::layout::block::BlockType;
 
 /// More levels than any file has: entries with keys of any length end somewhere.
 const MOST_LEVELS: u32 = 16;

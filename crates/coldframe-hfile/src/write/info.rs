@@ -23,13 +23,13 @@ use prost::Message;
 use super::bloom::Bloom;
 use super::key::Key;
 use super::options::{BloomKind, WriteOptions};
-use crate::cell::Cell;
-use crate::file_info::{
+use crate::layout::cell::Cell;
+use crate::layout::file_info::{
     AVG_KEY_LEN, AVG_VALUE_LEN, BLOOM_FILTER_TYPE, CREATE_TIME, DATA_BLOCK_ENCODING, HUDI_MIN_KEY,
     KEY_VALUE_VERSION, LAST_KEY, MAX_MEMSTORE_TS, MAX_TAGS_LEN, PROTOBUF_MAGIC, TAGS_COMPRESSED,
 };
+use crate::layout::proto::{BytesBytesPair, FileInfoProto};
 use crate::options::View;
-use crate::proto::{BytesBytesPair, FileInfoProto};
 
 const PUT: u8 = 4;
 const DELETE_FAMILY_VERSION: u8 = 10;

@@ -28,7 +28,7 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use coldframe_core::{Error, Result};
 
 use super::options::WriteOptions;
-use crate::cell::{Cell, type_name};
+use crate::layout::cell::{Cell, type_name};
 use crate::options::View;
 
 const PUT: u8 = 4;

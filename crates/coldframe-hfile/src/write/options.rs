@@ -8,11 +8,11 @@ use coldframe_core::{Error, OptionDoc, Result, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
-use crate::encoding::Encoding;
+use crate::layout::encoding::Encoding;
 use crate::options::View;
 
 /// What the writer takes.
-pub const WRITE_OPTIONS: &[OptionDoc] = &[
+pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "view",
         help: "\"cells\" (HBase) or \"kv\" (Hudi); default \"kv\" where the columns are key and value",
@@ -57,7 +57,7 @@ pub const WRITE_OPTIONS: &[OptionDoc] = &[
 
 /// What checks the bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Checksum {
+pub(crate) enum Checksum {
     /// Nothing; zeros stand in its place.
     Null,
     /// CRC-32.
@@ -79,7 +79,7 @@ impl Checksum {
 
 /// What a bloom filter knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BloomKind {
+pub(crate) enum BloomKind {
     /// There is none.
     None,
     /// Rows.
@@ -90,7 +90,7 @@ pub enum BloomKind {
 
 /// How to write a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// What the columns are; found by their names where absent.
     pub view: Option<View>,
     /// The family of all cells.
@@ -175,7 +175,7 @@ impl WriteOptions {
 }
 
 /// The options with the names of [`WRITE_OPTIONS`].
-pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
+pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
     let extra = &options.extra;
     let mut to = WriteOptions {
         view: choice(extra, "view", &[("cells", View::Cells), ("kv", View::KeyValue)])?,

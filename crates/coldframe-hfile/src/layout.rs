@@ -1,0 +1,22 @@
+//! Bytes to plain structs: what stands in a file, part by part.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer says of it |
+//! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
+//! | [`codec`] | codecs by their ordinals; the cipher around them |
+//! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
+//! | [`index`], [`order`], [`heads`] | blocks of the index; the order of rows; searches in sorted rows |
+
+pub(crate) mod block;
+pub(crate) mod cell;
+pub(crate) mod codec;
+pub(crate) mod content;
+pub(crate) mod context;
+pub(crate) mod encoding;
+pub mod file_info;
+pub(crate) mod heads;
+pub(crate) mod index;
+pub(crate) mod order;
+pub(crate) mod proto;
+pub(crate) mod trailer;

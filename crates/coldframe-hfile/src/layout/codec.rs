@@ -1,0 +1,152 @@
+//! Codecs by the ordinals that trailers hold, and the cipher around them.
+//!
+//! ```text
+//! data of a block       | [IV length u8 | IV] | AES-CTR( stream ) |      the first two only in encrypted files
+//! stream, GZ and BZIP2  | one gzip member, or bzip2 stream |
+//! stream, the others    | raw length i32 | ( compressed length i32 | chunk ) ... |   Hadoop's framing; may repeat
+//! ```
+//!
+//! HBase: `Compression.Algorithm`, `HFileBlockDefaultDecodingContext`, `EncryptionUtil`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use coldframe_encoding::codec::hadoop::HadoopCodec;
+use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::crypt::{AesCtr, BLOCK};
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::{Error, ErrorKind, Result};
+use prost::Message;
+
+use crate::layout::proto::WrappedKey;
+
+/// A codec as trailers number them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codec {
+    /// HBase's name of it.
+    pub name: &'static str,
+    hadoop: Option<HadoopCodec>,
+}
+
+/// What zstd frames begin with: Hadoop's own codec writes them without framing.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+impl Codec {
+    /// No compression.
+    pub const NONE: Self = Self { name: "NONE", hadoop: None };
+
+    /// The codec of an ordinal.
+    pub fn from_ordinal(ordinal: u32) -> Result<Self> {
+        let (name, algorithm) = match ordinal {
+            0 => ("LZO", Algorithm::Lzo),
+            1 => ("GZ", Algorithm::Gzip),
+            2 => return Ok(Self::NONE),
+            3 => ("SNAPPY", Algorithm::Snappy),
+            4 => ("LZ4", Algorithm::Lz4),
+            5 => ("BZIP2", Algorithm::Bzip2),
+            6 => ("ZSTD", Algorithm::Zstd),
+            7 => return Err(Error::unsupported("codec LZMA")),
+            8 => ("BROTLI", Algorithm::Brotli),
+            _ => return Err(Error::corrupt(format!("expected a codec of 0 to 8, found {ordinal}"))),
+        };
+        let hadoop = match algorithm {
+            Algorithm::Gzip | Algorithm::Bzip2 => HadoopCodec::from_algorithm(algorithm)?,
+            framed => HadoopCodec::framed(framed),
+        };
+        Ok(Self { name, hadoop: Some(hadoop) })
+    }
+
+    /// Every codec that can be read: for files whose trailer is lost.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [2, 1, 3, 4, 6, 0, 8, 5].into_iter().filter_map(|n| Self::from_ordinal(n).ok())
+    }
+
+    /// Whether data is stored as it is.
+    pub fn is_none(self) -> bool {
+        self.hadoop.is_none()
+    }
+
+    /// Appends to `out` what `stream` holds, which must be `raw` bytes.
+    pub fn decompress(
+        self,
+        decompressor: &mut Decompressor,
+        stream: &[u8],
+        raw: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match self.hadoop {
+            None => {
+                out.extend_from_slice(stream);
+                Ok(())
+            }
+            Some(codec) if codec.algorithm == Algorithm::Zstd && stream.starts_with(&ZSTD_MAGIC) => {
+                decompressor.decompress_exact(Algorithm::Zstd, stream, raw, out)
+            }
+            // HBase's gzip stream of an empty block is a member of nothing; others write no bytes at all.
+            Some(codec) => codec.decompress_exact(decompressor, stream, raw, out),
+        }
+    }
+}
+
+/// The key that a file's data is encrypted with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DataKey(Vec<u8>);
+
+impl fmt::Debug for DataKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DataKey")
+    }
+}
+
+impl DataKey {
+    /// What a trailer's wrapped key may be under each of the master keys: a wrong master key gives noise, which the
+    /// file info tells from a key.
+    pub fn candidates(wrapped: &[u8], masters: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Self>> {
+        let corrupt = |e: &dyn fmt::Display| Error::corrupt(format!("wrapped key: {e}")).within("trailer");
+        let wrapped = WrappedKey::decode_length_delimited(wrapped).map_err(|e| corrupt(&e))?;
+        if wrapped.algorithm != "AES" {
+            return Err(Error::unsupported(format!("data encrypted by {}", wrapped.algorithm)));
+        }
+        if masters.is_empty() {
+            let message = "the file is encrypted: give the master key as `keys={alias: key}`";
+            return Err(Error::new(ErrorKind::KeyUnavailable(message.to_owned())));
+        }
+        let iv = wrapped.iv.unwrap_or_default();
+        let iv = <[u8; BLOCK]>::try_from(iv)
+            .map_err(|iv| corrupt(&format!("expected an IV of 16 bytes, found {}", iv.len())))?;
+        let length = usize::try_from(wrapped.length).unwrap_or(usize::MAX);
+        let mut found = Vec::with_capacity(masters.len());
+        for (alias, master) in masters {
+            let mut key = wrapped.data.clone();
+            let cipher = AesCtr::new(master, &iv);
+            cipher.within(|| format!("master key `{alias}`"))?.apply(&mut key);
+            key.truncate(length);
+            // What is no key's length can be no data key.
+            AesCtr::new(&key, &iv).map_err(|e| corrupt(&e.reason()))?;
+            found.push(Self(key));
+        }
+        Ok(found)
+    }
+
+    /// Appends the decrypted form of a block's data to `out`.
+    pub fn decrypt(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let (len, rest) = data
+            .split_first()
+            .ok_or_else(|| Error::corrupt("expected the length of an IV, found nothing"))?;
+        if *len == 0 {
+            out.extend_from_slice(rest);
+            return Ok(());
+        }
+        let iv = rest.first_chunk::<BLOCK>().filter(|_| usize::from(*len) == BLOCK);
+        let (Some(iv), Some(data)) = (iv, rest.get(BLOCK..)) else {
+            return Err(Error::corrupt(format!(
+                "expected an IV of 16 bytes, found one of {len} in {}",
+                rest.len()
+            )));
+        };
+        let start = out.len();
+        out.extend_from_slice(data);
+        AesCtr::new(&self.0, iv)?.apply(out.get_mut(start..).unwrap_or_default());
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! From the bytes of a block to its content, and to its cells.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_encoding::codec::Decompressor;
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::{Error, Result};
+
+use crate::layout::block::{BlockType, Header, MAGIC_LEN};
+use crate::layout::cell::CellSink;
+use crate::layout::context::BlockContext;
+use crate::layout::encoding::{Decoder, Encoding, Plain};
+
+/// Plain cells of one block, and how they were encoded.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// The cells.
+    pub bytes: Bytes,
+    /// `None` where they were stored plain.
+    pub encoding: Option<Encoding>,
+}
+
+/// Reads blocks; keeps working memory from one to the next.
+#[derive(Debug)]
+pub struct BlockReader {
+    context: Arc<BlockContext>,
+    decompressor: Decompressor,
+    decoder: Decoder,
+    decrypted: Vec<u8>,
+    content: Vec<u8>,
+}
+
+impl BlockReader {
+    /// A reader of blocks of one file.
+    pub fn new(context: Arc<BlockContext>) -> Self {
+        Self {
+            context,
+            decompressor: Decompressor::new(),
+            decoder: Decoder::default(),
+            decrypted: Vec::new(),
+            content: Vec::new(),
+        }
+    }
+
+    /// What the file says of its blocks.
+    pub fn context(&self) -> &Arc<BlockContext> {
+        &self.context
+    }
+
+    /// The content of the block `block`, which begins at `offset`, and its type. `raw` is its size in version 1.
+    pub fn content(&mut self, block: &Bytes, offset: u64, raw: u32) -> Result<(BlockType, Bytes)> {
+        let mut out = Vec::new();
+        let (block_type, stored) = self.content_into(block, offset, raw, &mut out)?;
+        Ok((block_type, stored.unwrap_or_else(|| Bytes::from(out))))
+    }
+
+    /// The cells of a data block in plain form.
+    pub fn cells(&mut self, block: &Bytes, offset: u64, raw: u32) -> Result<Cells> {
+        let mut content = std::mem::take(&mut self.content);
+        content.clear();
+        let cells = self.cells_by(block, offset, raw, &mut content);
+        self.content = content;
+        cells
+    }
+
+    fn cells_by(&mut self, block: &Bytes, offset: u64, raw: u32, scratch: &mut Vec<u8>) -> Result<Cells> {
+        let encoded = block.starts_with(BlockType::EncodedData.magic());
+        if !encoded {
+            let (block_type, bytes) = self.content(block, offset, raw)?;
+            expect_data(block_type, offset)?;
+            return Ok(Cells { bytes, encoding: None });
+        }
+        let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
+        let content = stored.as_deref().unwrap_or(scratch);
+        let mut plain = Plain::new(self.context.layout);
+        let encoding = self.decoder.decode(content, &self.context, &mut plain);
+        let encoding = encoding.within(|| block_type.name()).at(offset)?;
+        Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
+    }
+
+    /// Hands the cells of a data block to `sink`, one after another. What it took of a block with an error is worthless.
+    pub fn each_cell(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<()> {
+        let mut content = std::mem::take(&mut self.content);
+        content.clear();
+        let result = self.each_cell_by(block, offset, raw, sink, &mut content);
+        self.content = content;
+        result
+    }
+
+    fn each_cell_by(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        sink: &mut impl CellSink,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (block_type, stored) = self.content_into(block, offset, raw, scratch)?;
+        let content = stored.as_deref().unwrap_or(scratch);
+        if block_type == BlockType::EncodedData {
+            let encoding = self.decoder.decode(content, &self.context, sink);
+            return encoding.map(drop).within(|| block_type.name()).at(offset);
+        }
+        expect_data(block_type, offset)?;
+        self.context.layout.each(content, sink).at(offset).within(|| block_type.name())
+    }
+
+    /// Either a part of `block` or, appended to `out`, what its data becomes.
+    fn content_into(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(BlockType, Option<Bytes>)> {
+        if self.context.major == 1 {
+            return self.content_v1(block, offset, raw, out);
+        }
+        let context = &self.context;
+        let header = Header::parse(block, offset, context.with_checksums, &context.limits)?;
+        if header.block_len() != block.len() as u64 {
+            let (expected, found) = (block.len(), header.block_len());
+            let message = format!("expected a block of {expected} bytes, found one of {found}");
+            return Err(Error::corrupt(message).at(offset).within(header.block_type.name()));
+        }
+        let stored = header.data(block, offset, context.verify)?;
+        let data_at = offset.saturating_add(header.header_len as u64);
+        let content = match &context.key {
+            None if context.codec.is_none() => {
+                let start = header.header_len;
+                Ok(Some(block.slice(start..start + stored.len())))
+            }
+            None => context.codec.decompress(&mut self.decompressor, stored, header.raw, out).map(|()| None),
+            Some(key) => {
+                self.decrypted.clear();
+                key.decrypt(stored, &mut self.decrypted).and_then(|()| {
+                    context
+                        .codec
+                        .decompress(&mut self.decompressor, &self.decrypted, header.raw, out)
+                        .map(|()| None)
+                })
+            }
+        };
+        let name = header.block_type.name();
+        let content = content.at(data_at).within(|| name)?;
+        let found = content.as_ref().map_or(out.len(), Bytes::len);
+        if found != header.raw {
+            let message = format!("expected {} bytes of content, found {found}", header.raw);
+            return Err(Error::corrupt(message).at(data_at).within(name));
+        }
+        Ok((header.block_type, content))
+    }
+
+    fn content_v1(
+        &mut self,
+        block: &Bytes,
+        offset: u64,
+        raw: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(BlockType, Option<Bytes>)> {
+        let context = &self.context;
+        let raw = context.limits.block("a block", raw.into()).at(offset)?;
+        let content = if context.codec.is_none() {
+            block.clone()
+        } else {
+            context
+                .codec
+                .decompress(&mut self.decompressor, block, raw, out)
+                .within(|| "block")
+                .at(offset)?;
+            Bytes::from(std::mem::take(out))
+        };
+        let magic = content.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic);
+        let Some(block_type) = magic.filter(|_| content.len() == raw) else {
+            let message = format!("expected a block's magic and {raw} bytes, found {}", content.len());
+            return Err(Error::corrupt(message).at(offset).within("block"));
+        };
+        Ok((block_type, Some(content.slice(MAGIC_LEN..))))
+    }
+}
+
+fn expect_data(block_type: BlockType, offset: u64) -> Result<()> {
+    if block_type == BlockType::Data {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("expected a data block, found a {block_type}")).at(offset))
+}

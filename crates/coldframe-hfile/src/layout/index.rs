@@ -1,0 +1,185 @@
+//! The index of data blocks: a root that is read on opening, and the levels below it.
+//!
+//! ```text
+//! root entry    | offset i64 | size on disk i32 | key: VInt length, bytes |         also the meta index; version 1: raw size
+//! behind them   | middle leaf's offset i64 | its size i32 | number in it i32 |      only where there are more levels
+//! other block   | entries i32 | place of each entry i32 ... | bytes of the entries i32 | entry ... |
+//! other entry   | offset i64 | size on disk i32 | key |
+//! ```
+//!
+//! A key is that of the block's first cell, or one between it and the cell before; Hudi's own writer leaves it at the
+//! length and the bytes of the row. Leaf blocks stand behind the data blocks that they list. HBase: `HFileBlockIndex`.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use coldframe_encoding::Cursor;
+use coldframe_encoding::{Error, Result};
+
+use crate::layout::cell::row_of;
+use crate::layout::heads::Heads;
+use crate::layout::order::RowOrder;
+
+/// Bytes behind the root entries of an index with more levels.
+const MIDDLE_LEN: usize = 16;
+
+/// What an index says of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its bytes on disk, header and checksums included; in version 1 its bytes after decompression.
+    pub size: u32,
+}
+
+impl BlockRef {
+    /// Where it ends.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.size.into())
+    }
+}
+
+/// One block of an index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexBlock {
+    bytes: Bytes,
+    entries: Vec<(BlockRef, Range<usize>)>,
+    /// Made at the first search.
+    heads: OnceLock<Option<Heads>>,
+}
+
+impl IndexBlock {
+    /// An index without keys over blocks that were found by walking.
+    pub(crate) fn without_keys(blocks: Vec<BlockRef>) -> Self {
+        Self {
+            bytes: Bytes::new(),
+            entries: blocks.into_iter().map(|b| (b, 0..0)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads `count` root entries; `deep` where there are levels below. `offset` is the block's place for errors.
+    pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
+        let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);
+        let mut c = Cursor::new(&bytes, 0);
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let block = block_ref(&mut c).map_err(corrupt)?;
+            let key = c.hadoop_text().map_err(corrupt)?;
+            let end = bytes.len() - c.remaining();
+            entries.push((block, end - key.len()..end));
+        }
+        if deep && !c.is_empty() {
+            c.skip(MIDDLE_LEN).map_err(corrupt)?;
+        }
+        c.finish().map_err(corrupt)?;
+        Ok(Self { bytes, entries, heads: OnceLock::new() })
+    }
+
+    /// Reads a block below the root.
+    pub(crate) fn parse_child(bytes: Bytes, offset: u64) -> Result<Self> {
+        Self::parse_entries(bytes).map_err(|e| Error::corrupt(e.reason()).at(offset))
+    }
+
+    fn parse_entries(bytes: Bytes) -> Result<Self> {
+        let mut c = Cursor::new(&bytes, 0);
+        let count = c.i32_be()?;
+        let count = usize::try_from(count).ok().filter(|n| *n > 0);
+        let count = count.ok_or_else(|| Error::corrupt("expected an entry or more"))?;
+        let places = c.take(count.saturating_add(1).saturating_mul(4))?;
+        let base = bytes.len() - c.remaining();
+        let mut entries = Vec::with_capacity(count);
+        let places: Vec<usize> =
+            places.as_chunks::<4>().0.iter().map(|p| u32::from_be_bytes(*p) as usize).collect();
+        if places.first() != Some(&0) || places.last() != Some(&c.remaining()) {
+            return Err(Error::corrupt(format!(
+                "expected places from 0 to {}, found {:?} to {:?}",
+                c.remaining(),
+                places.first(),
+                places.last()
+            )));
+        }
+        for pair in places.windows(2) {
+            let [start, end] = *pair else { continue };
+            let entry = bytes.get(base.saturating_add(start)..base.saturating_add(end));
+            let entry = entry.ok_or_else(|| {
+                Error::corrupt(format!(
+                    "expected entries one behind another, found one from {start} to {end}"
+                ))
+            })?;
+            let mut c = Cursor::new(entry, 0);
+            let block = block_ref(&mut c)?;
+            entries.push((block, base + end - c.remaining()..base + end));
+        }
+        Ok(Self { bytes, entries, heads: OnceLock::new() })
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_add(self.entries.len() as u64 * 40)
+    }
+
+    /// The block of entry `i`.
+    pub(crate) fn block(&self, i: usize) -> Option<BlockRef> {
+        self.entries.get(i).map(|(block, _)| *block)
+    }
+
+    /// All blocks.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
+        self.entries.iter().map(|(block, _)| *block)
+    }
+
+    /// The key of entry `i`.
+    pub(crate) fn key(&self, i: usize) -> &[u8] {
+        self.entries.get(i).and_then(|(_, key)| self.bytes.get(key.clone())).unwrap_or_default()
+    }
+
+    /// The row of the key of entry `i`; a key that has none is taken as a row.
+    pub(crate) fn row(&self, i: usize) -> &[u8] {
+        let key = self.key(i);
+        row_of(key).unwrap_or(key)
+    }
+
+    /// The entry of the last block whose row is before `row`, or the first one.
+    pub(crate) fn last_before_row(&self, order: RowOrder, row: &[u8]) -> usize {
+        let heads = self.heads.get_or_init(|| Heads::new((0..self.len()).map(|i| self.row(i))));
+        match heads {
+            Some(heads) if order == RowOrder::Bytes => heads.lower_bound(0, row, |i| self.row(i)),
+            _ => {
+                let row_of_key = |range: &Range<usize>| {
+                    let key = self.bytes.get(range.clone()).unwrap_or_default();
+                    row_of(key).unwrap_or(key)
+                };
+                self.entries.partition_point(|(_, key)| order.compare(row_of_key(key), row).is_lt())
+            }
+        }
+        .saturating_sub(1)
+    }
+
+    /// The entry of the last block that may hold the first cell that is not `before`: the last one whose key is.
+    pub(crate) fn last_before(&self, mut before: impl FnMut(&[u8]) -> bool) -> usize {
+        let key = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        self.entries.partition_point(|(_, range)| before(key(range))).saturating_sub(1)
+    }
+}
+
+fn block_ref(c: &mut Cursor<'_>) -> Result<BlockRef> {
+    let (offset, size) = (c.i64_be()?, c.i32_be()?);
+    match (u64::try_from(offset), u32::try_from(size)) {
+        (Ok(offset), Ok(size)) => Ok(BlockRef { offset, size }),
+        _ => Err(Error::corrupt(format!(
+            "expected a place and a size of 0 or more, found {offset} and {size}"
+        ))),
+    }
+}

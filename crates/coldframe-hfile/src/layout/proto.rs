@@ -1,0 +1,87 @@
+//! The protobuf messages of an HFile, field by field as `HFile.proto` and `Encryption.proto` of HBase number them.
+
+/// A key and its value.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct BytesBytesPair {
+    /// The key.
+    #[prost(bytes = "vec", required, tag = "1")]
+    pub first: Vec<u8>,
+    /// The value.
+    #[prost(bytes = "vec", required, tag = "2")]
+    pub second: Vec<u8>,
+}
+
+/// The file info of files whose trailer is protobuf as well.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct FileInfoProto {
+    /// In order of keys, as the writers leave it.
+    #[prost(message, repeated, tag = "1")]
+    pub map_entry: Vec<BytesBytesPair>,
+}
+
+/// The trailer from version 2, minor 2 on.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct FileTrailerProto {
+    /// Where the file info block begins.
+    #[prost(uint64, optional, tag = "1")]
+    pub file_info_offset: Option<u64>,
+    /// Where the blocks that are read on opening begin.
+    #[prost(uint64, optional, tag = "2")]
+    pub load_on_open_data_offset: Option<u64>,
+    /// Bytes of the data index; other sums in files of Hudi's own writer.
+    #[prost(uint64, optional, tag = "3")]
+    pub uncompressed_data_index_size: Option<u64>,
+    /// Bytes of all blocks before compression; left out by Hudi's own writer.
+    #[prost(uint64, optional, tag = "4")]
+    pub total_uncompressed_bytes: Option<u64>,
+    /// Entries of the root data index.
+    #[prost(uint32, optional, tag = "5")]
+    pub data_index_count: Option<u32>,
+    /// Entries of the meta index.
+    #[prost(uint32, optional, tag = "6")]
+    pub meta_index_count: Option<u32>,
+    /// Cells.
+    #[prost(uint64, optional, tag = "7")]
+    pub entry_count: Option<u64>,
+    /// Levels of the data index.
+    #[prost(uint32, optional, tag = "8")]
+    pub num_data_index_levels: Option<u32>,
+    /// Where the first data block begins; all ones in an empty file.
+    #[prost(uint64, optional, tag = "9")]
+    pub first_data_block_offset: Option<u64>,
+    /// Where the last data block begins; all ones in an empty file.
+    #[prost(uint64, optional, tag = "10")]
+    pub last_data_block_offset: Option<u64>,
+    /// The Java class that orders the keys.
+    #[prost(string, optional, tag = "11")]
+    pub comparator_class_name: Option<String>,
+    /// The ordinal of the codec.
+    #[prost(uint32, optional, tag = "12")]
+    pub compression_codec: Option<u32>,
+    /// The data key, wrapped: a length-delimited [`WrappedKey`].
+    #[prost(bytes = "vec", optional, tag = "13")]
+    pub encryption_key: Option<Vec<u8>>,
+}
+
+/// A data key, encrypted by a master key.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct WrappedKey {
+    /// The cipher that the data key is for: `AES`.
+    #[prost(string, required, tag = "1")]
+    pub algorithm: String,
+    /// Bytes of the data key.
+    #[prost(uint32, required, tag = "2")]
+    pub length: u32,
+    /// The data key, encrypted.
+    #[prost(bytes = "vec", required, tag = "3")]
+    pub data: Vec<u8>,
+    /// The initialisation vector of that encryption.
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub iv: Option<Vec<u8>>,
+    /// A digest of the data key.
+    #[prost(bytes = "vec", optional, tag = "5")]
+    pub hash: Option<Vec<u8>>,
+    /// The name of that digest.
+    #[prost(string, optional, tag = "6")]
+    pub hash_algorithm: Option<String>,
+}

@@ -1,0 +1,121 @@
+//! Walks the index from data block to data block, reading the levels below the root as it gets there.
+
+use std::sync::Arc;
+
+use coldframe_core::{Error, ErrorContext, Result};
+
+use crate::layout::index::{BlockRef, IndexBlock};
+use crate::open::RawFile;
+
+/// A place in the index.
+#[derive(Debug)]
+pub(crate) struct IndexCursor {
+    file: Arc<RawFile>,
+    /// The index blocks from the root down, and the next entry of each.
+    path: Vec<(Arc<IndexBlock>, usize)>,
+    /// Where the last data block handed out began.
+    last: Option<u64>,
+    /// Leaf blocks before it are passed over: they stand behind what they list.
+    from: u64,
+}
+
+/// A data block, and where its entry is.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The block.
+    pub block: BlockRef,
+    index: Arc<IndexBlock>,
+    at: usize,
+}
+
+impl Entry {
+    /// The row of its key.
+    pub(crate) fn row(&self) -> &[u8] {
+        self.index.row(self.at)
+    }
+}
+
+impl IndexCursor {
+    /// A cursor before the first block.
+    pub(crate) fn new(file: Arc<RawFile>) -> Self {
+        let path = vec![(file.root.clone(), 0)];
+        Self { file, path, last: None, from: 0 }
+    }
+
+    /// Passes over leaf blocks all of whose data blocks begin before `offset`.
+    pub(crate) fn skip_before(&mut self, offset: u64) {
+        self.from = offset;
+    }
+
+    /// Goes to the last block whose row is before `row`, or to the first block.
+    pub(crate) fn seek(&mut self, row: &[u8]) -> Result<()> {
+        self.last = None;
+        let (root, order) = (self.file.root.clone(), self.file.order);
+        let first = root.last_before_row(order, row);
+        self.path.clear();
+        self.path.push((root, first));
+        while self.path.len() < self.levels() {
+            let Some(child) = self.child()? else { return Ok(()) };
+            let first = child.last_before_row(order, row);
+            self.path.push((child, first));
+        }
+        Ok(())
+    }
+
+    fn levels(&self) -> usize {
+        usize::try_from(self.file.trailer.index_levels).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// The index block of the lowest open block's next entry, which is passed.
+    fn child(&mut self) -> Result<Option<Arc<IndexBlock>>> {
+        let Some((block, at)) = self.path.last_mut() else { return Ok(None) };
+        let Some(child) = block.block(*at) else { return Ok(None) };
+        *at += 1;
+        self.file.index_block(child).map(Some).within(|| "data index")
+    }
+
+    /// The next data block. Blocks stand in the order of the index, so that no index is endless.
+    pub(crate) fn next_entry(&mut self) -> Result<Option<Entry>> {
+        let levels = self.levels();
+        loop {
+            let depth = self.path.len();
+            let Some((index, at)) = self.path.last_mut() else { return Ok(None) };
+            let Some(block) = index.block(*at) else {
+                if depth == 1 {
+                    return Ok(None);
+                }
+                self.path.pop();
+                continue;
+            };
+            if depth < levels {
+                if depth + 1 == levels && block.offset < self.from {
+                    *at += 1;
+                    continue;
+                }
+                if let Some(child) = self.child()? {
+                    self.path.push((child, 0));
+                }
+                continue;
+            }
+            let entry = Entry { block, index: index.clone(), at: *at };
+            *at += 1;
+            if self.last.is_some_and(|last| last >= block.offset) {
+                let last = self.last.unwrap_or(0);
+                let message =
+                    format!("expected a data block behind byte {last}, found one at {}", block.offset);
+                return Err(Error::corrupt(message).within("data index"));
+            }
+            self.last = Some(block.offset);
+            return Ok(Some(entry));
+        }
+    }
+
+    /// The row of the key of the block that `next_entry` would hand out, if no index block has to be read for it.
+    pub(crate) fn peek_row(&self) -> Option<&[u8]> {
+        if self.path.len() < self.levels() {
+            return None;
+        }
+        let (index, at) = self.path.last()?;
+        (*at < index.len()).then(|| index.row(*at))
+    }
+}

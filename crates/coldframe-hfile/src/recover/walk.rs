@@ -1,0 +1,99 @@
+//! Walks from block to block by their headers; behind damage, goes on at the next magic.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::io::Window;
+use coldframe_core::{Error, Limits, ReadAt, Result};
+
+use crate::layout::block::{HEADER_LEN, Header, MAGIC_LEN, find_magic};
+
+/// Bytes read at a time.
+const WINDOW: u64 = 256 << 10;
+
+/// What a walk comes across.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A block whose header is in order.
+    Block(u64, Header),
+    /// Bytes that are no block, and why.
+    Damage(Range<u64>, Error),
+}
+
+/// A walk over the blocks of a range.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    window: Window,
+    with_checksums: bool,
+    limits: Limits,
+    at: u64,
+    end: u64,
+}
+
+impl Walk {
+    /// Walks from `range.start`, which should be the place of a block.
+    pub(crate) fn new(
+        source: Arc<dyn ReadAt>,
+        with_checksums: bool,
+        limits: Limits,
+        range: Range<u64>,
+    ) -> Self {
+        let end = range.end.min(source.len());
+        Self { window: Window::new(source, WINDOW), with_checksums, limits, at: range.start, end }
+    }
+
+    /// Goes on at the next magic: for a walk that may begin inside a block.
+    pub(crate) fn align(&mut self) -> Result<()> {
+        self.at = self.resume(self.at)?;
+        Ok(())
+    }
+
+    /// The next block or damage; `None` at the end.
+    pub(crate) fn step(&mut self) -> Result<Option<Step>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let at = self.at;
+        match self.header(at) {
+            Ok(header) => {
+                self.at = at.saturating_add(header.block_len());
+                Ok(Some(Step::Block(at, header)))
+            }
+            Err(e) if e.is_damage() => {
+                self.at = self.resume(at + 1)?;
+                Ok(Some(Step::Damage(at..self.at, e)))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The header of the block at `at`, which must end in the range.
+    fn header(&mut self, at: u64) -> Result<Header> {
+        let bytes = self.window.read_up_to(at, (HEADER_LEN as u64).min(self.end - at))?;
+        let header = Header::parse(&bytes, at, self.with_checksums, &self.limits)?;
+        if header.block_len() > self.end - at {
+            let (len, end) = (header.block_len(), self.end);
+            let message = format!("expected a block that ends at {end} or before, found one of {len} bytes");
+            return Err(Error::corrupt(message).at(at).within(header.block_type.name()));
+        }
+        Ok(header)
+    }
+
+    /// The place of the first magic from `from` on, or the end.
+    fn resume(&mut self, from: u64) -> Result<u64> {
+        let mut at = from;
+        while at < self.end {
+            let bytes = self.window.read_up_to(at, WINDOW.min(self.end - at))?;
+            if let Some(found) = find_magic(&bytes, 0) {
+                return Ok(at + found as u64);
+            }
+            // A magic may begin in the last bytes of the window.
+            let step = (bytes.len() as u64).saturating_sub(MAGIC_LEN as u64 - 1);
+            if step == 0 || at + bytes.len() as u64 >= self.end {
+                break;
+            }
+            at += step;
+        }
+        Ok(self.end)
+    }
+}

@@ -1,0 +1,16 @@
+//! From the blocks of a split to cells and to Arrow.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | the runs of blocks of a split |
+//! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
+//! | [`pivot`], [`visible`] | as a wide table; which cells delete markers leave |
+//! | [`cells`] | cells one after another, without Arrow |
+
+pub(crate) mod cells;
+pub(crate) mod columns;
+pub(crate) mod decode;
+pub(crate) mod pivot;
+pub(crate) mod plan;
+pub(crate) mod strings;
+pub(crate) mod visible;

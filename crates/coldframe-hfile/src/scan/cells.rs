@@ -1,0 +1,119 @@
+//! Cells one after another, where they stand in their blocks, without Arrow: what tables of many HFiles merge.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{ErrorContext, Result};
+
+use crate::layout::cell::Cell;
+use crate::layout::content::BlockReader;
+use crate::layout::index::BlockRef;
+use crate::layout::order::RowOrder;
+use crate::open::RawFile;
+use crate::prune::cursor::IndexCursor;
+
+/// All cells of a file in its order; one block in memory at a time.
+///
+/// Of one of Hudi's pairs, the row is the key's content.
+#[derive(Debug)]
+pub struct CellReader {
+    file: Arc<RawFile>,
+    cursor: IndexCursor,
+    reader: BlockReader,
+    cells: Bytes,
+    at: usize,
+    block: u64,
+    /// Blocks that cannot have one of these rows are passed over.
+    only: Option<Arc<BTreeSet<Vec<u8>>>>,
+}
+
+impl CellReader {
+    /// The cells of all blocks; also of a file without its trailer or index, as [`RawFile::check`] tells.
+    pub fn new(file: Arc<RawFile>) -> Self {
+        Self {
+            cursor: IndexCursor::new(file.clone()),
+            reader: file.block_reader(),
+            cells: Bytes::new(),
+            at: 0,
+            block: 0,
+            only: None,
+            file,
+        }
+    }
+
+    /// Those of the blocks that may have one of `rows`, by the index; of all blocks where that is damaged.
+    pub fn near(file: Arc<RawFile>, rows: Arc<BTreeSet<Vec<u8>>>) -> Self {
+        let searchable = file.damage.is_none() && file.order == RowOrder::Bytes;
+        Self { only: searchable.then_some(rows), ..Self::new(file) }
+    }
+
+    /// Goes to the first cell whose row is not before `row`.
+    pub fn seek(&mut self, row: &[u8]) -> Result<()> {
+        if self.file.damage.is_some() {
+            self.cursor = IndexCursor::new(self.file.clone());
+        } else {
+            self.cursor.seek(row)?;
+        }
+        (self.cells, self.at) = (Bytes::new(), 0);
+        let (layout, order) = (self.file.context.layout, self.file.order);
+        while self.fill()? {
+            let (cell, end) = layout.cell(&self.cells, self.at).at(self.block).within(|| "data block")?;
+            if order.compare(cell.row, row).is_ge() {
+                break;
+            }
+            self.at = end;
+        }
+        Ok(())
+    }
+
+    /// The next block to read.
+    fn next_block(&mut self) -> Result<Option<BlockRef>> {
+        while let Some(entry) = self.cursor.next_entry()? {
+            let Some(only) = &self.only else { return Ok(Some(entry.block)) };
+            // Cells of one row may go on in the next block.
+            let end = self.cursor.peek_row().map_or(Bound::Unbounded, Bound::Included);
+            let bounds = (Bound::Included(entry.row()), end);
+            let disordered = matches!(bounds, (Bound::Included(a), Bound::Included(b)) if a > b);
+            if disordered || only.range::<[u8], _>(bounds).next().is_some() {
+                return Ok(Some(entry.block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads blocks until there is a cell; `false` at the end.
+    fn fill(&mut self) -> Result<bool> {
+        while self.at >= self.cells.len() {
+            let Some(block) = self.next_block()? else { return Ok(false) };
+            self.block = block.offset;
+            (self.cells, self.at) = (Bytes::new(), 0);
+            let bytes = self.file.read(block)?;
+            self.cells = self.reader.cells(&bytes, self.block, block.size)?.bytes;
+        }
+        Ok(true)
+    }
+
+    /// The next cell. Behind an error, [`Self::skip_block`] goes on.
+    #[expect(clippy::should_implement_trait, reason = "what it returns borrows from the block")]
+    pub fn next(&mut self) -> Result<Option<Cell<'_>>> {
+        if !self.fill()? {
+            return Ok(None);
+        }
+        let read = self.file.context.layout.cell(&self.cells, self.at);
+        let (cell, end) = read.at(self.block).within(|| "data block")?;
+        self.at = end;
+        Ok(Some(cell))
+    }
+
+    /// Goes on behind the block being read, such as one that is damaged.
+    pub fn skip_block(&mut self) {
+        self.at = self.cells.len();
+    }
+
+    /// Where the block being read stands in the file.
+    pub fn block(&self) -> u64 {
+        self.block
+    }
+}

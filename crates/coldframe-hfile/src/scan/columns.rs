@@ -1,0 +1,327 @@
+//! Cells to Arrow: the columns of both views.
+//!
+//! Cells are taken one after another, each into all columns: a block goes through the caches once. A block in which
+//! something is wrong is taken back as a whole.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt8Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use coldframe_core::{Error, Result, arrow_error};
+
+use crate::layout::cell::{Cell, CellRef, CellSink, Tags, type_name};
+use crate::options::View;
+use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
+
+/// Bytes after which a batch is handed out, whatever its rows: what is written last stays in the caches for its reader.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// The columns of a view.
+pub(crate) fn schema_of(view: View, type_names: bool) -> SchemaRef {
+    let fields = match view {
+        View::KeyValue => {
+            vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)]
+        }
+        View::Cells => vec![
+            Field::new("row", DataType::Binary, true),
+            Field::new("family", DataType::Binary, true),
+            Field::new("qualifier", DataType::Binary, true),
+            Field::new("timestamp", DataType::Int64, true),
+            Field::new("type", if type_names { DataType::Utf8 } else { DataType::UInt8 }, true),
+            Field::new("value", DataType::Binary, true),
+            Field::new("tags", DataType::new_list(DataType::Struct(tag_fields()), true), true),
+            Field::new("sequence_id", DataType::Int64, true),
+        ],
+    };
+    Arc::new(Schema::new(fields))
+}
+
+/// Collects cells into batches of some columns.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    schema: SchemaRef,
+    parts: Parts,
+    /// Bytes of the cells taken since the last batch, by their refs.
+    taken: usize,
+    /// Rows before the block taken last, and those of it.
+    begun: usize,
+    last: usize,
+    batch_rows: usize,
+}
+
+/// The columns asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    row: Option<Strings>,
+    key: Option<Strings>,
+    family: Option<Strings>,
+    qualifier: Option<Strings>,
+    timestamp: Option<Vec<i64>>,
+    kind: Option<Vec<u8>>,
+    kind_name: Option<Strings>,
+    value: Option<Strings>,
+    tags: Option<TagLists>,
+    sequence_id: Option<Vec<i64>>,
+    rows: usize,
+}
+
+impl CellSink for Parts {
+    #[inline(always)]
+    fn cell(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if let Some(rows) = &mut self.row {
+            rows.push(cell.row);
+        }
+        if let Some(keys) = &mut self.key {
+            keys.push(cell.row);
+        }
+        if let Some(families) = &mut self.family {
+            families.push(cell.family);
+        }
+        if let Some(qualifiers) = &mut self.qualifier {
+            qualifiers.push(cell.qualifier);
+        }
+        if let Some(timestamps) = &mut self.timestamp {
+            timestamps.push(cell.timestamp);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.push(cell.kind);
+        }
+        if let Some(names) = &mut self.kind_name {
+            names.push(name_of(cell.kind)?.as_bytes());
+        }
+        if let Some(values) = &mut self.value {
+            values.push(cell.value);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.push(cell.tags)?;
+        }
+        if let Some(ids) = &mut self.sequence_id {
+            ids.push(cell.sequence_id);
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+fn name_of(kind: u8) -> Result<&'static str> {
+    type_name(kind).ok_or_else(|| {
+        Error::corrupt(format!("expected a cell type, found {kind}; `types=\"code\"` shows numbers"))
+    })
+}
+
+impl Parts {
+    fn new(schema: &Schema) -> Result<Self> {
+        let mut parts = Self::default();
+        for field in schema.fields() {
+            match field.name().as_str() {
+                "row" => parts.row = Some(Strings::new()),
+                "key" => parts.key = Some(Strings::new()),
+                "family" => parts.family = Some(Strings::new()),
+                "qualifier" => parts.qualifier = Some(Strings::new()),
+                "timestamp" => parts.timestamp = Some(Vec::new()),
+                "type" if *field.data_type() == DataType::Utf8 => parts.kind_name = Some(Strings::new()),
+                "type" => parts.kind = Some(Vec::new()),
+                "value" => parts.value = Some(Strings::new()),
+                "tags" => parts.tags = Some(TagLists::new()),
+                "sequence_id" => parts.sequence_id = Some(Vec::new()),
+                other => return Err(Error::schema(format!("HFile has no column `{other}`"))),
+            }
+        }
+        Ok(parts)
+    }
+
+    fn strings(&self) -> impl Iterator<Item = &Strings> {
+        let all = [&self.row, &self.key, &self.family, &self.qualifier, &self.kind_name, &self.value];
+        all.into_iter().flatten()
+    }
+
+    fn strings_mut(&mut self) -> impl Iterator<Item = &mut Strings> {
+        let Self { row, key, family, qualifier, kind_name, value, .. } = self;
+        [row, key, family, qualifier, kind_name, value].into_iter().flatten()
+    }
+
+    /// Leaves the first `rows` rows.
+    fn truncate(&mut self, rows: usize) {
+        for strings in self.strings_mut() {
+            strings.truncate(rows);
+        }
+        for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
+            numbers.truncate(rows);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.truncate(rows);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate(rows);
+        }
+        self.rows = rows;
+    }
+
+    /// Makes room for so many times what there is.
+    fn reserve_times(&mut self, times: usize) {
+        for strings in self.strings_mut() {
+            strings.reserve_times(times, BATCH_BYTES);
+        }
+        let rows = self.rows.saturating_mul(times).min(BATCH_BYTES);
+        for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
+            numbers.reserve(rows);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.reserve(rows);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.reserve(rows);
+        }
+    }
+
+    /// The bytes of the column that has most.
+    fn widest(&self) -> usize {
+        let tags = self.tags.as_ref().map_or(0, TagLists::size);
+        self.strings().map(Strings::size).fold(tags, usize::max)
+    }
+
+    /// Checks the rows from `row` on as a whole.
+    fn check(&self, row: usize) -> Result<()> {
+        if let Some(keys) = &self.key {
+            keys.check_text(row, "key")?;
+        }
+        if self.widest() > MOST_BYTES {
+            return Err(Error::unsupported("a block whose cells take more than 2 GiB in one column"));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
+        let asked = |found: Option<ArrayRef>| {
+            found.ok_or_else(|| Error::schema(format!("HFile has no column `{}`", field.name())))
+        };
+        let binary = |strings: &mut Option<Strings>| -> Result<Option<ArrayRef>> {
+            strings.as_mut().map(|s| Ok(Arc::new(s.binary()?) as ArrayRef)).transpose()
+        };
+        let text = |strings: &mut Option<Strings>, what| -> Result<Option<ArrayRef>> {
+            strings.as_mut().map(|s| Ok(Arc::new(s.text(what)?) as ArrayRef)).transpose()
+        };
+        let numbers = |values: &mut Option<Vec<i64>>| {
+            values.as_mut().map(|v| Arc::new(Int64Array::from(std::mem::take(v))) as ArrayRef)
+        };
+        asked(match field.name().as_str() {
+            "row" => binary(&mut self.row)?,
+            "key" => text(&mut self.key, "key")?,
+            "family" => binary(&mut self.family)?,
+            "qualifier" => binary(&mut self.qualifier)?,
+            "timestamp" => numbers(&mut self.timestamp),
+            "type" if self.kind_name.is_some() => text(&mut self.kind_name, "type")?,
+            "type" => self.kind.as_mut().map(|v| Arc::new(UInt8Array::from(std::mem::take(v))) as ArrayRef),
+            "value" => binary(&mut self.value)?,
+            "tags" => {
+                let lists = self.tags.as_mut().map(TagLists::finish).transpose()?;
+                lists.map(|lists| Arc::new(lists) as ArrayRef)
+            }
+            _ => numbers(&mut self.sequence_id),
+        })
+    }
+}
+
+impl Columns {
+    /// For the columns of `schema`, in batches of at most `batch_rows` rows.
+    pub(crate) fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
+        let parts = Parts::new(&schema)?;
+        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1) })
+    }
+
+    /// Begins a block: what its cells are handed to.
+    pub(crate) fn begin_block(&mut self) -> &mut Parts {
+        self.begun = self.parts.rows;
+        &mut self.parts
+    }
+
+    /// Ends a block; an error if its cells are not what the columns hold.
+    pub(crate) fn end_block(&mut self) -> Result<()> {
+        self.last = self.parts.rows - self.begun;
+        self.parts.check(self.begun)
+    }
+
+    /// Takes back what was handed over since the block began.
+    pub(crate) fn drop_block(&mut self) {
+        self.parts.truncate(self.begun);
+        self.last = 0;
+    }
+
+    /// Makes room for `blocks` more like the last one.
+    pub(crate) fn expect_blocks(&mut self, blocks: usize) {
+        self.parts.reserve_times(blocks);
+    }
+
+    /// Checks what copying would find wrong with some cells of a block.
+    pub(crate) fn check(&self, block: &[u8], cells: &[CellRef]) -> Result<()> {
+        if self.parts.key.is_some() && cells.iter().any(|c| simdutf8::basic::from_utf8(c.row(block)).is_err())
+        {
+            return Err(not_text("key"));
+        }
+        if self.parts.tags.is_some() {
+            for cell in cells.iter().filter(|c| c.tags_len > 0) {
+                let mut tags = Tags::new(cell.tags(block));
+                while tags.next_tag()?.is_some() {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends cells of one block, as many as the batch takes; returns how many. None fit only into a batch that is
+    /// full then.
+    pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
+        let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
+        for (taken, cell) in cells.iter().take(most).enumerate() {
+            let size = cell.key_len as usize + cell.value_len as usize + usize::from(cell.tags_len);
+            // The values of a huge block are cut so that offsets of 32 bits reach.
+            if self.parts.rows > 0 && self.taken.saturating_add(size) > BATCH_BYTES.max(block.len()) {
+                self.taken = self.taken.max(BATCH_BYTES);
+                return Ok(taken);
+            }
+            self.parts.cell(&cell.cell(block))?;
+            self.taken = self.taken.saturating_add(size);
+        }
+        Ok(most)
+    }
+
+    /// The columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether a batch is to be handed out before more is appended.
+    pub(crate) fn is_full(&self) -> bool {
+        self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
+    }
+
+    /// Whether a batch is to be handed out before the next block is taken, one of at most `bytes` in plain form.
+    pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
+        let rows = self.parts.rows;
+        if rows == 0 {
+            return false;
+        }
+        let widest = self.parts.widest();
+        rows.saturating_add(self.last) > self.batch_rows
+            || widest >= BATCH_BYTES
+            || widest.saturating_add(bytes) > MOST_BYTES
+    }
+
+    /// Whether nothing was appended since the last batch.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.rows == 0
+    }
+
+    /// Most rows of a batch that is handed out.
+    pub(crate) fn batch_rows(&self) -> usize {
+        self.batch_rows
+    }
+
+    /// The cells since the last batch.
+    pub(crate) fn finish(&mut self) -> Result<RecordBatch> {
+        let fields = self.schema.fields();
+        let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.parts.rows));
+        (self.parts.rows, self.taken) = (0, 0);
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+    }
+}

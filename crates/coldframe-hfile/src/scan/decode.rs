@@ -1,0 +1,223 @@
+//! A run of blocks to batches.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorContext, OnError, PlanRequest, Result};
+
+use crate::layout::block::Header;
+use crate::layout::cell::{CellRef, read_all};
+use crate::layout::content::BlockReader;
+use crate::layout::context::BlockContext;
+use crate::layout::index::BlockRef;
+use crate::scan::columns::Columns;
+
+/// A part of a run.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// A data block.
+    Data(BlockRef, Range<u64>),
+    /// What is between two of them: leaf index blocks, bloom chunks.
+    Between(Range<u64>),
+}
+
+/// A run of blocks, to be decoded.
+pub(crate) struct DecodeRun(pub(crate) Blocks);
+
+impl DecodeUnit for DecodeRun {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let Self(mut blocks) = *self;
+        blocks.set_bytes(bytes);
+        let columns = Columns::new(blocks.request.decode.clone(), blocks.request.scan.batch_rows)?;
+        Ok(Box::new(Batches { blocks, columns, ready: None, done: false }))
+    }
+}
+
+/// The data blocks of a run one after another.
+pub(crate) struct Blocks {
+    reader: BlockReader,
+    bytes: Bytes,
+    start: u64,
+    pieces: VecDeque<Piece>,
+    skips: bool,
+    request: PlanRequest,
+    /// The cells of the block read last.
+    pub(crate) cells: Vec<CellRef>,
+    /// Where that block is.
+    pub(crate) offset: u64,
+}
+
+impl Blocks {
+    /// The run `pieces`, which begins at `start` of the file.
+    pub(crate) fn new(
+        context: Arc<BlockContext>,
+        request: PlanRequest,
+        start: u64,
+        pieces: VecDeque<Piece>,
+    ) -> Self {
+        Self {
+            reader: BlockReader::new(context),
+            bytes: Bytes::new(),
+            start,
+            pieces,
+            skips: request.scan.on_error != OnError::Raise,
+            request,
+            cells: Vec::new(),
+            offset: 0,
+        }
+    }
+
+    /// Gives it what was fetched.
+    pub(crate) fn set_bytes(&mut self, bytes: Vec<Bytes>) {
+        self.bytes = bytes.into_iter().next().unwrap_or_default();
+    }
+
+    /// Reads the next data block: returns its plain form, and leaves its cells in `cells`.
+    pub(crate) fn next_block(&mut self) -> Result<Option<Bytes>> {
+        let mut cells = std::mem::take(&mut self.cells);
+        cells.clear();
+        let read = self.next_with(|reader, bytes, block| {
+            let plain = reader.cells(bytes, block.offset, block.size)?.bytes;
+            let layout = reader.context().layout;
+            read_all(layout, &plain, &mut cells).at(block.offset).within(|| "data block")?;
+            Ok((plain, block.offset))
+        });
+        let Some((plain, offset)) = read? else { return Ok(None) };
+        (self.cells, self.offset) = (cells, offset);
+        Ok(Some(plain))
+    }
+
+    /// Appends the next data block to `columns`; `false` if there is none.
+    fn next_into(&mut self, columns: &mut Columns) -> Result<bool> {
+        let read = self.next_with(|reader, bytes, block| {
+            let sink = columns.begin_block();
+            let read = reader.each_cell(bytes, block.offset, block.size, sink);
+            let read = read.and_then(|()| columns.end_block().at(block.offset).within(|| "data block"));
+            if read.is_err() {
+                columns.drop_block();
+            }
+            read
+        });
+        Ok(read?.is_some())
+    }
+
+    /// What `read` makes of the next data block that it can read.
+    fn next_with<T>(
+        &mut self,
+        mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
+    ) -> Result<Option<T>> {
+        while let Some(piece) = self.pieces.pop_front() {
+            let (range, result) = match piece {
+                Piece::Between(range) => {
+                    let result = self.between(&range).map(|()| None);
+                    (range, result)
+                }
+                Piece::Data(block, range) => {
+                    let bytes = self.slice(&range);
+                    (range, read(&mut self.reader, &bytes, block).map(Some))
+                }
+            };
+            match result {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(e) if self.skips && e.is_damage() => {
+                    self.request.damage.push(Damage::from_error(&e, range, None));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Bytes that the plain form of a block may have.
+    fn most_bytes(&self) -> usize {
+        usize::try_from(self.reader.context().limits.max_block_bytes).unwrap_or(usize::MAX)
+    }
+
+    fn slice(&self, range: &Range<u64>) -> Bytes {
+        let place = |n: u64| {
+            usize::try_from(n.saturating_sub(self.start)).unwrap_or(usize::MAX).min(self.bytes.len())
+        };
+        self.bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
+    }
+
+    /// Bytes between data blocks must be blocks of other types.
+    fn between(&self, range: &Range<u64>) -> Result<()> {
+        let context = self.reader.context();
+        let mut at = range.start;
+        while at < range.end {
+            let header =
+                Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums, &context.limits)?;
+            let end = at.saturating_add(header.block_len());
+            if header.block_type.is_data() {
+                return Err(Error::corrupt(format!(
+                    "expected a data block in the index, found one at {at} that is not"
+                ))
+                .at(at));
+            }
+            if end > range.end {
+                let message = format!("expected a data block at {}, found a block up to {end}", range.end);
+                return Err(Error::corrupt(message).at(at).within(header.block_type.name()));
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+struct Batches {
+    blocks: Blocks,
+    columns: Columns,
+    /// Rows that are being handed out: a block may have more than a batch.
+    ready: Option<RecordBatch>,
+    done: bool,
+}
+
+impl Batches {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(batch) = self.ready.take() {
+            return Ok(Some(self.hand_out(batch)));
+        }
+        let most = self.blocks.most_bytes();
+        let mut first = self.columns.is_empty();
+        while !self.columns.is_full_for(most) {
+            if !self.blocks.next_into(&mut self.columns)? {
+                break;
+            }
+            if std::mem::take(&mut first) {
+                self.columns.expect_blocks(self.blocks.pieces.len());
+            }
+        }
+        if self.columns.is_empty() {
+            return Ok(None);
+        }
+        let batch = self.columns.finish()?;
+        Ok(Some(self.hand_out(batch)))
+    }
+
+    /// The first rows of `batch`, as many as may be; the others are kept.
+    fn hand_out(&mut self, batch: RecordBatch) -> RecordBatch {
+        let (most, rows) = (self.columns.batch_rows(), batch.num_rows());
+        if rows <= most {
+            return batch;
+        }
+        self.ready = Some(batch.slice(most, rows - most));
+        batch.slice(0, most)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let batch = self.next_batch().transpose();
+        self.done = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}

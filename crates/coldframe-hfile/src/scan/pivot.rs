@@ -1,0 +1,416 @@
+//! A wide table: one row for each row key, the newest visible value of each column.
+//!
+//! ```text
+//! binary  | as it is            string | UTF-8           boolean | 1 byte, not 0
+//! short   | i16                 int    | i32             long    | i64            big-endian
+//! float   | IEEE 754, 4 bytes   double | 8 bytes
+//! ```
+//!
+//! A row may go on from block to block and beyond a split. As lines of text are shared among splits, so are rows here:
+//! a split leaves the first row of its first block to the one before, and reads on behind its end through the first
+//! row of the next block. HBase: `Bytes`.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
+    StringBuilder,
+};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use coldframe_core::{
+    BatchIter, Damage, DecodeUnit, Error, KeyRange, OnError, Plan, PlanRequest, Result, Unit, arrow_error,
+};
+
+use crate::layout::cell::Cell;
+use crate::open::RawFile;
+use crate::scan::decode::Blocks;
+use crate::scan::plan::BlockPlan;
+use crate::scan::visible::Visibility;
+
+/// The columns that the option names: the row key and these.
+pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
+    let mut fields = vec![Field::new("row", DataType::Binary, true)];
+    for (name, of) in columns {
+        if !name.contains(':') {
+            return Err(Error::invalid(format!(
+                "option `pivot`: expected \"family:qualifier\", found {name:?}"
+            )));
+        }
+        fields.push(Field::new(name, type_of(of)?, true));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+fn type_of(name: &str) -> Result<DataType> {
+    Ok(match name {
+        "binary" => DataType::Binary,
+        "string" => DataType::Utf8,
+        "boolean" => DataType::Boolean,
+        "short" => DataType::Int16,
+        "int" => DataType::Int32,
+        "long" => DataType::Int64,
+        "float" => DataType::Float32,
+        "double" => DataType::Float64,
+        other => {
+            let known = "binary, string, boolean, short, int, long, float, double";
+            return Err(Error::invalid(format!(
+                "option `pivot`: expected a type of {known}, found {other:?}"
+            )));
+        }
+    })
+}
+
+/// Values of one column while they are collected.
+#[derive(Debug)]
+enum Values {
+    Binary(BinaryBuilder),
+    Text(StringBuilder),
+    Boolean(BooleanBuilder),
+    Short(Int16Builder),
+    Int(Int32Builder),
+    Long(Int64Builder),
+    Float(Float32Builder),
+    Double(Float64Builder),
+}
+
+impl Values {
+    fn new(data_type: &DataType) -> Result<Self> {
+        Ok(match data_type {
+            DataType::Binary => Self::Binary(BinaryBuilder::new()),
+            DataType::Utf8 => Self::Text(StringBuilder::new()),
+            DataType::Boolean => Self::Boolean(BooleanBuilder::new()),
+            DataType::Int16 => Self::Short(Int16Builder::new()),
+            DataType::Int32 => Self::Int(Int32Builder::new()),
+            DataType::Int64 => Self::Long(Int64Builder::new()),
+            DataType::Float32 => Self::Float(Float32Builder::new()),
+            DataType::Float64 => Self::Double(Float64Builder::new()),
+            other => return Err(Error::schema(format!("no pivot to {other}"))),
+        })
+    }
+
+    /// Appends a value; `false` and nothing appended if it is not of the column's type.
+    fn append(&mut self, value: &[u8]) -> bool {
+        macro_rules! number {
+            ($builder:ident, $type:ty) => {
+                value.try_into().map(|bytes| $builder.append_value(<$type>::from_be_bytes(bytes))).is_ok()
+            };
+        }
+        match self {
+            Self::Binary(b) => {
+                b.append_value(value);
+                true
+            }
+            Self::Text(b) => simdutf8::basic::from_utf8(value).map(|text| b.append_value(text)).is_ok(),
+            Self::Boolean(b) => match value {
+                [byte] => {
+                    b.append_value(*byte != 0);
+                    true
+                }
+                _ => false,
+            },
+            Self::Short(b) => number!(b, i16),
+            Self::Int(b) => number!(b, i32),
+            Self::Long(b) => number!(b, i64),
+            Self::Float(b) => number!(b, f32),
+            Self::Double(b) => number!(b, f64),
+        }
+    }
+
+    fn append_null(&mut self) {
+        match self {
+            Self::Binary(b) => b.append_null(),
+            Self::Text(b) => b.append_null(),
+            Self::Boolean(b) => b.append_null(),
+            Self::Short(b) => b.append_null(),
+            Self::Int(b) => b.append_null(),
+            Self::Long(b) => b.append_null(),
+            Self::Float(b) => b.append_null(),
+            Self::Double(b) => b.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Binary(b) => Arc::new(b.finish()),
+            Self::Text(b) => Arc::new(b.finish()),
+            Self::Boolean(b) => Arc::new(b.finish()),
+            Self::Short(b) => Arc::new(b.finish()),
+            Self::Int(b) => Arc::new(b.finish()),
+            Self::Long(b) => Arc::new(b.finish()),
+            Self::Float(b) => Arc::new(b.finish()),
+            Self::Double(b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+/// One column asked for.
+#[derive(Debug)]
+struct Column {
+    /// `None` is the row key.
+    name: Option<(Vec<u8>, Vec<u8>)>,
+    values: Values,
+    /// Whether the current row has its value.
+    set: bool,
+}
+
+/// Goes from unit to unit with the row that is not complete.
+#[derive(Debug)]
+struct State {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    visible: Visibility,
+    row: Option<Vec<u8>>,
+    /// Whether the current row has any visible cell.
+    seen: bool,
+    /// Whether the current row is left to the split before.
+    foreign: bool,
+    /// Whether no row was begun yet.
+    first: bool,
+    /// Whether a cell behind the split's end was taken.
+    behind: bool,
+    rows: usize,
+    bytes: usize,
+    /// Whether the first row behind the split's end was read.
+    ended: bool,
+    on_error: OnError,
+    request: PlanRequest,
+    split_end: u64,
+}
+
+/// Bytes of values after which a batch is handed out.
+const BATCH_BYTES: usize = 32 << 20;
+
+impl State {
+    fn new(request: &PlanRequest, split: &Range<u64>) -> Result<Self> {
+        let column = |field: &Arc<Field>| {
+            let name = field.name().split_once(':');
+            let name =
+                name.map(|(family, qualifier)| (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec()));
+            Ok(Column { name, values: Values::new(field.data_type())?, set: false })
+        };
+        Ok(Self {
+            schema: request.decode.clone(),
+            columns: request.decode.fields().iter().map(column).collect::<Result<_>>()?,
+            visible: Visibility::default(),
+            row: None,
+            seen: false,
+            foreign: split.start > 0,
+            first: true,
+            behind: false,
+            rows: 0,
+            bytes: 0,
+            ended: false,
+            on_error: request.scan.on_error,
+            request: request.clone(),
+            split_end: split.end,
+        })
+    }
+
+    /// Takes a cell of the block at `offset`.
+    fn take(&mut self, cell: &Cell<'_>, offset: u64) -> Result<()> {
+        if self.row.as_deref() != Some(cell.row) {
+            let foreign = self.foreign && self.first;
+            self.end_row();
+            // Behind the split's end, only the row that the next block begins with is of this split.
+            if self.behind {
+                self.ended = true;
+                return Ok(());
+            }
+            (self.foreign, self.first) = (foreign, false);
+            self.row = Some(cell.row.to_vec());
+        } else if self.foreign && offset >= self.split_end {
+            // The row of the split before goes on behind this one: so does that split.
+            self.ended = true;
+        }
+        self.behind |= offset >= self.split_end;
+        if self.foreign || self.ended || !self.visible.admits(cell, 1, None) {
+            return Ok(());
+        }
+        self.seen = true;
+        for column in &mut self.columns {
+            let named = column.name.as_ref().is_some_and(|(f, q)| f == cell.family && q == cell.qualifier);
+            if !named || column.set {
+                continue;
+            }
+            self.bytes += cell.value.len();
+            column.set = column.values.append(cell.value);
+            if !column.set {
+                let name = cell.qualifier.escape_ascii();
+                let what = format!(
+                    "row \"{}\", column \"{name}\": {} bytes are not of its type",
+                    cell.row.escape_ascii(),
+                    cell.value.len()
+                );
+                let e = Error::schema(what).at(offset);
+                if self.on_error == OnError::Raise {
+                    return Err(e);
+                }
+                column.values.append_null();
+                column.set = true;
+                self.request.damage.push(Damage::from_error(&e, offset..offset, Some(0)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the current row: it is one if it has a visible cell.
+    fn end_row(&mut self) {
+        let Some(row) = self.row.take().filter(|_| self.seen) else {
+            self.seen = false;
+            return;
+        };
+        for column in &mut self.columns {
+            match (&column.name, column.set) {
+                (None, _) => drop(column.values.append(&row)),
+                (Some(_), false) => column.values.append_null(),
+                (Some(_), true) => {}
+            }
+            column.set = false;
+        }
+        self.bytes += row.len();
+        self.rows += 1;
+        self.seen = false;
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= self.request.scan.batch_rows || self.bytes >= BATCH_BYTES
+    }
+
+    /// The complete rows. Values of the current one may be in their columns: it has to be complete.
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let arrays = self.columns.iter_mut().map(|c| c.values.finish()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        (self.rows, self.bytes) = (0, 0);
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+    }
+}
+
+/// Hands out runs of blocks, at last what completes the last row.
+pub(crate) struct PivotPlan {
+    blocks: BlockPlan,
+    state: Arc<Mutex<State>>,
+    split: Range<u64>,
+    begun: bool,
+    flushed: bool,
+}
+
+impl PivotPlan {
+    /// A plan of the rows of `split`.
+    pub(crate) fn new(
+        file: Arc<RawFile>,
+        request: PlanRequest,
+        split: Range<u64>,
+        keys: KeyRange,
+    ) -> Result<Self> {
+        let state = State::new(&request, &split)?;
+        // Which row is the first of a split is known by its first block.
+        let keys = if split.start == 0 { keys } else { KeyRange::default() };
+        let mut blocks = BlockPlan::new(file, request, split.start..u64::MAX, keys)?;
+        blocks.pause_at(split.end);
+        Ok(Self { blocks, state: Arc::new(Mutex::new(state)), split, begun: false, flushed: false })
+    }
+}
+
+impl Plan for PivotPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        if self.flushed {
+            return Ok(None);
+        }
+        let ended = self.state.lock().unwrap_or_else(PoisonError::into_inner).ended;
+        let run = if ended { None } else { self.blocks.next_run()? };
+        let decode = |blocks: Option<Blocks>| -> Box<dyn DecodeUnit> {
+            Box::new(DecodePivot { state: self.state.clone(), blocks })
+        };
+        let Some((bytes, blocks)) = run else {
+            self.flushed = true;
+            let (at, structure) = (self.split.start, "last row".to_owned());
+            return Ok(Some(Unit {
+                fetch: Vec::new(),
+                bytes: at..at,
+                rows: None,
+                structure,
+                decode: decode(None),
+            }));
+        };
+        // A split in which no block begins has no rows.
+        if !self.begun && bytes.start >= self.split.end {
+            return Ok(None);
+        }
+        self.begun = true;
+        Ok(Some(self.blocks.unit(bytes, decode(Some(blocks)))))
+    }
+}
+
+struct DecodePivot {
+    state: Arc<Mutex<State>>,
+    /// `None` completes the last row.
+    blocks: Option<Blocks>,
+}
+
+impl DecodeUnit for DecodePivot {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let mut blocks = self.blocks;
+        if let Some(blocks) = &mut blocks {
+            blocks.set_bytes(bytes);
+        }
+        Ok(Box::new(Batches { state: self.state, blocks, block: Bytes::new(), at: 0, done: false }))
+    }
+}
+
+struct Batches {
+    state: Arc<Mutex<State>>,
+    blocks: Option<Blocks>,
+    block: Bytes,
+    at: usize,
+    done: bool,
+}
+
+impl Batches {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(blocks) = &mut self.blocks else {
+            self.done = true;
+            state.end_row();
+            return if state.rows == 0 { Ok(None) } else { state.finish().map(Some) };
+        };
+        loop {
+            if let Some(cell) = blocks.cells.get(self.at).filter(|_| !state.ended) {
+                let cell = cell.cell(&self.block);
+                if state.row.as_deref().is_some_and(|row| row != cell.row) {
+                    state.end_row();
+                }
+                // Between two rows, all values are of complete ones.
+                if state.row.is_none() && state.is_full() {
+                    return state.finish().map(Some);
+                }
+                state.take(&cell, blocks.offset)?;
+                self.at += 1;
+                continue;
+            }
+            self.at = 0;
+            match blocks.next_block()? {
+                Some(block) if !state.ended => self.block = block,
+                _ => {
+                    self.done = true;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let batch = self.next_batch().transpose();
+        self.done |= !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}

@@ -1,0 +1,292 @@
+//! The runs of blocks of a split: by the index or, where it is damaged and damage is to be skipped, by walking.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::format::Fetch;
+use coldframe_core::{
+    Damage, DecodeUnit, Error, ErrorContext, KeyRange, OnError, Plan, PlanRequest, Result, Unit,
+};
+
+use crate::layout::index::BlockRef;
+use crate::layout::order::RowOrder;
+use crate::open::RawFile;
+use crate::prune::cursor::IndexCursor;
+use crate::recover::walk::{Step, Walk};
+use crate::scan::decode::{Blocks, DecodeRun, Piece};
+
+/// Bytes on disk after which a run ends: what is read should still be in the caches when it is decoded.
+const RUN_BYTES: u64 = 2 << 20;
+
+/// Hands out runs of blocks.
+pub(crate) struct BlockPlan {
+    file: Arc<RawFile>,
+    request: PlanRequest,
+    way: Way,
+    split: Range<u64>,
+    keys: KeyRange,
+    /// Where the block handed out last ends, if blocks follow it without a gap that nobody accounts for.
+    at: Option<u64>,
+    /// The data block found last.
+    last: Option<u64>,
+    /// Read from the index, not handed out yet.
+    held: Option<BlockRef>,
+    runs: u64,
+    /// A block that begins here or behind it ends its run.
+    pause: u64,
+}
+
+/// How blocks are found.
+enum Way {
+    Index(IndexCursor),
+    Walk(Walk),
+    Done,
+}
+
+impl BlockPlan {
+    /// A plan of the blocks that begin in `split` and may hold rows in `keys`.
+    pub(crate) fn new(
+        file: Arc<RawFile>,
+        request: PlanRequest,
+        split: Range<u64>,
+        keys: KeyRange,
+    ) -> Result<Self> {
+        let skips = request.scan.on_error != OnError::Raise;
+        match &file.damage {
+            Some(damage) if !skips => return Err(damage.to_error()),
+            // Of several splits, the first tells.
+            Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
+            _ => {}
+        }
+        let keys =
+            if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
+        let mut cursor = IndexCursor::new(file.clone());
+        cursor.skip_before(split.start);
+        let mut plan = Self {
+            at: None,
+            last: None,
+            held: None,
+            way: Way::Done,
+            split,
+            keys,
+            runs: 0,
+            pause: u64::MAX,
+            file,
+            request,
+        };
+        if let Some(lower) = &plan.keys.lower {
+            if let Err(e) = cursor.seek(lower) {
+                plan.lose_index(e)?;
+                return Ok(plan);
+            }
+        } else if plan.split.start == 0 {
+            plan.at = Some(plan.file.trailer.first_data_block.unwrap_or(0));
+        }
+        plan.way = Way::Index(cursor);
+        Ok(plan)
+    }
+
+    fn skips(&self) -> bool {
+        self.request.scan.on_error != OnError::Raise
+    }
+
+    /// Where data blocks end at the latest.
+    fn data_end(&self) -> u64 {
+        let trailer = &self.file.trailer;
+        let end = match (self.file.damage.is_some(), trailer.major) {
+            (true, _) => u64::MAX,
+            (_, 1) => trailer.file_info_offset,
+            _ => trailer.load_on_open_offset,
+        };
+        end.min(self.file.source.len())
+    }
+
+    /// Records damage of the index and goes on by walking; or raises.
+    fn lose_index(&mut self, e: Error) -> Result<()> {
+        if !self.skips() || !e.is_damage() || self.file.context.major == 1 {
+            return Err(e);
+        }
+        let from = self.at.unwrap_or(self.split.start);
+        self.request.damage.push(Damage::from_error(&e, from..from, Some(0)));
+        self.keys = KeyRange::default();
+        let context = &self.file.context;
+        let end = self.data_end();
+        let source = self.file.source.clone();
+        let mut walk = Walk::new(source, context.with_checksums, context.limits, from..end);
+        if self.at.is_none() {
+            walk.align()?;
+        }
+        self.way = Way::Walk(walk);
+        Ok(())
+    }
+
+    /// The next data block of the split, whatever way it is found.
+    fn next_block(&mut self) -> Result<Option<BlockRef>> {
+        if let Some(block) = self.held.take() {
+            return Ok(Some(block));
+        }
+        loop {
+            let found = match &mut self.way {
+                Way::Done => return Ok(None),
+                Way::Index(_) => self.next_in_index(),
+                Way::Walk(_) => self.next_by_walking(),
+            };
+            match found {
+                Ok(Some(block)) if block.offset < self.split.start => {
+                    self.at = Some(self.file.range_of(block).end);
+                }
+                Ok(Some(block)) if block.offset < self.split.end => {
+                    self.last = Some(block.offset);
+                    return Ok(Some(block));
+                }
+                Ok(_) => {
+                    self.way = Way::Done;
+                    return Ok(None);
+                }
+                Err(e) => self.lose_index(e)?,
+            }
+        }
+    }
+
+    fn next_in_index(&mut self) -> Result<Option<BlockRef>> {
+        let Way::Index(cursor) = &mut self.way else { return Ok(None) };
+        let Some(entry) = cursor.next_entry()? else {
+            return self.check_end().map(|()| None);
+        };
+        if self.keys.upper.as_ref().is_some_and(|upper| entry.row() >= upper.as_slice()) {
+            return Ok(None);
+        }
+        let range = self.file.range_of(entry.block);
+        let end = self.data_end();
+        let from = self.at.unwrap_or(range.start);
+        if range.start < from || range.end > end || range.end <= range.start {
+            let message = format!(
+                "expected a data block in bytes {from}..{end}, found one in {}..{}",
+                range.start, range.end
+            );
+            return Err(Error::corrupt(message).at(range.start).within("data index"));
+        }
+        Ok(Some(entry.block))
+    }
+
+    /// Whether the index ends where the trailer says that data blocks end.
+    fn check_end(&self) -> Result<()> {
+        let trailer = &self.file.trailer;
+        let whole =
+            self.keys == KeyRange::default() && self.split.end >= self.data_end() && self.split.start == 0;
+        if !whole || trailer.major == 1 || self.file.damage.is_some() || self.last == trailer.last_data_block
+        {
+            return Ok(());
+        }
+        let place = |block: Option<u64>| block.map_or_else(|| "none".to_owned(), |at| at.to_string());
+        let (expected, found) = (place(trailer.last_data_block), place(self.last));
+        // Writers of empty files say 0 or nothing.
+        if self.last.is_none()
+            && matches!(trailer.last_data_block, None | Some(0))
+            && trailer.entry_count == 0
+        {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!("expected the last data block at {expected}, found {found}"))
+            .within("data index"))
+    }
+
+    fn next_by_walking(&mut self) -> Result<Option<BlockRef>> {
+        let Way::Walk(walk) = &mut self.way else { return Ok(None) };
+        while let Some(step) = walk.step()? {
+            match step {
+                Step::Block(offset, header) if header.block_type.is_data() => {
+                    let size = u32::try_from(header.block_len()).unwrap_or(u32::MAX);
+                    // What is between blocks was accounted for here.
+                    self.at = Some(offset);
+                    return Ok(Some(BlockRef { offset, size }));
+                }
+                Step::Block(..) => {}
+                Step::Damage(range, e) => {
+                    if range.start < self.split.end {
+                        self.request.damage.push(Damage::from_error(&e, range, None));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends runs at the first block at or behind `at`.
+    pub(crate) fn pause_at(&mut self, at: u64) {
+        self.pause = at;
+    }
+
+    /// The pieces of the next run; there may be none although more follow.
+    fn next_pieces(&mut self) -> Result<VecDeque<Piece>> {
+        let mut pieces = VecDeque::new();
+        let mut bytes = 0u64;
+        while bytes < RUN_BYTES {
+            let Some(block) = self.next_block()? else { break };
+            let range = self.file.range_of(block);
+            if let Some(at) = self.at.filter(|at| *at < range.start) {
+                // Meta blocks may stand before the first data block, index blocks between: never so many.
+                if !pieces.is_empty() && range.start - at > RUN_BYTES {
+                    self.held = Some(block);
+                    break;
+                }
+                if range.start - at <= RUN_BYTES {
+                    pieces.push_back(Piece::Between(at..range.start));
+                }
+            }
+            self.at = Some(range.end);
+            let len = range.end - range.start;
+            bytes = bytes.saturating_add(len);
+            if let Err(e) = self.file.context.limits.block("a block", len).at(range.start) {
+                if !self.skips() {
+                    return Err(e);
+                }
+                self.request.damage.push(Damage::from_error(&e, range, None));
+                break;
+            }
+            pieces.push_back(Piece::Data(block, range));
+            if block.offset >= self.pause {
+                break;
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// The next run and its bytes.
+    pub(crate) fn next_run(&mut self) -> Result<Option<(Range<u64>, Blocks)>> {
+        loop {
+            let pieces = self.next_pieces()?;
+            if let Some(bytes) = span(&pieces) {
+                let (context, request) = (self.file.context.clone(), self.request.clone());
+                return Ok(Some((bytes.clone(), Blocks::new(context, request, bytes.start, pieces))));
+            }
+            if matches!(self.way, Way::Done) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The unit of a run.
+    pub(crate) fn unit(&mut self, bytes: Range<u64>, decode: Box<dyn DecodeUnit>) -> Unit {
+        let structure = format!("run of blocks {}", self.runs);
+        self.runs += 1;
+        let fetch = vec![Fetch { source: self.file.source.clone(), range: bytes.clone() }];
+        Unit { fetch, bytes, rows: None, structure, decode }
+    }
+}
+
+/// The bytes of pieces that follow one another.
+fn span(pieces: &VecDeque<Piece>) -> Option<Range<u64>> {
+    let range = |piece: &Piece| match piece {
+        Piece::Data(_, range) | Piece::Between(range) => range.clone(),
+    };
+    Some(range(pieces.front()?).start..range(pieces.back()?).end)
+}
+
+impl Plan for BlockPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        let run = self.next_run()?;
+        Ok(run.map(|(bytes, blocks)| self.unit(bytes, Box::new(DecodeRun(blocks)))))
+    }
+}

@@ -1,0 +1,194 @@
+//! An open HFile as a table.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use coldframe_core::{
+    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
+};
+
+use crate::layout::cell::{Cell, row_of};
+use crate::layout::file_info;
+use crate::lookup::Lookups;
+use crate::lookup::rows::{RowQuery, RowScan};
+use crate::open::RawFile;
+use crate::options::{Options, View};
+use crate::prune::bloom::Which;
+use crate::recover;
+use crate::scan::columns::schema_of;
+use crate::scan::pivot::{self, PivotPlan};
+use crate::scan::plan::BlockPlan;
+
+/// An open HFile.
+#[derive(Debug)]
+pub struct HFile {
+    raw: Arc<RawFile>,
+    view: View,
+    schema: SchemaRef,
+    /// The columns of the view, which look-ups give whatever a scan makes of them.
+    cells: SchemaRef,
+    options: Options,
+    lookups: Lookups,
+}
+
+impl HFile {
+    /// Reads trailer, root indexes and file info.
+    pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
+        let options = Options::new(options)?;
+        let raw = recover::open(source.bytes()?.clone(), &options)?;
+        let view = options.view.unwrap_or_else(|| view_of(&raw));
+        let cells = schema_of(view, options.type_names);
+        let schema = match (options.pivot.as_slice(), view) {
+            ([], _) => cells.clone(),
+            (columns, View::Cells) => pivot::schema_of(columns)?,
+            (_, View::KeyValue) => return Err(Error::unsupported("`pivot` with `view=\"kv\"`")),
+        };
+        Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
+    }
+
+    /// The file below Arrow.
+    pub fn raw(&self) -> &Arc<RawFile> {
+        &self.raw
+    }
+
+    /// How it is shown.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// The columns that look-ups give.
+    pub fn cell_schema(&self) -> &SchemaRef {
+        &self.cells
+    }
+
+    /// What the user said.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The name of the column that the file is sorted by.
+    pub fn key_column(&self) -> &'static str {
+        match self.view {
+            View::KeyValue => "key",
+            View::Cells => "row",
+        }
+    }
+}
+
+/// Cells and pairs by their keys.
+impl HFile {
+    /// The cells of one row (the pairs of one key), in file order.
+    pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        self.lookups.get(&self.raw, &self.cells, row)
+    }
+
+    /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
+    pub fn find(&self, row: &[u8], with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
+        self.lookups.find(&self.raw, row, with)
+    }
+
+    /// The cells of many rows, each row once, in file order: one pass over index and blocks.
+    pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
+        self.lookups.get_many(&self.raw, &self.cells, rows)
+    }
+
+    /// `false` only if the file's bloom filter says that it has no such row or column; `true` without a filter.
+    pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
+        self.lookups.filter_says(&self.raw, Which::General, row, qualifier)
+    }
+
+    /// `false` only if the file's filter of deleted families says that none is in this row.
+    pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
+        self.lookups.filter_says(&self.raw, Which::DeleteFamily, row, None)
+    }
+
+    /// The cells that `query` asks for.
+    pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
+        RowScan::new(&self.raw, self.view, &self.cells, query)
+    }
+}
+
+/// Hudi's files are told by their comparator, by what Hudi puts into the file info, or by their last key: without family
+/// and qualifier and, where HBase's writer made it a cell's key, at the end of time.
+fn view_of(raw: &RawFile) -> View {
+    let info = &raw.info;
+    let hudi = raw.pairs
+        || raw.trailer.comparator.contains("hudi")
+        || info.get(file_info::HUDI_MIN_KEY).is_some()
+        || info.get(file_info::LAST_KEY).is_some_and(is_hudi_key);
+    if hudi { View::KeyValue } else { View::Cells }
+}
+
+fn is_hudi_key(key: &[u8]) -> bool {
+    const BEHIND_ROW: [u8; 10] = [0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 4];
+    let row = row_of(key).map_or(usize::MAX, <[u8]>::len);
+    key.get(row.saturating_add(2)..).is_some_and(|behind| behind.is_empty() || behind == BEHIND_ROW)
+}
+
+impl TableFile for HFile {
+    fn format(&self) -> &'static str {
+        "hfile"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        let known = self.raw.damage.is_none() && self.options.pivot.is_empty();
+        known.then_some(self.raw.trailer.entry_count)
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        Ok(crate::describe::metadata(&self.raw))
+    }
+
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let len = self.raw.source.len();
+        let trailer = &self.raw.trailer;
+        let end = match trailer.last_data_block {
+            Some(last) if self.raw.damage.is_none() => last.saturating_add(1).min(len),
+            _ => len,
+        };
+        let parts = end.div_ceil(target.max(1)).clamp(1, 1 << 20);
+        let bound =
+            |i: u64| u64::try_from(u128::from(end) * u128::from(i) / u128::from(parts)).unwrap_or(end);
+        Ok((0..parts)
+            .map(|i| Split {
+                part: 0,
+                range: bound(i)..if i + 1 == parts { len } else { bound(i + 1) },
+                rows: (parts == 1).then(|| self.row_count()).flatten(),
+            })
+            .collect())
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        let keys = match &request.scan.predicate {
+            Some(predicate) => predicate.key_range(self.key_column()),
+            None => KeyRange::default(),
+        };
+        let (raw, request, split) = (self.raw.clone(), request.clone(), split.range.clone());
+        if self.options.pivot.is_empty() {
+            return Ok(Box::new(BlockPlan::new(raw, request, split, keys)?));
+        }
+        Ok(Box::new(PivotPlan::new(raw, request, split, keys)?))
+    }
+
+    fn statistics(&self) -> Result<Value> {
+        Ok(crate::describe::statistics(&self.raw))
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        crate::inspect::inspect(&self.raw)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        crate::verify::verify(&self.raw)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

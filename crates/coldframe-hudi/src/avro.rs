@@ -1,0 +1,42 @@
+//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as values of HFiles need it: datums
+//! without any framing, whose writer's schema stands elsewhere (the file info of an HFile, the header of a log block).
+//!
+//! ```text
+//! null     nothing                                    string, bytes  long n, then n bytes
+//! boolean  one byte 00 | 01                           fixed          its bytes
+//! int, long  zigzag, LEB128                           enum           int: index of the symbol
+//! float    4 bytes LE                                 union          long: index of the branch, then its datum
+//! double   8 bytes LE                                 record         its fields, in order
+//! array, map   blocks: long n, n items; or long -n, long bytes, n items; ended by long 0
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`schema`] | the JSON of a schema as a table of types |
+//! | [`columns`] | datums straight into Arrow arrays |
+//! | [`datum`] | one datum as a tree, for merging, and back to bytes |
+//! | [`container`] | the object container file (`Obj\x01`), in which Hudi keeps what its timeline says |
+//!
+//! Types of Avro and of Arrow:
+//!
+//! | Avro | Arrow |
+//! |---|---|
+//! | `boolean`, `int`, `long`, `float`, `double`, `bytes`, `string` | `bool`, `int32`, `int64`, `float`, `double`, `binary`, `string` |
+//! | logical `date`, `time-millis`, `time-micros` | `date32`, `time32[ms]`, `time64[us]` |
+//! | logical `timestamp-*`, `local-timestamp-*` | `timestamp[unit, UTC]`, `timestamp[unit]` |
+//! | logical `decimal` over `bytes` or `fixed` | `decimal128(precision, scale)`; `binary` above 38 digits |
+//! | `enum` | `string` |
+//! | `fixed` | `fixed_size_binary` |
+//! | `array`, `map`, `record` | `list`, `map<string, ..>`, `struct` |
+//! | union of null and one type | that type, nullable |
+//! | any other union | `struct<member0, member1, ..>` of the branches but null, of which one is set: as Spark's Avro reader has it |
+
+pub(crate) mod columns;
+pub(crate) mod container;
+pub(crate) mod datum;
+pub(crate) mod schema;
+
+pub(crate) use schema::Schema;
+
+#[cfg(test)]
+mod tests;

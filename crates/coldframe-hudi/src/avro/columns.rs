@@ -1,0 +1,369 @@
+//! Datums straight into Arrow: one column for each part of the schema that is wanted.
+//!
+//! A column under a null parent is not touched: it is padded when its next value arrives, or at the end. So a record
+//! of Hudi's metadata, of whose payloads one is set, costs what that one does.
+
+mod finish;
+
+use arrow_array::ArrayRef;
+use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
+use arrow_schema::{DataType, Field};
+use coldframe_core::{Error, Limits, Result};
+use coldframe_encoding::Cursor;
+
+use super::datum;
+use super::schema::{Schema, Type, TypeId};
+
+/// The values of one type, as they are decoded.
+#[derive(Debug)]
+pub(crate) struct Column {
+    data_type: DataType,
+    /// How many branches the union around the type has; 0 where there is none.
+    branches: usize,
+    /// Which of them is null.
+    null: Option<usize>,
+    len: usize,
+    /// For a nullable column.
+    nulls: Option<NullBufferBuilder>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Null,
+    Boolean(BooleanBufferBuilder),
+    Int(Vec<i32>),
+    Long(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    /// Big-endian integers behind a length, or of one size.
+    Decimal {
+        precision: u8,
+        size: Option<usize>,
+        values: Vec<i128>,
+    },
+    Bytes(Strings),
+    String(Strings),
+    Enum(Vec<String>, Strings),
+    Fixed {
+        size: usize,
+        data: Vec<u8>,
+    },
+    List {
+        offsets: Vec<i32>,
+        item: Box<Column>,
+        may_be_empty: bool,
+    },
+    Map {
+        offsets: Vec<i32>,
+        keys: Strings,
+        value: Box<Column>,
+    },
+    Struct(Vec<Part>),
+    /// A union of several types: for each branch which column holds its values, none for null.
+    Members {
+        by_branch: Vec<Option<usize>>,
+        members: Vec<Column>,
+    },
+}
+
+/// A field of a record.
+#[derive(Debug)]
+enum Part {
+    Keep(String, Box<Column>),
+    Skip(TypeId),
+}
+
+/// Values of varying length.
+#[derive(Debug)]
+struct Strings {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self { offsets: vec![0], data: Vec::new() }
+    }
+}
+
+impl Strings {
+    fn push(&mut self, value: &[u8]) -> Result<()> {
+        self.data.extend_from_slice(value);
+        self.offsets.push(offset(self.data.len())?);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.offsets.truncate(len + 1);
+        self.data.truncate(last(&self.offsets));
+    }
+}
+
+/// An offset of Arrow; readers cut batches long before one overflows.
+fn offset(len: usize) -> Result<i32> {
+    i32::try_from(len).map_err(|_| Error::corrupt(format!("{len} bytes or items in one batch of a column")))
+}
+
+fn last(offsets: &[i32]) -> usize {
+    offsets.last().and_then(|o| usize::try_from(*o).ok()).unwrap_or(0)
+}
+
+impl Column {
+    /// A column for datums of the schema's outermost type, of which `wanted` is asked for: what [`Schema::arrow`]
+    /// gives, where structs may lack some of their fields.
+    pub(crate) fn new(schema: &Schema, wanted: &DataType) -> Result<Self> {
+        Self::of(schema, schema.root(), &Field::new("value", wanted.clone(), false))
+    }
+
+    /// A column of one type. The recursion ends with `wanted`, whose depth was checked when it was made.
+    fn of(schema: &Schema, id: TypeId, wanted: &Field) -> Result<Self> {
+        if let Type::Union(branches) = schema.get(id) {
+            let values = schema.value_branches(branches);
+            if values.len() < 2 {
+                // Of nulls alone, any is as good as the other.
+                let one = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
+                let mut column = Self::of(schema, one.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
+                column.branches = branches.len();
+                column.null = (0..branches.len()).find(|i| values.iter().all(|(v, _)| v != i));
+                return Ok(column);
+            }
+        }
+        let data_type = wanted.data_type().clone();
+        let kind = Self::kind(schema, id, &data_type)?;
+        let nulls = wanted.is_nullable().then(|| NullBufferBuilder::new(0));
+        Ok(Self { data_type, branches: 0, null: None, len: 0, nulls, kind })
+    }
+
+    fn kind(schema: &Schema, id: TypeId, wanted: &DataType) -> Result<Kind> {
+        let decimal = |precision: u8, size| Kind::Decimal { precision, size, values: Vec::new() };
+        Ok(match (schema.get(id), wanted) {
+            (Type::Null, _) => Kind::Null,
+            (Type::Boolean, _) => Kind::Boolean(BooleanBufferBuilder::new(0)),
+            (Type::Int(_), _) => Kind::Int(Vec::new()),
+            (Type::Long(_), _) => Kind::Long(Vec::new()),
+            (Type::Float, _) => Kind::Float(Vec::new()),
+            (Type::Double, _) => Kind::Double(Vec::new()),
+            (Type::Bytes(_), DataType::Decimal128(precision, _)) => decimal(*precision, None),
+            (Type::Fixed { size, .. }, DataType::Decimal128(precision, _)) => {
+                decimal(*precision, Some(*size))
+            }
+            (Type::Bytes(_), _) => Kind::Bytes(Strings::default()),
+            (Type::String, _) => Kind::String(Strings::default()),
+            (Type::Enum(symbols), _) => Kind::Enum(symbols.clone(), Strings::default()),
+            (Type::Fixed { size, .. }, _) => Kind::Fixed { size: *size, data: Vec::new() },
+            (Type::Array(of), DataType::List(field)) => Kind::List {
+                offsets: vec![0],
+                item: Box::new(Self::of(schema, *of, field)?),
+                may_be_empty: schema.may_be_empty(*of, 0),
+            },
+            (Type::Map(of), DataType::Map(entries, _)) => {
+                let DataType::Struct(fields) = entries.data_type() else { return Err(mismatch(wanted)) };
+                let value = fields.get(1).ok_or_else(|| mismatch(wanted))?;
+                let value = Box::new(Self::of(schema, *of, value)?);
+                Kind::Map { offsets: vec![0], keys: Strings::default(), value }
+            }
+            (Type::Record { fields, .. }, DataType::Struct(kept)) => {
+                let parts = fields.iter().map(|f| match kept.iter().find(|k| *k.name() == f.name) {
+                    Some(field) => Ok(Part::Keep(f.name.clone(), Box::new(Self::of(schema, f.of, field)?))),
+                    None => Ok(Part::Skip(f.of)),
+                });
+                Kind::Struct(parts.collect::<Result<_>>()?)
+            }
+            (Type::Union(branches), DataType::Struct(fields)) => {
+                let values = schema.value_branches(branches);
+                let mut by_branch = vec![None; branches.len()];
+                let mut members = Vec::new();
+                for (i, (branch, of)) in values.into_iter().enumerate() {
+                    // A member that is not wanted is decoded all the same: unions are small.
+                    let whole = schema.member(of)?;
+                    let field = fields.iter().find(|f| *f.name() == format!("member{i}"));
+                    members.push(Self::of(schema, of, field.map_or(&whole, |f| f.as_ref()))?);
+                    if let Some(place) = by_branch.get_mut(branch) {
+                        *place = Some(i);
+                    }
+                }
+                Kind::Members { by_branch, members }
+            }
+            _ => return Err(mismatch(wanted)),
+        })
+    }
+
+    /// Values so far.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Decodes one datum: all of `bytes`. On an error the column is as it was before.
+    pub(crate) fn push(&mut self, schema: &Schema, bytes: &[u8], limits: &Limits) -> Result<()> {
+        let (len, mut cursor) = (self.len, Cursor::new(bytes, 0));
+        let result = self.read(schema, &mut cursor, limits).and_then(|()| cursor.finish());
+        if result.is_err() {
+            self.truncate(len);
+        }
+        result
+    }
+
+    /// Appends a null.
+    pub(crate) fn push_null(&mut self) {
+        self.pad(self.len + 1);
+    }
+
+    fn read(&mut self, schema: &Schema, cursor: &mut Cursor<'_>, limits: &Limits) -> Result<()> {
+        if self.branches > 0 && Some(datum::read_index(cursor, self.branches, "branch")?) == self.null {
+            self.push_null();
+            return Ok(());
+        }
+        let len = self.len;
+        match &mut self.kind {
+            Kind::Null => {}
+            Kind::Boolean(values) => values.append(datum::read_bool(cursor)?),
+            Kind::Int(values) => values.push(datum::read_int(cursor)?),
+            Kind::Long(values) => values.push(cursor.zigzag()?),
+            Kind::Float(values) => values.push(f32::from_le_bytes(cursor.array()?)),
+            Kind::Double(values) => values.push(f64::from_le_bytes(cursor.array()?)),
+            Kind::Decimal { precision, size, values } => {
+                let at = cursor.offset();
+                let bytes = match size {
+                    Some(size) => cursor.take(*size)?,
+                    None => datum::read_bytes(cursor)?,
+                };
+                values.push(decimal(bytes, *precision).map_err(|e| e.at(at))?);
+            }
+            Kind::Bytes(values) => values.push(datum::read_bytes(cursor)?)?,
+            Kind::String(values) => values.push(datum::read_str(cursor)?.as_bytes())?,
+            Kind::Enum(symbols, values) => {
+                let index = datum::read_index(cursor, symbols.len(), "symbol")?;
+                values.push(symbols.get(index).map(String::as_bytes).unwrap_or_default())?;
+            }
+            Kind::Fixed { size, data } => data.extend_from_slice(cursor.take(*size)?),
+            Kind::List { offsets, item, may_be_empty } => {
+                datum::read_blocks(cursor, limits, *may_be_empty, |c| item.read(schema, c, limits))?;
+                offsets.push(offset(item.len)?);
+            }
+            Kind::Map { offsets, keys, value } => {
+                datum::read_blocks(cursor, limits, false, |c| {
+                    keys.push(datum::read_str(c)?.as_bytes())?;
+                    value.read(schema, c, limits)
+                })?;
+                offsets.push(offset(value.len)?);
+            }
+            Kind::Struct(parts) => {
+                for part in parts {
+                    match part {
+                        Part::Keep(name, column) => {
+                            column.pad(len);
+                            column.read(schema, cursor, limits).map_err(|e| e.within(name.clone()))?;
+                        }
+                        Part::Skip(id) => datum::skip(schema, *id, cursor, limits, 0)?,
+                    }
+                }
+            }
+            Kind::Members { by_branch, members } => {
+                let branch = datum::read_index(cursor, by_branch.len(), "branch")?;
+                let member = by_branch.get(branch).copied().flatten().and_then(|i| members.get_mut(i));
+                let Some(member) = member else {
+                    self.push_null();
+                    return Ok(());
+                };
+                member.pad(len);
+                member.read(schema, cursor, limits)?;
+            }
+        }
+        self.len += 1;
+        if let Some(nulls) = &mut self.nulls {
+            nulls.append_non_null();
+        }
+        Ok(())
+    }
+
+    /// Appends nulls (or defaults, under a parent that is null) up to `len` values.
+    fn pad(&mut self, len: usize) {
+        let Some(n) = len.checked_sub(self.len).filter(|n| *n > 0) else { return };
+        if let Some(nulls) = &mut self.nulls {
+            nulls.append_n_nulls(n);
+        }
+        self.len = len;
+        let repeat = |offsets: &mut Vec<i32>| {
+            offsets.resize(len + 1, offsets.last().copied().unwrap_or(0));
+        };
+        match &mut self.kind {
+            Kind::Boolean(values) => values.append_n(n, false),
+            Kind::Int(values) => values.resize(len, 0),
+            Kind::Long(values) => values.resize(len, 0),
+            Kind::Float(values) => values.resize(len, 0.0),
+            Kind::Double(values) => values.resize(len, 0.0),
+            Kind::Decimal { values, .. } => values.resize(len, 0),
+            Kind::Bytes(values) | Kind::String(values) | Kind::Enum(_, values) => repeat(&mut values.offsets),
+            Kind::Fixed { size, data } => data.resize(len * *size, 0),
+            Kind::List { offsets, .. } | Kind::Map { offsets, .. } => repeat(offsets),
+            // Their children are padded when they are next needed.
+            Kind::Null | Kind::Struct(_) | Kind::Members { .. } => {}
+        }
+    }
+
+    /// Forgets all values but the first `len`, also of a value that was begun.
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        if let Some(nulls) = &mut self.nulls {
+            nulls.truncate(len);
+        }
+        match &mut self.kind {
+            Kind::Null => {}
+            Kind::Boolean(values) => values.truncate(len),
+            Kind::Int(values) => values.truncate(len),
+            Kind::Long(values) => values.truncate(len),
+            Kind::Float(values) => values.truncate(len),
+            Kind::Double(values) => values.truncate(len),
+            Kind::Decimal { values, .. } => values.truncate(len),
+            Kind::Bytes(values) | Kind::String(values) | Kind::Enum(_, values) => values.truncate(len),
+            Kind::Fixed { size, data } => data.truncate(len * *size),
+            Kind::List { offsets, item, .. } => {
+                offsets.truncate(len + 1);
+                item.truncate(last(offsets));
+            }
+            Kind::Map { offsets, keys, value } => {
+                offsets.truncate(len + 1);
+                keys.truncate(last(offsets).min(keys.len()));
+                value.truncate(last(offsets));
+            }
+            Kind::Struct(parts) => parts.iter_mut().for_each(|part| {
+                if let Part::Keep(_, column) = part {
+                    column.truncate(len);
+                }
+            }),
+            Kind::Members { members, .. } => members.iter_mut().for_each(|m| m.truncate(len)),
+        }
+    }
+
+    /// The values as an array; the column is empty afterwards.
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
+        finish::finish(self, self.len)
+    }
+}
+
+fn mismatch(wanted: &DataType) -> Error {
+    Error::schema(format!("the Avro schema of the file does not decode to {wanted}"))
+}
+
+/// A big-endian two's complement number of any length that fits the precision.
+fn decimal(bytes: &[u8], precision: u8) -> Result<i128> {
+    let negative = bytes.first().is_some_and(|b| *b >= 0x80);
+    let filler = if negative { 0xff } else { 0 };
+    let mut value = [filler; 16];
+    let (extra, digits) = bytes.split_at(bytes.len().saturating_sub(16));
+    if let Some(place) = value.get_mut(16 - digits.len()..) {
+        place.copy_from_slice(digits);
+    }
+    let value = i128::from_be_bytes(value);
+    let bound = 10_u128.checked_pow(precision.into()).unwrap_or(u128::MAX);
+    if extra.iter().any(|b| *b != filler) || (value < 0) != negative || value.unsigned_abs() >= bound {
+        return Err(Error::corrupt(format!("expected a decimal of {precision} digits, found a larger one")));
+    }
+    Ok(value)
+}

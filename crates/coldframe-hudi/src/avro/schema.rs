@@ -1,0 +1,363 @@
+//! A schema: its types in a table, names resolved.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+use coldframe_core::{Error, Limits, Result};
+use serde_json::Value as Json;
+
+/// Index of a type in [`Schema::types`].
+pub(crate) type TypeId = usize;
+
+/// A schema: types by index; a name that is used twice is one type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Schema {
+    types: Vec<Type>,
+    root: TypeId,
+}
+
+/// A type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Type {
+    /// Nothing.
+    Null,
+    /// A truth value.
+    Boolean,
+    /// 32 bits, perhaps with a meaning.
+    Int(Logical),
+    /// 64 bits, perhaps with a meaning.
+    Long(Logical),
+    /// IEEE 754, 32 bits.
+    Float,
+    /// IEEE 754, 64 bits.
+    Double,
+    /// Bytes, perhaps a decimal number.
+    Bytes(Logical),
+    /// UTF-8.
+    String,
+    /// Bytes of one length, perhaps a decimal number.
+    Fixed {
+        /// The length.
+        size: usize,
+        /// The meaning.
+        logical: Logical,
+    },
+    /// One of some names.
+    Enum(Vec<String>),
+    /// Values of one type.
+    Array(TypeId),
+    /// Values of one type by name.
+    Map(TypeId),
+    /// Named values.
+    Record {
+        /// Its name without the namespace: what branches of a union are matched by.
+        name: String,
+        /// Its fields in order.
+        fields: Vec<RecordField>,
+    },
+    /// A value of one of some types.
+    Union(Vec<TypeId>),
+}
+
+/// A field of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordField {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub of: TypeId,
+}
+
+/// What a number means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logical {
+    /// Itself.
+    Plain,
+    /// Days since 1970.
+    Date,
+    /// Time of day.
+    Time(TimeUnit),
+    /// An instant (`true`), or a wall clock's reading.
+    Timestamp(TimeUnit, bool),
+    /// A decimal of this many digits and of them behind the point.
+    Decimal(u8, i8),
+}
+
+impl Schema {
+    /// Parses the JSON of a schema.
+    pub(crate) fn parse(json: &[u8], limits: &Limits) -> Result<Self> {
+        limits.metadata("Avro schema", json.len() as u64)?;
+        let json: Json = serde_json::from_slice(json)
+            .map_err(|e| Error::corrupt(format!("expected JSON, found {e}")).within("Avro schema"))?;
+        let mut parser = Parser { types: Vec::new(), names: HashMap::new(), limits };
+        let root = parser.parse(&json, "", 0).map_err(|e| e.within("Avro schema"))?;
+        Ok(Self { types: parser.types, root })
+    }
+
+    /// The outermost type.
+    pub(crate) fn root(&self) -> TypeId {
+        self.root
+    }
+
+    /// A type by its index; `Null` for an index that no schema hands out.
+    pub(crate) fn get(&self, id: TypeId) -> &Type {
+        self.types.get(id).unwrap_or(&Type::Null)
+    }
+
+    /// The fields of the outermost type, if it is a record.
+    pub(crate) fn fields(&self) -> &[RecordField] {
+        match self.get(self.root) {
+            Type::Record { fields, .. } => fields,
+            _ => &[],
+        }
+    }
+
+    /// The outermost type in Arrow: a struct, if it is a record.
+    pub(crate) fn arrow(&self, limits: &Limits) -> Result<DataType> {
+        Ok(self.arrow_field("value", self.root, limits, 0)?.data_type().clone())
+    }
+
+    /// A field of type `id`; a union with null makes it nullable.
+    fn arrow_field(&self, name: &str, id: TypeId, limits: &Limits, depth: u64) -> Result<FieldRef> {
+        limits.depth("Avro schema", depth)?;
+        let field = |of: TypeId, name: &str| self.arrow_field(name, of, limits, depth + 1);
+        let (data_type, nullable) = match self.get(id) {
+            Type::Null => (DataType::Null, true),
+            Type::Boolean => (DataType::Boolean, false),
+            Type::Int(logical) => (logical.int(), false),
+            Type::Long(logical) => (logical.long(), false),
+            Type::Float => (DataType::Float32, false),
+            Type::Double => (DataType::Float64, false),
+            Type::Bytes(Logical::Decimal(precision, scale)) => {
+                (DataType::Decimal128(*precision, *scale), false)
+            }
+            Type::Bytes(_) => (DataType::Binary, false),
+            Type::String | Type::Enum(_) => (DataType::Utf8, false),
+            Type::Fixed { logical: Logical::Decimal(precision, scale), .. } => {
+                (DataType::Decimal128(*precision, *scale), false)
+            }
+            Type::Fixed { size, .. } => {
+                let size = i32::try_from(*size)
+                    .map_err(|_| Error::corrupt(format!("fixed type of {size} bytes")))?;
+                (DataType::FixedSizeBinary(size), false)
+            }
+            Type::Array(of) => (DataType::List(field(*of, "item")?), false),
+            Type::Map(of) => {
+                let key = Arc::new(Field::new("key", DataType::Utf8, false));
+                let entries = DataType::Struct(Fields::from(vec![key, field(*of, "value")?]));
+                (DataType::Map(Arc::new(Field::new("entries", entries, false)), false), false)
+            }
+            Type::Record { fields, .. } => {
+                let fields: Vec<FieldRef> =
+                    fields.iter().map(|f| field(f.of, &f.name)).collect::<Result<_>>()?;
+                (DataType::Struct(fields.into()), false)
+            }
+            Type::Union(branches) => {
+                let values = self.value_branches(branches);
+                let nullable = values.len() < branches.len();
+                match values.as_slice() {
+                    [] => (DataType::Null, true),
+                    [(_, one)] => {
+                        let inner = field(*one, name)?;
+                        (inner.data_type().clone(), nullable || inner.is_nullable())
+                    }
+                    many => {
+                        let members = many.iter().enumerate().map(|(i, (_, of))| {
+                            let inner = field(*of, name)?;
+                            Ok(Field::new(format!("member{i}"), inner.data_type().clone(), true))
+                        });
+                        (DataType::Struct(members.collect::<Result<Vec<Field>>>()?.into()), nullable)
+                    }
+                }
+            }
+        };
+        Ok(Arc::new(Field::new(name, data_type, nullable)))
+    }
+
+    /// The branches of a union but null, with their indexes.
+    pub(crate) fn value_branches(&self, branches: &[TypeId]) -> Vec<(usize, TypeId)> {
+        let values = branches.iter().copied().enumerate();
+        values.filter(|(_, id)| !matches!(self.get(*id), Type::Null)).collect()
+    }
+
+    /// A branch of a union of several types, as a field.
+    pub(crate) fn member(&self, id: TypeId) -> Result<Field> {
+        let field = self.arrow_field("member", id, &Limits::default(), 0)?;
+        Ok(field.as_ref().clone().with_nullable(true))
+    }
+
+    /// Whether a datum of the type may take no bytes, so that the input does not bound how many there are.
+    pub(crate) fn may_be_empty(&self, id: TypeId, depth: u64) -> bool {
+        match self.get(id) {
+            Type::Null => true,
+            Type::Fixed { size, .. } => *size == 0,
+            // A record that holds itself always ends in a union or an array, which take a byte.
+            Type::Record { fields, .. } => {
+                depth < 64 && fields.iter().all(|f| self.may_be_empty(f.of, depth + 1))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Logical {
+    fn int(self) -> DataType {
+        match self {
+            Self::Date => DataType::Date32,
+            Self::Time(_) => DataType::Time32(TimeUnit::Millisecond),
+            _ => DataType::Int32,
+        }
+    }
+
+    fn long(self) -> DataType {
+        match self {
+            Self::Time(_) => DataType::Time64(TimeUnit::Microsecond),
+            Self::Timestamp(unit, true) => DataType::Timestamp(unit, Some("UTC".into())),
+            Self::Timestamp(unit, false) => DataType::Timestamp(unit, None),
+            _ => DataType::Int64,
+        }
+    }
+
+    /// What `json` says of a type that is stored as `base`; a logical type that is not known is none.
+    fn of(json: &Json, base: &str) -> Self {
+        use TimeUnit::{Microsecond, Millisecond, Nanosecond};
+        let digits = |key: &str| json.get(key).and_then(Json::as_u64);
+        match (base, json.get("logicalType").and_then(Json::as_str).unwrap_or_default()) {
+            ("int", "date") => Self::Date,
+            ("int", "time-millis") => Self::Time(Millisecond),
+            ("long", "time-micros") => Self::Time(Microsecond),
+            ("long", "timestamp-millis") => Self::Timestamp(Millisecond, true),
+            ("long", "timestamp-micros") => Self::Timestamp(Microsecond, true),
+            ("long", "timestamp-nanos") => Self::Timestamp(Nanosecond, true),
+            ("long", "local-timestamp-millis") => Self::Timestamp(Millisecond, false),
+            ("long", "local-timestamp-micros") => Self::Timestamp(Microsecond, false),
+            ("long", "local-timestamp-nanos") => Self::Timestamp(Nanosecond, false),
+            ("bytes" | "fixed", "decimal") => {
+                let precision = digits("precision").and_then(|p| u8::try_from(p).ok()).unwrap_or(0);
+                let scale = digits("scale").unwrap_or(0);
+                match i8::try_from(scale) {
+                    Ok(scale) if (1..=38).contains(&precision) && scale.cast_unsigned() <= precision => {
+                        Self::Decimal(precision, scale)
+                    }
+                    _ => Self::Plain,
+                }
+            }
+            _ => Self::Plain,
+        }
+    }
+}
+
+struct Parser<'a> {
+    types: Vec<Type>,
+    names: HashMap<String, TypeId>,
+    limits: &'a Limits,
+}
+
+impl Parser<'_> {
+    fn add(&mut self, of: Type) -> Result<TypeId> {
+        self.limits.columns("Avro schema", self.types.len() as u64 + 1)?;
+        self.types.push(of);
+        Ok(self.types.len() - 1)
+    }
+
+    fn parse(&mut self, json: &Json, namespace: &str, depth: u64) -> Result<TypeId> {
+        self.limits.depth("Avro schema", depth)?;
+        match json {
+            Json::String(name) => self.named(name, json, namespace),
+            Json::Array(branches) => {
+                let branches = branches.iter().map(|b| self.parse(b, namespace, depth + 1));
+                let branches = branches.collect::<Result<Vec<_>>>()?;
+                self.add(Type::Union(branches))
+            }
+            Json::Object(_) => match json.get("type") {
+                Some(Json::String(name)) => self.complex(name, json, namespace, depth),
+                Some(inner) => self.parse(inner, namespace, depth + 1),
+                None => Err(Error::corrupt("expected a `type`, found an object without one")),
+            },
+            other => Err(Error::corrupt(format!("expected a type, found {other}"))),
+        }
+    }
+
+    /// A primitive type or one that was defined before.
+    fn named(&mut self, name: &str, json: &Json, namespace: &str) -> Result<TypeId> {
+        let primitive = match name {
+            "null" => Type::Null,
+            "boolean" => Type::Boolean,
+            "int" => Type::Int(Logical::of(json, name)),
+            "long" => Type::Long(Logical::of(json, name)),
+            "float" => Type::Float,
+            "double" => Type::Double,
+            "bytes" => Type::Bytes(Logical::of(json, name)),
+            "string" => Type::String,
+            _ => {
+                let known = self.names.get(&full_name(name, namespace)).or_else(|| self.names.get(name));
+                return known.copied().ok_or_else(|| {
+                    Error::corrupt(format!("expected a type defined before, found {name:?}"))
+                });
+            }
+        };
+        self.add(primitive)
+    }
+
+    fn complex(&mut self, kind: &str, json: &Json, namespace: &str, depth: u64) -> Result<TypeId> {
+        let part = |key: &str| {
+            json.get(key).ok_or_else(|| Error::corrupt(format!("expected `{key}` of a type {kind:?}")))
+        };
+        match kind {
+            "array" => {
+                let of = self.parse(part("items")?, namespace, depth + 1)?;
+                self.add(Type::Array(of))
+            }
+            "map" => {
+                let of = self.parse(part("values")?, namespace, depth + 1)?;
+                self.add(Type::Map(of))
+            }
+            "enum" => {
+                let symbols = part("symbols")?.as_array().into_iter().flatten();
+                let symbols = symbols.filter_map(Json::as_str).map(str::to_owned).collect();
+                self.define(Type::Enum(symbols), json, namespace).map(|(id, _)| id)
+            }
+            "fixed" => {
+                let size = part("size")?.as_u64().unwrap_or(u64::MAX);
+                let size = self.limits.block("Avro fixed", size)?;
+                let logical = Logical::of(json, "fixed");
+                self.define(Type::Fixed { size, logical }, json, namespace).map(|(id, _)| id)
+            }
+            "record" | "error" => {
+                let name = part("name")?.as_str().unwrap_or_default();
+                let name = name.rsplit('.').next().unwrap_or_default().to_owned();
+                let empty = Type::Record { name: name.clone(), fields: Vec::new() };
+                let (id, inner) = self.define(empty, json, namespace)?;
+                let mut fields = Vec::new();
+                for field in part("fields")?.as_array().into_iter().flatten() {
+                    let of = field.get("type").ok_or_else(|| Error::corrupt("expected a field's `type`"))?;
+                    let of = self.parse(of, &inner, depth + 1)?;
+                    let name = field.get("name").and_then(Json::as_str);
+                    let name = name.ok_or_else(|| Error::corrupt("expected a field's `name`"))?;
+                    fields.push(RecordField { name: name.to_owned(), of });
+                }
+                if let Some(of) = self.types.get_mut(id) {
+                    *of = Type::Record { name, fields };
+                }
+                Ok(id)
+            }
+            _ => self.named(kind, json, namespace),
+        }
+    }
+
+    /// Adds a type under its name; also returns the namespace for what is inside it.
+    fn define(&mut self, of: Type, json: &Json, namespace: &str) -> Result<(TypeId, String)> {
+        let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
+        let namespace = json.get("namespace").and_then(Json::as_str).unwrap_or(namespace);
+        let full = full_name(name, namespace);
+        let inner = full.rsplit_once('.').map(|(space, _)| space.to_owned()).unwrap_or_default();
+        let id = self.add(of)?;
+        self.names.insert(full, id);
+        Ok((id, inner))
+    }
+}
+
+fn full_name(name: &str, namespace: &str) -> String {
+    if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+}

@@ -1,0 +1,299 @@
+//! The framing of log files.
+//!
+//! ```text
+//! block   | "#HUDI#" | size i64 | version i32 = 1 | type i32 | header | content length i64 | content | footer | total i64 |
+//! header, footer   | entries i32 | ( key i32 | length i32 | text ) ... |
+//! delete  | version i32 | length i32 | v3: Avro HoodieDeleteRecordList; v1, v2: objects of the Kryo library |
+//! avro    | version i32 = 3 | records i32 | ( length i32 | datum ) ... |
+//! command | type i32 = 0: roll back |
+//! ```
+//!
+//! All integers are big-endian. `size` counts from behind itself to the end of the block, `total` is 6 more: the magic.
+//! A writer that died leaves a block that is cut off: its two sizes do not agree, or no magic and no end follows it.
+//! It ends at the next magic.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use coldframe_core::{Error, Limits, Result};
+use coldframe_encoding::Cursor;
+use memchr::memmem;
+
+use crate::avro::Schema;
+use crate::avro::datum::Datum;
+
+/// What every block begins with.
+pub(crate) const MAGIC: &[u8; 6] = b"#HUDI#";
+/// Bytes of the magic and the size.
+const HEAD: usize = MAGIC.len() + 8;
+
+/// Keys of a header.
+const INSTANT_TIME: i32 = 0;
+const TARGET_INSTANT_TIME: i32 = 1;
+const SCHEMA: i32 = 2;
+const COMPACTED_BLOCK_TIMES: i32 = 4;
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A command: to roll an instant back.
+    Command,
+    /// Keys of records that went.
+    Delete,
+    /// A block that was cut off.
+    Corrupt,
+    /// Records as Avro datums.
+    Avro,
+    /// Records as an HFile.
+    HFile,
+    /// Records as a Parquet file: in logs of data, never of metadata.
+    Parquet,
+    /// Before and after images: in logs of data, never of metadata.
+    ChangeData,
+}
+
+impl Kind {
+    fn of(ordinal: i32) -> Option<Self> {
+        Some(match ordinal {
+            0 => Self::Command,
+            1 => Self::Delete,
+            2 => Self::Corrupt,
+            3 => Self::Avro,
+            4 => Self::HFile,
+            5 => Self::Parquet,
+            6 => Self::ChangeData,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Delete => "delete",
+            Self::Corrupt => "corrupt",
+            Self::Avro => "avro",
+            Self::HFile => "hfile",
+            Self::Parquet => "parquet",
+            Self::ChangeData => "cdc",
+        }
+    }
+}
+
+/// A block of a log file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// All of its bytes.
+    pub bytes: Range<u64>,
+    /// The bytes of its content.
+    pub content: Range<u64>,
+    /// What it is.
+    pub kind: Kind,
+    /// Its header.
+    pub header: BTreeMap<i32, String>,
+    /// Why it does not count, for one that is corrupt.
+    pub reason: String,
+}
+
+impl Block {
+    /// The instant that wrote it.
+    pub(crate) fn instant(&self) -> Option<&str> {
+        self.header.get(&INSTANT_TIME).map(String::as_str)
+    }
+
+    /// The instant that a command takes back.
+    pub(crate) fn target(&self) -> Option<&str> {
+        self.header.get(&TARGET_INSTANT_TIME).map(String::as_str)
+    }
+
+    /// The schema of its records.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.header.get(&SCHEMA).map(String::as_str)
+    }
+
+    /// The instants of the blocks whose records it holds merged.
+    pub(crate) fn compacted(&self) -> Option<Vec<&str>> {
+        self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
+    }
+
+    fn corrupt(bytes: Range<u64>, reason: String) -> Self {
+        let content = bytes.clone();
+        Self { bytes, content, kind: Kind::Corrupt, header: BTreeMap::new(), reason }
+    }
+}
+
+/// The blocks of a log file, all of whose bytes are given. What is cut off or overwritten is a corrupt block; only a
+/// block that is whole and of another version of the format is an error.
+pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    while at < log.len() {
+        let rest = log.get(at..).unwrap_or_default();
+        let length = match extent(rest) {
+            Ok(length) => {
+                let whole = rest.get(..length).unwrap_or_default();
+                match parse(whole, at as u64, limits) {
+                    Ok(block) => blocks.push(block),
+                    Err(e) if e.is_damage() => {
+                        blocks.push(Block::corrupt(range(at, length), e.within("log block").to_string()));
+                    }
+                    Err(e) => return Err(e.at(at as u64).within("log block")),
+                }
+                length
+            }
+            Err(reason) => {
+                // A magic inside the content of a block that was cut off would be taken for the next block, by Hudi too.
+                let next = memmem::find(rest.get(1..).unwrap_or_default(), MAGIC);
+                let length = next.map_or(rest.len(), |n| n + 1);
+                blocks.push(Block::corrupt(range(at, length), reason));
+                length
+            }
+        };
+        at += length;
+    }
+    Ok(blocks)
+}
+
+fn range(at: usize, length: usize) -> Range<u64> {
+    at as u64..(at + length) as u64
+}
+
+/// How long the block at the front of `rest` is; why it is none that is whole.
+fn extent(rest: &[u8]) -> Result<usize, String> {
+    if !rest.starts_with(MAGIC) {
+        return Err(format!(
+            "expected the magic #HUDI#, found \"{}\"",
+            rest.get(..6).unwrap_or(rest).escape_ascii()
+        ));
+    }
+    let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
+    let size = size.ok_or_else(|| "expected the size of a block, found the end of the file".to_owned())?;
+    let length = usize::try_from(size).ok().and_then(|n| n.checked_add(HEAD)).unwrap_or(usize::MAX);
+    let Some((whole, behind)) = rest.split_at_checked(length) else {
+        return Err(format!("expected a block of {size} bytes, found {}", rest.len() - HEAD));
+    };
+    let total = whole.last_chunk().copied().map(i64::from_be_bytes);
+    if whole.len() < HEAD + 8 || total != size.checked_add(6) {
+        return Err(format!("expected the same size at both ends of a block, found {size} at the front"));
+    }
+    if behind.len() >= MAGIC.len() && !behind.starts_with(MAGIC) {
+        return Err("expected the end or a magic behind a block, found other bytes".to_owned());
+    }
+    Ok(length)
+}
+
+/// Reads a block that is whole.
+fn parse(whole: &[u8], at: u64, limits: &Limits) -> Result<Block> {
+    let bytes = at..at + whole.len() as u64;
+    let mut c = Cursor::new(whole, at);
+    c.skip(HEAD)?;
+    let version = c.i32_be()?;
+    if version != 1 {
+        return Err(Error::unsupported(format!("version {version} of Hudi's log format")));
+    }
+    let ordinal = c.i32_be()?;
+    let kind = Kind::of(ordinal)
+        .ok_or_else(|| Error::corrupt(format!("expected a block type of 0 to 6, found {ordinal}")))?;
+    let header = entries(&mut c, limits).map_err(|e| e.within("header"))?;
+    let length = c.i64_be()?;
+    let start = c.offset();
+    c.take_signed(length).map_err(|e| e.within("content"))?;
+    let content = start..c.offset();
+    entries(&mut c, limits).map_err(|e| e.within("footer"))?;
+    c.skip(8)?;
+    c.finish()?;
+    Ok(Block { bytes, content, kind, header, reason: String::new() })
+}
+
+fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>> {
+    let count = c.i32_be()?;
+    let count = u64::try_from(count)
+        .map_err(|_| Error::corrupt(format!("expected 0 entries or more, found {count}")))?;
+    limits.metadata("entries of a log block", count)?;
+    let mut map = BTreeMap::new();
+    for _ in 0..count {
+        let key = c.i32_be()?;
+        let length = c.i32_be()?;
+        let text = String::from_utf8_lossy(c.take_signed(length.into())?).into_owned();
+        map.insert(key, text);
+    }
+    Ok(map)
+}
+
+/// The schema of a delete block's list; `orderingVal` is a union of null and of records that wrap one value each.
+fn delete_schema(limits: &Limits) -> Result<Schema> {
+    let wrapped = [
+        "\"boolean\"",
+        "\"int\"",
+        "\"long\"",
+        "\"float\"",
+        "\"double\"",
+        "\"bytes\"",
+        "\"string\"",
+        "\"int\"",
+        "\"bytes\"",
+        "\"long\"",
+        "\"long\"",
+        "\"int\"",
+    ];
+    let wrappers = wrapped.iter().enumerate().map(|(i, of)| {
+        format!(r#"{{"type":"record","name":"W{i}","fields":[{{"name":"value","type":{of}}}]}}"#)
+    });
+    let wrappers = wrappers.collect::<Vec<_>>().join(",");
+    let json = format!(
+        r#"{{"type":"record","name":"List","fields":[{{"name":"deleteRecordList","type":{{"type":"array","items":
+        {{"type":"record","name":"Delete","fields":[
+            {{"name":"recordKey","type":["null","string"]}},
+            {{"name":"partitionPath","type":["null","string"]}},
+            {{"name":"orderingVal","type":["null",{wrappers}]}}]}}}}}}]}}"#
+    );
+    Schema::parse(json.as_bytes(), limits)
+}
+
+/// The keys that a delete block's content takes away.
+pub(crate) fn deleted_keys(content: &[u8], at: u64, limits: &Limits) -> Result<Vec<Vec<u8>>> {
+    let mut c = Cursor::new(content, at);
+    let version = c.i32_be()?;
+    let length = c.i32_be()?;
+    let list = c.take_signed(length.into())?;
+    c.finish()?;
+    if version < 3 {
+        return Err(Error::unsupported(format!(
+            "version {version} of Hudi's delete blocks, whose keys are Java objects"
+        )));
+    }
+    let schema = delete_schema(limits)?;
+    let list = Datum::decode(&schema, list, limits)?;
+    let Datum::Record(fields) = &list else { return Ok(Vec::new()) };
+    let Some(Datum::Array(records)) = fields.first() else { return Ok(Vec::new()) };
+    Ok(records
+        .iter()
+        .filter_map(|record| match record {
+            Datum::Record(fields) => match fields.first()?.unwrap_union() {
+                Datum::String(key) => Some(key.as_bytes().to_vec()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect())
+}
+
+/// The datums of an Avro block's content, one after another.
+pub(crate) fn avro_datums(content: &[u8], at: u64) -> Result<Vec<&[u8]>> {
+    let mut c = Cursor::new(content, at);
+    let version = c.i32_be()?;
+    if !(1..=3).contains(&version) {
+        return Err(Error::unsupported(format!("version {version} of Hudi's Avro blocks")));
+    }
+    let count = c.i32_be()?;
+    let mut datums = Vec::new();
+    for _ in 0..count {
+        let length = c.i32_be()?;
+        datums.push(c.take_signed(length.into())?);
+    }
+    c.finish()?;
+    Ok(datums)
+}
+
+#[cfg(test)]
+mod tests;

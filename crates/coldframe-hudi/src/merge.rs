@@ -1,0 +1,242 @@
+//! Which blocks of the logs count, and what becomes of two records with one key.
+//!
+//! | payload | older and newer record |
+//! |---|---|
+//! | `filesystemMetadata` | both lists of files; of a file in both the larger size; one that the newer list has as deleted goes (and stays as deleted if the older list did not know it) |
+//! | `ColumnStatsMetadata` | the newer one, if either is deleted or it is a tight bound; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
+//! | others | the newer one |
+//!
+//! The logs are merged first, then their result with the base file, as Hudi has it: a file that was deleted and added
+//! again between two compactions has its new size only because of that.
+
+mod stats;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use coldframe_core::{Limits, Result};
+
+use crate::avro::Schema;
+use crate::avro::datum::Datum;
+use crate::log::{Block, Kind};
+use crate::timeline::Timeline;
+
+/// Which instants count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visible {
+    /// The instants whose blocks count.
+    pub valid: BTreeSet<String>,
+    /// The metadata table's own timeline, for tables whose logs several commits append to.
+    pub appended: Option<Timeline>,
+}
+
+impl Visible {
+    fn sees(&self, instant: &str) -> bool {
+        self.valid.contains(instant) && self.appended.as_ref().is_none_or(|t| t.is_committed(instant))
+    }
+}
+
+/// The blocks that count, in the order in which they are merged: indexes of `blocks`, which are those of all logs of a
+/// slice. Corrupt blocks that no rollback took back come too: they are damage.
+pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
+    let mut queue: Vec<usize> = Vec::new();
+    for (i, block) in blocks.iter().enumerate() {
+        match block.kind {
+            Kind::Command => {
+                let target = block.target();
+                queue.retain(|q| {
+                    let taken =
+                        blocks.get(*q).is_some_and(|b| b.kind == Kind::Corrupt || b.instant() == target);
+                    !taken
+                });
+            }
+            Kind::Corrupt => queue.push(i),
+            _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
+            _ => {}
+        }
+    }
+    if queue.iter().any(|q| blocks.get(*q).is_some_and(|b| b.compacted().is_some())) {
+        return log_compacted(blocks, &queue);
+    }
+    queue
+}
+
+/// The same where some blocks hold the merged records of others: each stands where the last of those stood.
+fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
+    let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
+    let mut order: Vec<usize> = Vec::new();
+    for q in queue {
+        let Some(instant) = blocks.get(*q).and_then(|b| b.instant()) else {
+            order.push(*q);
+            continue;
+        };
+        let all = of_instant.entry(instant).or_default();
+        if all.is_empty() {
+            instants.push(instant);
+        }
+        all.push(*q);
+    }
+    let (mut merged_by, mut included) = (BTreeMap::<&str, &str>::new(), BTreeSet::new());
+    let mut latest_first: Vec<&[usize]> = Vec::new();
+    for instant in instants.iter().rev().copied() {
+        let Some(all) = of_instant.get(instant) else { continue };
+        let first = all.first().and_then(|q| blocks.get(*q));
+        if let Some(originals) = first.and_then(|b| b.compacted()) {
+            let last = merged_by.get(instant).copied().unwrap_or(instant);
+            for original in originals {
+                merged_by.insert(original, last);
+            }
+            continue;
+        }
+        let last = merged_by.get(instant).copied().unwrap_or(instant);
+        if included.insert(last) {
+            latest_first.extend(of_instant.get(last).map(Vec::as_slice));
+        }
+    }
+    order.extend(latest_first.into_iter().rev().flatten());
+    order
+}
+
+/// An encoded record and the schema it is encoded by.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    /// The datum.
+    pub datum: bytes::Bytes,
+    /// Its writer's schema.
+    pub schema: Arc<Schema>,
+}
+
+/// What becomes of a key's record when a newer one, or its deletion (`None`), comes.
+pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limits) -> Result<Option<Record>> {
+    match (older, newer) {
+        (Some(old), Some(new)) => combine(old, new, limits).map(Some),
+        (_, newer) => Ok(newer),
+    }
+}
+
+/// The names of the payloads that are merged.
+const FILES: &str = "filesystemMetadata";
+const STATS: &str = "ColumnStatsMetadata";
+
+/// Whether the schema has a payload of which two records are merged; otherwise the newer one is taken unseen.
+fn merges(schema: &Schema) -> bool {
+    schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
+}
+
+fn combine(old: Record, new: Record, limits: &Limits) -> Result<Record> {
+    if !merges(&new.schema) {
+        return Ok(new);
+    }
+    let schema = new.schema.clone();
+    let mut newer = Datum::decode(&schema, &new.datum, limits)?;
+    let payload = |datum: &Datum<'_>, name: &str| {
+        datum.field(&schema, schema.root(), name).is_some_and(|v| !matches!(v, Datum::Null))
+    };
+    let (files, stats) = (payload(&newer, FILES), payload(&newer, STATS));
+    if !files && !stats {
+        return Ok(new);
+    }
+    let old = resolve(&old, &schema, limits)?;
+    let older = Datum::decode(&schema, &old.datum, limits)?;
+    let merged = if files {
+        merge_field(&schema, FILES, &older, &mut newer, |_, old, new| Ok(files_of_both(old, new)))?
+    } else {
+        merge_field(&schema, STATS, &older, &mut newer, stats::merge)?
+    };
+    if !merged {
+        return Ok(new);
+    }
+    let mut datum = Vec::with_capacity(new.datum.len());
+    newer.encode(&mut datum);
+    Ok(Record { datum: datum.into(), schema })
+}
+
+/// The record by another schema.
+pub(crate) fn resolve(record: &Record, to: &Arc<Schema>, limits: &Limits) -> Result<Record> {
+    if Arc::ptr_eq(&record.schema, to) || record.schema == *to {
+        return Ok(record.clone());
+    }
+    let value = Datum::decode(&record.schema, &record.datum, limits)?;
+    let value = value.resolve((&record.schema, record.schema.root()), (to, to.root()))?;
+    let mut datum = Vec::with_capacity(record.datum.len());
+    value.encode(&mut datum);
+    Ok(Record { datum: datum.into(), schema: to.clone() })
+}
+
+/// Puts the merged value of a field into the newer record; `false` if the newer one stays as it is.
+fn merge_field<'a>(
+    schema: &Schema,
+    name: &str,
+    older: &Datum<'a>,
+    newer: &mut Datum<'a>,
+    merge: impl FnOnce((&Schema, usize), &Datum<'a>, &Datum<'a>) -> Result<Option<Datum<'a>>>,
+) -> Result<bool> {
+    let Some(index) = schema.fields().iter().position(|f| f.name == name) else { return Ok(false) };
+    let of = schema.fields().get(index).map_or(schema.root(), |f| f.of);
+    let (Datum::Record(old), Datum::Record(new)) = (older, newer) else { return Ok(false) };
+    let (Some(old), Some(place)) = (old.get(index), new.get_mut(index)) else { return Ok(false) };
+    if matches!(old.unwrap_union(), Datum::Null) {
+        return Ok(false);
+    }
+    let branch = match place {
+        Datum::Union(branch, _) => Some(*branch),
+        _ => None,
+    };
+    let of = match (branch, schema.get(of)) {
+        (Some(branch), crate::avro::schema::Type::Union(branches)) => {
+            branches.get(branch).copied().unwrap_or(of)
+        }
+        _ => of,
+    };
+    let Some(merged) = merge((schema, of), old.unwrap_union(), place.unwrap_union())? else {
+        return Ok(false);
+    };
+    *place = match branch {
+        Some(branch) => Datum::Union(branch, Box::new(merged)),
+        None => merged,
+    };
+    Ok(true)
+}
+
+/// A file of a listing: its size and whether it was deleted, in the order of `HoodieMetadataFileInfo`.
+fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
+    match datum.unwrap_union() {
+        Datum::Record(fields) => match fields.as_slice() {
+            [Datum::Long(size), Datum::Boolean(deleted)] => Some((*size, *deleted)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Two listings merged; `None` if they are not listings. Sorted by name, since a map of Java has no order to keep.
+fn files_of_both<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Option<Datum<'a>> {
+    let (Datum::Map(old), Datum::Map(new)) = (old, new) else { return None };
+    let mut files: BTreeMap<&str, (i64, bool)> = BTreeMap::new();
+    for (name, info) in old {
+        files.insert(name, file_info(info)?);
+    }
+    for (name, info) in new {
+        let (size, deleted) = file_info(info)?;
+        match files.get(name).copied() {
+            Some((_, false)) if deleted => {
+                files.remove(name);
+            }
+            Some((_, true)) if deleted => {
+                files.insert(name, (size, true));
+            }
+            Some((old_size, _)) => {
+                files.insert(name, (size.max(old_size), false));
+            }
+            None => {
+                files.insert(name, (size, deleted));
+            }
+        }
+    }
+    let entry =
+        |(name, (size, deleted))| (name, Datum::Record(vec![Datum::Long(size), Datum::Boolean(deleted)]));
+    Some(Datum::Map(files.into_iter().map(entry).collect()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Names of files, and which of them make the latest committed state of a file group.
+//!
+//! ```text
+//! base  <file id>_<write token>_<instant>.hfile                         record-index-0000-0_4-153-369_20261121071043867.hfile
+//! log   .<file id>_<instant>.log.<version>[_<write token>]             .record-index-0000-0_20261121071047495.log.1_2-214-520
+//! ```
+//!
+//! The instant of a log is that of the base file it belongs to in tables of version 6 and less, and that of the commit
+//! that wrote it since. There the log belongs to the last base file whose compaction was planned before the commit was
+//! completed: what was committed later, no compaction has seen.
+
+use std::collections::BTreeMap;
+
+use coldframe_core::Result;
+use coldframe_core::io::{Entry, Folder};
+
+use crate::timeline::Timeline;
+
+/// The first version of a table whose logs are named by the commits that wrote them.
+const LOGS_BY_COMMIT: u32 = 8;
+
+/// A file of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupFile {
+    /// Below the partition's folder.
+    pub path: String,
+    /// Bytes.
+    pub len: u64,
+    /// The instant in its name.
+    pub instant: String,
+}
+
+/// The files that make the latest committed state of a file group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// The group's name.
+    pub file_id: String,
+    /// The base file, if the group has one that is committed.
+    pub base: Option<GroupFile>,
+    /// Log files in the order in which they are merged.
+    pub logs: Vec<GroupFile>,
+}
+
+/// What a name says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Name<'a> {
+    /// A base file.
+    Base {
+        /// The group.
+        file_id: &'a str,
+        /// The instant that wrote it.
+        instant: &'a str,
+    },
+    /// A log file.
+    Log {
+        /// The group.
+        file_id: &'a str,
+        /// The instant in its name.
+        instant: &'a str,
+        /// Which of the group's logs with that instant.
+        version: u64,
+        /// The task that wrote it.
+        token: &'a str,
+    },
+}
+
+/// Reads the name of a file.
+pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
+    if let Some(stem) = name.strip_suffix(".hfile") {
+        let (rest, instant) = stem.rsplit_once('_')?;
+        let (file_id, _) = rest.rsplit_once('_')?;
+        return (is_instant(instant) && !file_id.is_empty()).then_some(Name::Base { file_id, instant });
+    }
+    let (stem, tail) = name.strip_prefix('.')?.rsplit_once(".log.")?;
+    let (file_id, instant) = stem.rsplit_once('_')?;
+    let (version, token) = tail.split_once('_').unwrap_or((tail, ""));
+    let version = version.parse().ok()?;
+    // Images of changes have `.cdc` behind the token, checksums of a local file system `.crc`.
+    let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    (is_instant(instant) && plain).then_some(Name::Log { file_id, instant, version, token })
+}
+
+fn is_instant(text: &str) -> bool {
+    text.len() >= 14 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A base file and logs as they are found, with what orders the logs.
+#[derive(Default)]
+struct Found {
+    bases: BTreeMap<String, GroupFile>,
+    logs: Vec<(String, u64, String, GroupFile)>,
+}
+
+/// The latest committed slices of the groups in a partition's folder, by name.
+pub(crate) fn latest(
+    folder: &dyn Folder,
+    path: &str,
+    timeline: &Timeline,
+    version: u32,
+) -> Result<Vec<Slice>> {
+    let mut groups: BTreeMap<String, Found> = BTreeMap::new();
+    for Entry { path, len, is_folder } in folder.list(path)? {
+        if is_folder {
+            continue;
+        }
+        match parse_name(path.rsplit('/').next().unwrap_or_default()) {
+            Some(Name::Base { file_id, instant }) => {
+                let (file_id, instant) = (file_id.to_owned(), instant.to_owned());
+                let file = GroupFile { path, len, instant: instant.clone() };
+                groups.entry(file_id).or_default().bases.insert(instant, file);
+            }
+            Some(Name::Log { file_id, instant, version, token }) => {
+                let (file_id, token) = (file_id.to_owned(), token.to_owned());
+                let instant = instant.to_owned();
+                let file = GroupFile { path, len, instant: instant.clone() };
+                groups.entry(file_id).or_default().logs.push((instant, version, token, file));
+            }
+            None => {}
+        }
+    }
+    let slices = groups.into_iter().map(|(file_id, found)| slice(file_id, found, timeline, version));
+    Ok(slices.collect())
+}
+
+fn slice(file_id: String, mut found: Found, timeline: &Timeline, version: u32) -> Slice {
+    let mut bases = found.bases.into_iter().rev();
+    let base = bases.find(|(instant, _)| timeline.is_committed(instant)).map(|(_, file)| file);
+    found.logs.sort_by(|a, b| (&a.0, a.1, &a.2).cmp(&(&b.0, b.1, &b.2)));
+    let belongs = |instant: &str| match &base {
+        None => true,
+        Some(base) if version < LOGS_BY_COMMIT => instant >= base.instant.as_str(),
+        // A commit that is not completed belongs to the latest slice; whether it counts is decided block by block.
+        Some(base) => timeline.completion(instant).is_none_or(|done| done >= base.instant.as_str()),
+    };
+    let logs = found.logs.into_iter().filter(|(instant, ..)| belongs(instant)).map(|(.., file)| file);
+    let logs = logs.collect();
+    Slice { file_id, base, logs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Completed;
+
+    #[test]
+    fn names() {
+        assert_eq!(
+            parse_name("files-0000-0_0-5-4_00000000000000000.hfile"),
+            Some(Name::Base { file_id: "files-0000-0", instant: "00000000000000000" })
+        );
+        assert_eq!(
+            parse_name(".secondary-index-my_idx-0003-0_20261121071333797.log.2_1-41-69"),
+            Some(Name::Log {
+                file_id: "secondary-index-my_idx-0003-0",
+                instant: "20261121071333797",
+                version: 2,
+                token: "1-41-69"
+            })
+        );
+        assert_eq!(
+            parse_name(".files-0000_20220101000000000.log.1"),
+            Some(Name::Log { file_id: "files-0000", instant: "20220101000000000", version: 1, token: "" })
+        );
+        for other in [
+            ".hoodie_partition_metadata",
+            "a.parquet",
+            ".x_20220101000000000.log.1_0-1-2.cdc",
+            "..x_20220101000000000.log.1_0-1-2.crc",
+            "x.hfile",
+        ] {
+            assert_eq!(parse_name(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_log_completed_after_the_compaction_was_planned_belongs_to_its_base_file() {
+        let mut timeline = Timeline::default();
+        for (instant, completion) in [
+            ("20250101000000001", "20250101000000002"),
+            ("20250101000000003", "20250101000000009"),
+            ("20250101000000005", "20250101000000006"),
+        ] {
+            let action = if instant.ends_with('5') { "commit" } else { "deltacommit" };
+            let done = Completed::new(action, Some(completion));
+            timeline.completed.insert(instant.into(), done);
+        }
+        timeline.pending.insert("20250101000000010".into());
+        let file =
+            |instant: &str, path: &str| GroupFile { path: path.into(), len: 1, instant: instant.into() };
+        let found = || {
+            let mut found = Found::default();
+            for (instant, path) in [("20250101000000005", "base"), ("20250101000000010", "pending base")] {
+                found.bases.insert(instant.into(), file(instant, path));
+            }
+            for (instant, path) in [("20250101000000003", "late"), ("20250101000000001", "early")] {
+                found.logs.push((instant.into(), 1, String::new(), file(instant, path)));
+            }
+            found
+        };
+        let names = |s: &Slice| s.logs.iter().map(|l| l.path.clone()).collect::<Vec<_>>();
+        let by_commit = slice("g".into(), found(), &timeline, 8);
+        assert_eq!(by_commit.base.as_ref().unwrap().path, "base");
+        assert_eq!(names(&by_commit), ["late"]);
+        // In old tables the instant in the name is that of the base file.
+        assert!(names(&slice("g".into(), found(), &timeline, 6)).is_empty());
+        let mut no_base = found();
+        no_base.bases.clear();
+        assert_eq!(names(&slice("g".into(), no_base, &timeline, 8)), ["early", "late"]);
+    }
+}

@@ -1,0 +1,502 @@
+//! A partition of the metadata table, or all of them, as a table.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
+use coldframe_core::format::Fetch;
+use coldframe_core::io::Folder;
+use coldframe_core::{
+    Damage, Error, ErrorContext, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt, Result, Source,
+    Split, TableFile, Unit, Value,
+};
+
+use crate::avro::Schema;
+use crate::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
+use crate::log::{self, Kind};
+use crate::merge::Visible;
+use crate::slice::{self, GroupFile, Slice};
+use crate::timeline::{self, Timeline};
+use coldframe_hfile::file_info;
+use coldframe_hfile::{Options, View};
+
+/// Where a table keeps its properties and its timeline.
+const HOODIE: &str = ".hoodie";
+const PROPERTIES: &str = ".hoodie/hoodie.properties";
+/// The first version of a table to whose logs only one commit each writes.
+const LOGS_BY_COMMIT: u32 = 8;
+
+/// A metadata table, or one partition of it.
+#[derive(Debug)]
+pub struct MetadataTable {
+    /// The folder of the metadata table.
+    root: Arc<dyn Folder>,
+    groups: Vec<Group>,
+    target: Arc<Schema>,
+    schema: SchemaRef,
+    visible: Arc<Visible>,
+    options: Options,
+    facts: Vec<(String, Value)>,
+    /// The timeline of the table itself, and where it stands.
+    data: Option<(Timeline, Arc<dyn Folder>)>,
+}
+
+#[derive(Debug)]
+struct Group {
+    partition: Arc<str>,
+    slice: Slice,
+    /// Which of how many groups of its partition, where keys are spread by their hash.
+    place: Option<(u32, u32)>,
+}
+
+impl Group {
+    fn files(&self) -> impl Iterator<Item = &GroupFile> {
+        self.slice.base.iter().chain(&self.slice.logs)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.files().map(|f| f.len).fold(0, u64::saturating_add)
+    }
+
+    /// Whether the group can hold a key.
+    fn may_hold(&self, keys: &BTreeSet<Vec<u8>>) -> bool {
+        self.place.is_none_or(|(place, of)| {
+            keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == place))
+        })
+    }
+}
+
+/// The group of a key among `of`: Hudi's hash is that of Java's strings.
+fn group_of(key: &str, of: u32) -> u32 {
+    let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
+    // The absolute value of the smallest integer is negative in Java, and so is its remainder.
+    let hash = i64::from(hash.wrapping_abs());
+    u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
+}
+
+/// Whether `folder` is a metadata table or one of its partitions.
+pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
+    let entries = folder.list("")?;
+    let has = |name: &str| entries.iter().any(|e| e.path == name);
+    let limits = coldframe_core::Limits::default();
+    if has(HOODIE) {
+        return Ok(timeline::properties(folder, PROPERTIES, &limits)?.is_some_and(|p| is_metadata(&p)));
+    }
+    if !has(".hoodie_partition_metadata") {
+        return Ok(false);
+    }
+    let Some((parent, _)) = folder.parent()? else { return Ok(false) };
+    Ok(timeline::properties(parent.as_ref(), PROPERTIES, &limits)?.is_some_and(|p| is_metadata(&p)))
+}
+
+/// Whether properties are those of a metadata table.
+fn is_metadata(properties: &BTreeMap<String, String>) -> bool {
+    let is = |key: &str, value: &str| properties.get(key).is_some_and(|v| v.ends_with(value));
+    is("hoodie.table.base.file.format", "HFILE")
+        && (is("hoodie.compaction.payload.class", "HoodieMetadataPayload")
+            || is("hoodie.table.keygenerator.class", "HoodieTableMetadataKeyGenerator")
+            || is("hoodie.table.keygenerator.type", "HOODIE_TABLE_METADATA")
+            || is("hoodie.table.name", "_metadata"))
+}
+
+fn version_of(properties: &BTreeMap<String, String>) -> u32 {
+    properties.get("hoodie.table.version").and_then(|v| v.parse().ok()).unwrap_or(0)
+}
+
+fn timeline_of(folder: &dyn Folder, at: &str, properties: &BTreeMap<String, String>) -> Result<Timeline> {
+    let below = properties.get("hoodie.timeline.path").map_or("timeline", String::as_str);
+    Timeline::read(folder, at, below).within(|| "timeline")
+}
+
+impl MetadataTable {
+    /// Reads the timelines and the names of files, and of one file its schema.
+    pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
+        let Source::Folder { folder, .. } = source else {
+            return Err(Error::invalid("expected the folder of a metadata table, found a file"));
+        };
+        let options = Options::new(options)?;
+        if options.view == Some(View::Cells) {
+            return Err(Error::unsupported("the cells of a metadata table, whose files are merged by key"));
+        }
+        let limits = options.limits;
+        let (root, only, own) = match timeline::properties(folder.as_ref(), PROPERTIES, &limits)? {
+            Some(own) => (folder.clone(), None, own),
+            None => {
+                let parent = folder.parent()?;
+                let (parent, name) = parent.ok_or_else(|| {
+                    Error::not_found("the folder above a partition of a Hudi metadata table")
+                })?;
+                let own = timeline::properties(parent.as_ref(), PROPERTIES, &limits)?.ok_or_else(|| {
+                    Error::not_found("`../.hoodie/hoodie.properties` of a Hudi metadata table")
+                })?;
+                (parent, Some(name), own)
+            }
+        };
+        let version = version_of(&own);
+        let own_timeline = timeline_of(root.as_ref(), HOODIE, &own)?;
+        let mut facts = vec![
+            ("format".to_owned(), Value::from("hudi metadata table")),
+            ("table_version".to_owned(), Value::from(version)),
+            (
+                "table_name".to_owned(),
+                own.get("hoodie.table.name").map_or(Value::Null, |n| n.as_str().into()),
+            ),
+        ];
+        let data = data_timeline(root.as_ref(), &options, &mut facts)?;
+        let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut facts)?;
+        let groups = groups(root.as_ref(), only.as_deref(), &own_timeline, version)?;
+        facts.push(("partitions".to_owned(), partitions_value(&groups)));
+        let target = Arc::new(find_schema(root.as_ref(), &groups, &options)?);
+        let schema = arrow_schema(&target, only.is_none(), &options)?;
+        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts, data })
+    }
+
+    fn open_file(&self, group: &Group, file: &GroupFile) -> Result<Arc<dyn ReadAt>> {
+        debug_assert!(group.files().any(|f| f == file));
+        self.root.open(&file.path)
+    }
+}
+
+/// The timeline of the table that the metadata is of, where that is at hand.
+fn data_timeline(
+    root: &dyn Folder,
+    options: &Options,
+    facts: &mut Vec<(String, Value)>,
+) -> Result<Option<(Timeline, Arc<dyn Folder>)>> {
+    // <table>/.hoodie/metadata: what lies above it is the table's `.hoodie`.
+    let Some((folder, _)) = root.parent()? else { return Ok(None) };
+    let properties = timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?;
+    let Some(properties) = properties else { return Ok(None) };
+    let pairs = properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())));
+    facts.push(("table".to_owned(), Value::map(pairs)));
+    Ok(Some((timeline_of(folder.as_ref(), "", &properties)?, folder)))
+}
+
+/// What counts, by both timelines.
+fn visible(
+    data: Option<&(Timeline, Arc<dyn Folder>)>,
+    own: &Timeline,
+    version: u32,
+    options: &Options,
+    facts: &mut Vec<(String, Value)>,
+) -> Result<Visible> {
+    let of_data = data.map(|(timeline, folder)| (timeline, folder.as_ref()));
+    let valid = timeline::valid_instants(own, of_data, &options.limits)?;
+    let latest = own.completed.keys().next_back();
+    facts.push(("latest_instant".to_owned(), latest.map_or(Value::Null, |i| i.as_str().into())));
+    facts.push(("pending_instants".to_owned(), list(own.pending.iter())));
+    if let Some((timeline, _)) = of_data {
+        facts.push(("table_pending_instants".to_owned(), list(timeline.pending.iter())));
+        let done = timeline.completed.iter().map(|(instant, done)| {
+            let at = done.completion.as_deref().unwrap_or(instant);
+            (instant.clone(), Value::from(at))
+        });
+        facts.push(("table_completed_instants".to_owned(), Value::map(done)));
+    }
+    Ok(Visible { valid, appended: (version < LOGS_BY_COMMIT).then(|| own.clone()) })
+}
+
+fn list<'a>(texts: impl Iterator<Item = &'a String>) -> Value {
+    Value::List(texts.map(|t| Value::from(t.as_str())).collect())
+}
+
+fn groups(root: &dyn Folder, only: Option<&str>, timeline: &Timeline, version: u32) -> Result<Vec<Group>> {
+    let partitions: Vec<String> = match only {
+        Some(name) => vec![name.to_owned()],
+        None => {
+            let folders = root.list("")?.into_iter().filter(|e| e.is_folder && !e.path.starts_with('.'));
+            folders.map(|e| e.path).collect()
+        }
+    };
+    let mut groups = Vec::new();
+    for name in partitions {
+        let partition: Arc<str> = name.as_str().into();
+        let slices = slice::latest(root, &name, timeline, version)?;
+        let of = hashed(&name, &slices);
+        for (i, slice) in slices.into_iter().enumerate() {
+            let place = of.and_then(|of| Some((u32::try_from(i).ok()?, of)));
+            groups.push(Group { partition: partition.clone(), slice, place });
+        }
+    }
+    Ok(groups)
+}
+
+/// How many groups the keys of a partition are spread over, if their hash tells the group: in the record index, unless
+/// that has groups for each partition of the table.
+fn hashed(partition: &str, slices: &[Slice]) -> Option<u32> {
+    let of = u32::try_from(slices.len()).ok()?;
+    let numbered = slices.iter().enumerate().all(|(i, slice)| {
+        let rest = slice.file_id.strip_prefix("record-index-");
+        rest.and_then(|r| r.split('-').next()) == Some(format!("{i:04}").as_str())
+    });
+    (partition == "record_index" && numbered).then_some(of)
+}
+
+fn partitions_value(groups: &[Group]) -> Value {
+    let mut partitions: Vec<(String, Value)> = Vec::new();
+    for group in groups {
+        let file = |f: &GroupFile| {
+            let name = f.path.rsplit('/').next().unwrap_or_default();
+            Value::map([("name", Value::from(name)), ("bytes", f.len.into())])
+        };
+        let entry = Value::map([
+            ("file_id", Value::from(group.slice.file_id.as_str())),
+            ("base_file", group.slice.base.as_ref().map_or(Value::Null, file)),
+            ("log_files", Value::List(group.slice.logs.iter().map(file).collect())),
+        ]);
+        match partitions.last_mut() {
+            Some((name, Value::List(all))) if name.as_str() == &*group.partition => all.push(entry),
+            _ => partitions.push((group.partition.to_string(), Value::List(vec![entry]))),
+        }
+    }
+    Value::Map(partitions)
+}
+
+/// The schema of the newest file that has one.
+fn find_schema(root: &dyn Folder, groups: &[Group], options: &Options) -> Result<Schema> {
+    let mut files: Vec<&GroupFile> = groups.iter().flat_map(Group::files).collect();
+    files.sort_by(|a, b| b.instant.cmp(&a.instant));
+    let mut failed = None;
+    for file in files {
+        match schema_in(root, file, options).map_err(|e| e.in_file(file.path.clone())) {
+            Ok(Some(schema)) => return Ok(schema),
+            Ok(None) => {}
+            Err(e) if e.is_damage() => failed = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    match failed {
+        Some(e) => Err(e),
+        // Nothing was written yet: keys are all that is known of what will be.
+        None => Schema::parse(
+            br#"{"type":"record","name":"HoodieMetadataRecord","fields":[{"name":"type","type":"int"}]}"#,
+            &options.limits,
+        ),
+    }
+}
+
+fn schema_in(root: &dyn Folder, file: &GroupFile, options: &Options) -> Result<Option<Schema>> {
+    let source = root.open(&file.path)?;
+    if !file.path.ends_with(".hfile") {
+        options.limits.block("a log file", source.len())?;
+        let log = source.read(0..source.len())?;
+        let blocks = log::blocks(&log, &options.limits)?;
+        let json = blocks.iter().rev().find_map(|b| b.schema().filter(|_| b.kind != Kind::Command));
+        return json.map(|json| Schema::parse(json.as_bytes(), &options.limits)).transpose();
+    }
+    let raw = coldframe_hfile::open(source, options)?;
+    raw.check()?;
+    raw.info().get(file_info::HUDI_SCHEMA).map(|json| Schema::parse(json, &options.limits)).transpose()
+}
+
+/// The columns: the key, the partition where all are one table, and the fields of a record that say something.
+fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Result<SchemaRef> {
+    let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(KEY, DataType::Utf8, false))];
+    if with_partition {
+        fields.push(Arc::new(Field::new(PARTITION, DataType::Utf8, false)));
+    }
+    match target.arrow(&options.limits)? {
+        // Hudi's own five columns are null in all metadata; the key stands in the HFile's key, and may be left out here.
+        DataType::Struct(all) => {
+            fields.extend(
+                all.iter().filter(|f| !f.name().starts_with("_hoodie_") && !is_own(f.name())).cloned(),
+            );
+        }
+        other => return Err(Error::schema(format!("expected records, found an Avro schema of {other}"))),
+    }
+    Ok(Arc::new(ArrowSchema::new(fields)))
+}
+
+/// The only values of `key` that pass, if a filter says so.
+fn wanted_keys(predicate: &Predicate) -> Option<BTreeSet<Vec<u8>>> {
+    let of = |values: &ArrayRef| -> Option<BTreeSet<Vec<u8>>> {
+        let strings = values.as_string_opt::<i32>()?;
+        Some((0..strings.len()).filter(|i| strings.is_valid(*i)).map(|i| strings.value(i).into()).collect())
+    };
+    match predicate {
+        Predicate::Compare { column, op: Op::Eq, value, negated: false } if column == KEY => of(value),
+        Predicate::In { column, values, negated: false } if column == KEY => of(values),
+        Predicate::And(all) => all.iter().find_map(wanted_keys),
+        _ => None,
+    }
+}
+
+impl TableFile for MetadataTable {
+    fn format(&self) -> &'static str {
+        "hfile"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        let mut facts = self.facts.clone();
+        if let Some((timeline, folder)) = &self.data {
+            let replaced = timeline.replaced(folder.as_ref(), &self.options.limits).within(|| "timeline")?;
+            let replaced = replaced.into_iter().map(|(partition, ids)| (partition, list(ids.iter())));
+            facts.push(("table_replaced_file_groups".to_owned(), Value::map(replaced)));
+        }
+        Ok(Value::Map(facts))
+    }
+
+    /// A split is a run of file groups: its range counts them.
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let (mut splits, mut start, mut bytes) = (Vec::new(), 0, 0_u64);
+        for (i, group) in self.groups.iter().enumerate() {
+            let (i, len) = (i as u64, group.bytes());
+            if i > start && bytes.saturating_add(len) > target {
+                splits.push(Split { part: 0, range: start..i, rows: None });
+                (start, bytes) = (i, 0);
+            }
+            bytes = bytes.saturating_add(len);
+        }
+        let end = self.groups.len() as u64;
+        if end > start {
+            splits.push(Split { part: 0, range: start..end, rows: None });
+        }
+        Ok(splits)
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        let context = Arc::new(Context {
+            target: self.target.clone(),
+            columns: request.decode.clone(),
+            batch_rows: request.scan.batch_rows,
+            on_error: request.scan.on_error,
+            damage: request.damage.clone(),
+            keys: request.scan.predicate.as_ref().and_then(wanted_keys).map(Arc::new),
+            visible: self.visible.clone(),
+            options: self.options.clone(),
+            schemas: Mutex::new(HashMap::new()),
+        });
+        let mut groups = VecDeque::new();
+        for (i, group) in self.groups.iter().enumerate() {
+            let wanted = context.keys.as_ref().is_none_or(|keys| group.may_hold(keys));
+            if split.range.contains(&(i as u64)) && wanted {
+                let files = group.files().map(|f| Ok((f.path.clone(), self.open_file(group, f)?)));
+                let (has_base, file_id) = (group.slice.base.is_some(), group.slice.file_id.clone());
+                groups.push_back(PlannedGroup {
+                    partition: group.partition.clone(),
+                    file_id,
+                    files: files.collect::<Result<_>>()?,
+                    has_base,
+                });
+            }
+        }
+        Ok(Box::new(GroupPlan { context, groups }))
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        let len = self.groups.iter().map(Group::bytes).fold(0, u64::saturating_add);
+        let mut node = Node::new("hudi metadata table", 0..len).with("file groups", self.groups.len());
+        let mut at = 0;
+        for group in &self.groups {
+            let end = at + group.bytes();
+            let mut child = Node::new(format!("file group {}", group.slice.file_id), at..end)
+                .with("partition", &*group.partition);
+            for file in group.files() {
+                let source = self.open_file(group, file)?;
+                child.push(inspect_file(file, source.as_ref(), at, &self.options)?);
+                at += file.len;
+            }
+            node.push(child);
+        }
+        Ok(node)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        Ok(Vec::new())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A file of a group, which stands at `at` if all files stand one behind the other.
+fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
+    let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
+    if file.path.ends_with(".hfile") {
+        return Ok(node);
+    }
+    options.limits.block("a log file", source.len())?;
+    let log = source.read(0..source.len())?;
+    for block in log::blocks(&log, &options.limits)? {
+        let mut child =
+            Node::new(format!("{} block", block.kind.name()), at + block.bytes.start..at + block.bytes.end);
+        if let Some(instant) = block.instant() {
+            child = child.with("instant", instant);
+        }
+        if let Some(target) = block.target() {
+            child = child.with("rolls back", target);
+        }
+        if !block.reason.is_empty() {
+            child = child.with("damage", block.reason.as_str());
+        }
+        if block.content != block.bytes {
+            child.push(Node::new("content", at + block.content.start..at + block.content.end));
+            child.fill_gaps("framing");
+        }
+        node.push(child);
+    }
+    node.fill_gaps("unknown");
+    Ok(node)
+}
+
+/// A group whose files are open.
+struct PlannedGroup {
+    partition: Arc<str>,
+    file_id: String,
+    files: Vec<(String, Arc<dyn ReadAt>)>,
+    has_base: bool,
+}
+
+/// Hands out groups.
+struct GroupPlan {
+    context: Arc<Context>,
+    groups: VecDeque<PlannedGroup>,
+}
+
+impl Plan for GroupPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        let Some(group) = self.groups.pop_front() else { return Ok(None) };
+        let bytes = group.files.iter().map(|(_, source)| source.len()).fold(0, u64::saturating_add);
+        // Of a base file, a few keys are looked up by its index, a request for each block; all else is read whole.
+        let few = |source: &Arc<dyn ReadAt>| {
+            let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);
+            keys.saturating_mul(source.worthwhile_gap()) < source.len()
+        };
+        let first = group.files.first().filter(|_| group.has_base);
+        let searched = first.map(|(_, source)| source).filter(|source| few(source)).cloned();
+        let read = group.files.iter().skip(usize::from(searched.is_some()));
+        let fetch: Vec<Fetch> =
+            read.map(|(_, source)| Fetch { source: source.clone(), range: 0..source.len() }).collect();
+        let whole = fetch.iter().map(|part| part.range.end).fold(0, u64::saturating_add);
+        self.context.options.limits.block("a file group", whole)?;
+        let base = match searched {
+            Some(source) => Some(BaseFile::Searched(source)),
+            None => first.map(|_| BaseFile::Fetched),
+        };
+        let decode = DecodeGroup {
+            context: self.context.clone(),
+            partition: group.partition,
+            files: group.files.into_iter().map(|(path, _)| path).collect(),
+            base,
+        };
+        Ok(Some(Unit {
+            fetch,
+            bytes: 0..bytes,
+            rows: None,
+            structure: format!("file group {}", group.file_id),
+            decode: Box::new(decode),
+        }))
+    }
+}

@@ -1,0 +1,351 @@
+//! Instants: what was done to a table, and how far it got.
+//!
+//! ```text
+//! Hudi 0.x, .hoodie/            <instant>.<action>.requested | <instant>.<action>.inflight | <instant>.<action>
+//! Hudi 1.x, .hoodie/timeline/   the same, but when done: <instant>_<completion time>.<action>
+//! ```
+//!
+//! Instants are texts of 17 digits (14 in old tables; some operations on metadata add three), compared as texts.
+//! Commits that are in flight are `<instant>.inflight`; a compaction ends as a `commit`, a log compaction and an
+//! indexing as a `deltacommit`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, ErrorKind, Limits, Result};
+
+use crate::avro::container;
+use crate::avro::datum::Datum;
+use crate::avro::schema::{Schema, Type, TypeId};
+
+/// What every instant begins with that initialises a partition of the metadata table.
+const SOLO_COMMIT: &str = "00000000000000";
+
+/// An instant that was completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    /// What was done: `deltacommit`, `commit`, `rollback` ...
+    pub action: String,
+    /// When it was done; in old tables not said.
+    pub completion: Option<String>,
+    /// The file that says so.
+    path: String,
+}
+
+impl Completed {
+    /// An instant whose file is not needed.
+    #[cfg(test)]
+    pub fn new(action: &str, completion: Option<&str>) -> Self {
+        Self { action: action.into(), completion: completion.map(str::to_owned), path: String::new() }
+    }
+}
+
+/// The active timeline of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timeline {
+    /// By instant.
+    pub completed: BTreeMap<String, Completed>,
+    /// Instants that were requested or begun, and not completed.
+    pub pending: BTreeSet<String>,
+}
+
+/// What the name of a file in a timeline says.
+#[derive(Debug, PartialEq, Eq)]
+struct Name<'a> {
+    instant: &'a str,
+    completion: Option<&'a str>,
+    action: &'a str,
+    done: bool,
+}
+
+fn parse_name(name: &str) -> Option<Name<'_>> {
+    let mut parts = name.split('.');
+    let (times, action, state) = (parts.next()?, parts.next()?, parts.next());
+    if parts.next().is_some() {
+        return None;
+    }
+    let (instant, completion) = match times.split_once('_') {
+        Some((instant, completion)) => (instant, Some(completion)),
+        None => (times, None),
+    };
+    let digits = |s: &str| s.len() >= 14 && s.bytes().all(|b| b.is_ascii_digit());
+    if !digits(instant) || completion.is_some_and(|c| !digits(c)) {
+        return None;
+    }
+    let (action, done) = match (action, state) {
+        ("inflight", None) => ("commit", false),
+        (action, None) => (action, true),
+        (action, Some("requested" | "inflight")) => (action, false),
+        _ => return None,
+    };
+    Some(Name { instant, completion, action, done })
+}
+
+impl Timeline {
+    /// Reads the timeline in the folder `at`, a `.hoodie`, and in the folder `below` it that newer tables have.
+    pub(crate) fn read(folder: &dyn Folder, at: &str, below: &str) -> Result<Self> {
+        let mut timeline = Self::default();
+        let mut begun = BTreeSet::new();
+        let mut listed = folder.list(at)?;
+        let below = if at.is_empty() { below.to_owned() } else { format!("{at}/{below}") };
+        if listed.iter().any(|e| e.is_folder && e.path == below) {
+            listed.extend(folder.list(&below)?);
+        }
+        for entry in listed.iter().filter(|e| !e.is_folder) {
+            let Some(name) = parse_name(entry.path.rsplit('/').next().unwrap_or_default()) else { continue };
+            // A savepoint has the name of the commit that it keeps.
+            if name.action == "savepoint" {
+                continue;
+            }
+            if name.done {
+                let done = Completed {
+                    action: name.action.to_owned(),
+                    completion: name.completion.map(str::to_owned),
+                    path: entry.path.clone(),
+                };
+                timeline.completed.insert(name.instant.to_owned(), done);
+            } else {
+                begun.insert(name.instant.to_owned());
+            }
+        }
+        timeline.pending = begun.into_iter().filter(|i| !timeline.completed.contains_key(i)).collect();
+        Ok(timeline)
+    }
+
+    /// The first instant that is still listed; older ones are archived, all of them done.
+    fn start(&self) -> Option<&str> {
+        let (completed, pending) = (self.completed.keys().next(), self.pending.iter().next());
+        completed.into_iter().chain(pending).map(String::as_str).min()
+    }
+
+    /// Whether an instant is done, or was done before those that are listed.
+    pub(crate) fn is_committed(&self, instant: &str) -> bool {
+        self.completed.contains_key(instant)
+            || (!self.pending.contains(instant) && self.start().is_some_and(|start| instant < start))
+    }
+
+    /// When an instant was done, if it was; archived ones count as done when they were begun.
+    pub(crate) fn completion<'a>(&'a self, instant: &'a str) -> Option<&'a str> {
+        match self.completed.get(instant) {
+            Some(done) => Some(done.completion.as_deref().unwrap_or(instant)),
+            None => self.is_committed(instant).then_some(instant),
+        }
+    }
+
+    /// The contents of the instants of some actions, of those later than `after`.
+    fn contents(
+        &self,
+        folder: &dyn Folder,
+        actions: &[&str],
+        after: &str,
+        limits: &Limits,
+    ) -> Result<Vec<(String, Bytes)>> {
+        let mut all = Vec::new();
+        for (instant, done) in &self.completed {
+            if instant.as_str() > after && actions.contains(&done.action.as_str()) {
+                let file = folder.open(&done.path)?;
+                limits.metadata("instant of a timeline", file.len())?;
+                all.push((instant.clone(), file.read(0..file.len())?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The instants that rollbacks and restores took back, of those later than `after`.
+    fn rolled_back(&self, folder: &dyn Folder, after: &str, limits: &Limits) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        for (instant, bytes) in self.contents(folder, &["rollback", "restore"], after, limits)? {
+            // A rollback that was itself redone may leave an empty file.
+            if bytes.is_empty() {
+                continue;
+            }
+            let each =
+                |schema: &Schema, datum: &Datum<'_>| taken_back(schema, schema.root(), datum, &mut found);
+            container::read(&bytes, limits, each).map_err(|e| e.within(format!("instant {instant}")))?;
+        }
+        Ok(found)
+    }
+
+    /// The file groups of each partition whose rows others hold since: clustered or overwritten.
+    pub(crate) fn replaced(
+        &self,
+        folder: &dyn Folder,
+        limits: &Limits,
+    ) -> Result<BTreeMap<String, Vec<String>>> {
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (instant, bytes) in self.contents(folder, &["replacecommit"], "", limits)? {
+            let result = if bytes.starts_with(container::MAGIC) {
+                container::read(&bytes, limits, |schema, datum| {
+                    let replaced = datum.field(schema, schema.root(), REPLACED);
+                    let Some(Datum::Map(partitions)) = replaced else { return };
+                    for (partition, ids) in partitions {
+                        let Datum::Array(ids) = ids.unwrap_union() else { continue };
+                        let ids = ids.iter().filter_map(|id| match id.unwrap_union() {
+                            Datum::String(id) => Some((*id).to_owned()),
+                            _ => None,
+                        });
+                        groups.entry((*partition).to_owned()).or_default().extend(ids);
+                    }
+                })
+            } else {
+                replaced_of_json(&bytes, &mut groups)
+            };
+            result.map_err(|e| e.within(format!("instant {instant}")))?;
+        }
+        Ok(groups)
+    }
+}
+
+/// The field of a commit's metadata.
+const REPLACED: &str = "partitionToReplaceFileIds";
+
+/// What Hudi 0.x writes; nothing for an instant without metadata.
+fn replaced_of_json(bytes: &[u8], groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let json: serde_json::Value = serde_json::from_slice(bytes)
+        .map_err(|e| Error::corrupt(format!("expected JSON or an Avro container, found {e}")))?;
+    for (partition, ids) in json.get(REPLACED).and_then(|r| r.as_object()).into_iter().flatten() {
+        let ids = ids.as_array().into_iter().flatten().filter_map(|id| id.as_str()).map(str::to_owned);
+        groups.entry(partition.clone()).or_default().extend(ids);
+    }
+    Ok(())
+}
+
+/// The lists called `commitsRollback` anywhere in a datum: a restore holds several rollbacks.
+fn taken_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, found: &mut BTreeSet<String>) {
+    match (datum, schema.get(id)) {
+        (Datum::Union(branch, inner), Type::Union(branches)) => {
+            taken_back(schema, branches.get(*branch).copied().unwrap_or_default(), inner, found);
+        }
+        (Datum::Array(items), Type::Array(of)) => {
+            items.iter().for_each(|item| taken_back(schema, *of, item, found));
+        }
+        (Datum::Map(entries), Type::Map(of)) => {
+            entries.iter().for_each(|(_, value)| taken_back(schema, *of, value, found));
+        }
+        (Datum::Record(values), Type::Record { fields, .. }) => {
+            for (field, value) in fields.iter().zip(values) {
+                match value.unwrap_union() {
+                    Datum::Array(instants) if field.name == "commitsRollback" => {
+                        found.extend(instants.iter().filter_map(|i| match i.unwrap_union() {
+                            Datum::String(instant) => Some((*instant).to_owned()),
+                            _ => None,
+                        }));
+                    }
+                    _ => taken_back(schema, field.of, value, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The instants whose blocks in the logs of a metadata table count.
+///
+/// The metadata is written before the instant of the table itself is completed, so it is the table's timeline that
+/// decides; what the table's timeline does not know at all (indexing, initialisation) counts when the metadata table's
+/// has it. What was rolled back stays: the logs hold the rollback as well.
+pub(crate) fn valid_instants(
+    metadata: &Timeline,
+    data: Option<(&Timeline, &dyn Folder)>,
+    limits: &Limits,
+) -> Result<BTreeSet<String>> {
+    let mut valid = BTreeSet::new();
+    let pending = data.map(|(timeline, _)| &timeline.pending);
+    if let Some((timeline, _)) = data {
+        valid.extend(timeline.completed.keys().cloned());
+    }
+    for (instant, done) in &metadata.completed {
+        let counts = match done.action.as_str() {
+            "deltacommit" => {
+                instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
+            }
+            "rollback" | "restore" => true,
+            // Without the table at hand, its compactions are all that tells of what they hold.
+            _ => data.is_none(),
+        };
+        if counts {
+            valid.insert(instant.clone());
+        }
+    }
+    if let Some((timeline, folder)) = data {
+        let earliest = valid.iter().next().cloned().unwrap_or_else(|| SOLO_COMMIT.to_owned());
+        valid.extend(timeline.rolled_back(folder, &earliest, limits)?);
+    }
+    Ok(valid)
+}
+
+/// The `key=value` lines of a `hoodie.properties`; `None` if there is no such file.
+pub(crate) fn properties(
+    folder: &dyn Folder,
+    path: &str,
+    limits: &Limits,
+) -> Result<Option<BTreeMap<String, String>>> {
+    let file = match folder.open(path) {
+        Ok(file) => file,
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    limits.metadata("hoodie.properties", file.len())?;
+    let bytes = file.read(0..file.len())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(str::trim).filter(|l| !l.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.split_once('='));
+    Ok(Some(pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_both_layouts() {
+        let name = |n| parse_name(n).map(|n| (n.instant, n.completion, n.action, n.done));
+        let (i, c) = ("20261121071007673", "20261121071028731");
+        assert_eq!(
+            name("20261121071007673_20261121071028731.deltacommit"),
+            Some((i, Some(c), "deltacommit", true))
+        );
+        assert_eq!(name("20261121071007673.deltacommit"), Some((i, None, "deltacommit", true)));
+        assert_eq!(name("20261121071007673.deltacommit.inflight"), Some((i, None, "deltacommit", false)));
+        assert_eq!(name("20261121071007673.commit.requested"), Some((i, None, "commit", false)));
+        assert_eq!(name("20261121071007673.inflight"), Some((i, None, "commit", false)));
+        assert_eq!(name("hoodie.properties"), None);
+        assert_eq!(name(".20261121071007673.commit.crc"), None);
+    }
+
+    fn timeline(done: &[(&str, &str)], pending: &[&str]) -> Timeline {
+        let done = done.iter().map(|(instant, action)| {
+            let done = Completed { action: (*action).into(), completion: None, path: String::new() };
+            ((*instant).to_owned(), done)
+        });
+        Timeline { completed: done.collect(), pending: pending.iter().map(|p| (*p).to_owned()).collect() }
+    }
+
+    #[test]
+    fn what_the_table_has_not_completed_does_not_count() {
+        let folder = coldframe_core::io::LocalFolder::new("/nowhere");
+        let metadata = timeline(
+            &[
+                ("00000000000000000", "deltacommit"),
+                ("20250101000000001", "deltacommit"),
+                ("20250101000000002", "deltacommit"),
+                ("20250101000000003", "deltacommit"),
+                ("20250101000000004", "commit"),
+            ],
+            &["20250101000000005"],
+        );
+        // 2 is pending in the table although the metadata has it; 3 is not known to the table: an indexing.
+        let data = timeline(&[("20250101000000001", "commit")], &["20250101000000002"]);
+        let valid = valid_instants(&metadata, Some((&data, &folder)), &Limits::default()).unwrap();
+        let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
+        assert_eq!(valid, ["00000000000000000", "20250101000000001", "20250101000000003"]);
+        assert!(metadata.is_committed("20250101000000004"));
+        assert!(!metadata.is_committed("20250101000000005"));
+        assert!(data.is_committed("20240101000000000"), "archived");
+        assert_eq!(metadata.completion("20250101000000005"), None);
+    }
+}
