@@ -6,6 +6,9 @@ use crate::layout::block::Header;
 use crate::open::RawFile;
 use crate::recover::walk::{Step, Walk};
 
+/// About the bytes that the nodes of a block take.
+const NODE_BYTES: u64 = 1 << 10;
+
 /// The layout.
 pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
     let len = file.source.len();
@@ -30,7 +33,15 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
+    // What a tree takes is bounded by what the file does: of a file of nothing but headers, the first blocks are listed.
+    let mut room = 1 << 14 | file.source.len() / NODE_BYTES;
     while let Some(step) = walk.step()? {
+        room = room.saturating_sub(1);
+        if room == 0 {
+            let rest = step.start()..file.trailer_start();
+            root.push(Node::new("blocks that are not listed", rest));
+            break;
+        }
         let node = match step {
             Step::Block(offset, header) => block_node(offset, &header),
             Step::Damage(range, e) => Node::new("damage", range).with("reason", e.to_string()),

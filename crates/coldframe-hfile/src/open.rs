@@ -150,6 +150,9 @@ impl RawFile {
         }
         self.context.limits.metadata("an index block", block.size.into()).at(block.offset)?;
         let bytes = self.read(block)?;
+        let context = &self.context;
+        let header = Header::parse(&bytes, block.offset, context.with_checksums, &context.limits)?;
+        IndexBlock::check_size(header.raw, &context.limits, context.file_len).at(block.offset)?;
         let (block_type, content) = self.block_reader().content(&bytes, block.offset, block.size)?;
         if !matches!(block_type, BlockType::LeafIndex | BlockType::IntermediateIndex) {
             let message = format!("expected an index block, found a {block_type}");
@@ -249,6 +252,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
         codec,
         key: None,
         verify: options.verify,
+        file_len: len,
         limits: options.limits,
         layout: CellLayout::default(),
         compressed_tags: false,
@@ -308,12 +312,13 @@ fn read_info(
             let message = format!("expected a file info block, found a {}", header.block_type);
             return Err(Error::corrupt(message).at(offset));
         }
+        context.limits.decoded("a file info", header.raw as u64, context.file_len).at(offset)?;
         let (_, content) = BlockReader::new(Arc::new(context.clone())).content(&block, offset, 0)?;
         let protobuf = trailer.has_protobuf_info();
         if protobuf && !content.starts_with(file_info::PROTOBUF_MAGIC) {
             return Err(Error::corrupt("expected a protobuf message").at(offset));
         }
-        FileInfo::parse(&content, offset, &context.limits)
+        FileInfo::parse(&content, offset, &context.limits, context.file_len)
     };
     let Some(wrapped) = &trailer.encryption_key else {
         return read(context).within(|| "file info");
@@ -342,6 +347,8 @@ fn read_load_on_open(parts: &mut Parts, section: &Bytes, start: u64) -> Result<(
             block_at(section, start, at, &parts.context).within(|| "load-on-open section")?;
         if header.block_type == BlockType::RootIndex {
             let name = if roots == 0 { "root data index" } else { "root meta index" };
+            let (limits, len) = (&parts.context.limits, parts.context.file_len);
+            IndexBlock::check_size(header.raw, limits, len).at(at).within(|| name)?;
             let (_, content) = reader.content(&block, at, 0).within(|| name)?;
             if roots == 0 {
                 let deep = parts.trailer.index_levels > 1;

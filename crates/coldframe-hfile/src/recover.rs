@@ -57,6 +57,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
         codec: Codec::NONE,
         key: None,
         verify: options.verify,
+        file_len: len,
         limits: options.limits,
         layout: CellLayout::default(),
         compressed_tags: false,
@@ -134,7 +135,7 @@ fn guess_codec(
             let info = info_block.as_ref().and_then(|(block, bytes)| {
                 let (_, content) =
                     BlockReader::new(Arc::new(context.clone())).content(bytes, block.offset, 0).ok()?;
-                FileInfo::parse(&content, block.offset, &context.limits).ok()
+                FileInfo::parse(&content, block.offset, &context.limits, context.file_len).ok()
             });
             match (info, sample) {
                 (Some(info), _) => return Some(Some(info)),

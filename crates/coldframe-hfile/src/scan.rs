@@ -5,6 +5,7 @@
 //! | [`plan`] | the runs of blocks of a split |
 //! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
 //! | [`pivot`], [`visible`] | as a wide table; which cells delete markers leave |
+//! | [`tally`] | whether as many cells are read as the trailer says |
 //! | [`cells`] | cells one after another, without Arrow |
 
 pub(crate) mod cells;
@@ -13,4 +14,5 @@ pub(crate) mod decode;
 pub(crate) mod pivot;
 pub(crate) mod plan;
 pub(crate) mod strings;
+pub(crate) mod tally;
 pub(crate) mod visible;

@@ -32,8 +32,15 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut walk = Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
-            // Data blocks are read by the scan.
-            Step::Block(_, header) if header.block_type.is_data() => {}
+            // Data blocks are read by the scan, up to the last one that there is by the trailer.
+            Step::Block(offset, header) if header.block_type.is_data() => {
+                let last = file.trailer.last_data_block;
+                if file.damage.is_none() && last.is_none_or(|last| offset > last) {
+                    let last = last.map_or_else(|| "none".to_owned(), |at| at.to_string());
+                    let message = format!("expected the last data block at {last}, found one at {offset}");
+                    note(&Error::corrupt(message).at(offset).within("trailer"), offset..offset);
+                }
+            }
             Step::Block(offset, header) => {
                 let size = u32::try_from(header.block_len()).unwrap_or(u32::MAX);
                 let block = BlockRef { offset, size };

@@ -3,7 +3,7 @@
 //! The changes that the logs hold are in memory while the base file passes by, one block at a time; what they hold
 //! beyond the base file's keys comes last.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, StructArray, cast::AsArray};
@@ -17,8 +17,10 @@ use coldframe_core::{
 use crate::avro::Schema;
 use crate::avro::columns::Column;
 use crate::avro::datum::Datum;
+use crate::changes::{self, Change, Changes, Spans};
 use crate::log::{self, Block, Kind};
 use crate::merge::{self, Record, Visible};
+use crate::slice;
 use coldframe_hfile::Options;
 use coldframe_hfile::file_info;
 use coldframe_hfile::{Cell, CellReader, RawFile};
@@ -114,13 +116,14 @@ impl DecodeUnit for DecodeGroup {
             Some(BaseFile::Searched(source)) => Some(source),
         };
         let base = base.and_then(|source| Some((source, names.next()?)));
+        let mut lost = Spans::default();
         let changes = read_logs(&context, bytes.zip(names).collect())?;
         let base = match base {
-            Some((source, name)) => open_base(&context, source, name)?,
+            Some((source, name)) => open_base(&context, source, name, &mut lost)?,
             None => None,
         };
         let batch = Batch::new(&context, &self.partition)?;
-        Ok(Box::new(Rows { context, base, changes, rest: None, batch, failed: false }))
+        Ok(Box::new(Rows { context, base, changes, lost, rest: None, dropped: 0, batch, failed: false }))
     }
 }
 
@@ -132,7 +135,13 @@ struct Base {
     len: u64,
 }
 
-fn open_base(context: &Context, source: Arc<dyn ReadAt>, name: &str) -> Result<Option<Base>> {
+/// Opens a base file. What of its keys is lost with its trailer or index, nobody knows: it may be any.
+fn open_base(
+    context: &Context,
+    source: Arc<dyn ReadAt>,
+    name: &str,
+    lost: &mut Spans,
+) -> Result<Option<Base>> {
     let len = source.len();
     let open = || -> Result<Base> {
         let raw = Arc::new(coldframe_hfile::open(source, &context.options)?);
@@ -141,6 +150,7 @@ fn open_base(context: &Context, source: Arc<dyn ReadAt>, name: &str) -> Result<O
             Ok(()) => schema_of(context, &raw)?,
             Err(e) => {
                 context.lose(e, 0..len, None)?;
+                lost.add(changes::ALL);
                 raw.info()
                     .get(file_info::HUDI_SCHEMA)
                     .map_or(Ok(context.target.clone()), |j| context.schema(j))?
@@ -154,7 +164,11 @@ fn open_base(context: &Context, source: Arc<dyn ReadAt>, name: &str) -> Result<O
     };
     match open().map_err(|e| e.within(format!("base file {name}"))) {
         Ok(base) => Ok(Some(base)),
-        Err(e) => context.lose(e, 0..len, None).map(|()| None),
+        Err(e) => {
+            context.lose(e, 0..len, None)?;
+            lost.add(changes::ALL);
+            Ok(None)
+        }
     }
 }
 
@@ -167,40 +181,63 @@ fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     }
 }
 
-/// What the logs say of each key: its record, or that it went.
-type Changes = HashMap<Vec<u8>, Option<Record>>;
-
+/// What the logs of a group say; the base file's name goes before theirs.
 fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes> {
     let mut found: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
-        let blocks =
+        let mut blocks =
             log::blocks(bytes, context.limits()).map_err(|e| e.within(format!("log file {name}")))?;
+        // A log that one commit writes is named by it.
+        if let (None, Some(instant)) = (&context.visible.appended, slice::log_instant(name)) {
+            blocks.iter_mut().for_each(|block| block.written_at(instant));
+        }
         found.extend(blocks.into_iter().map(|block| (i, block)));
     }
     let blocks: Vec<&Block> = found.iter().map(|(_, block)| block).collect();
-    let mut changes = Changes::new();
+    let mut changes = Changes::default();
     for place in merge::order(&blocks, &context.visible) {
         let Some((file, block)) = found.get(place) else { continue };
         let Some((bytes, name)) = files.get(*file) else { continue };
-        let result = apply_block(context, bytes, block, &mut changes);
-        let named = |e: Error| e.within("log block").within(format!("log file {name}"));
-        if let Err(e) = result.map_err(named) {
+        let result = apply_block(context, bytes, (block, name), &mut changes);
+        if let Err(e) = result.map_err(|e| in_log(e, name)) {
             context.lose(e, block.bytes.clone(), None)?;
+            changes.lose(changes::ALL);
         }
     }
     Ok(changes)
 }
 
-/// Applies one block. On an error, nothing of it has been applied.
-fn apply_block(context: &Context, log: &Bytes, block: &Block, changes: &mut Changes) -> Result<()> {
+fn in_log(e: Error, name: &str) -> Error {
+    e.within("log block").within(format!("log file {name}"))
+}
+
+/// Applies one block of the log file of a name. On an error, any of its keys may be lost.
+fn apply_block(
+    context: &Context,
+    log: &Bytes,
+    (block, name): (&Block, &str),
+    changes: &mut Changes,
+) -> Result<()> {
     let at = block.content.start;
     let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(log.len());
     let content = log.slice(place(at)..place(block.content.end));
-    let mut news: Vec<(Vec<u8>, Option<Record>)> = Vec::new();
+    // A record that cannot be merged is lost, and with it what older blocks say of its key.
+    let apply = |changes: &mut Changes, key: &[u8], newer: Option<Record>| -> Result<()> {
+        if !context.wants(key) {
+            return Ok(());
+        }
+        let applied = changes.apply(key.to_vec(), newer, context.limits());
+        if let Err(e) = applied {
+            context.lose(in_log(e, name), block.bytes.clone(), None)?;
+            changes.lose((key.to_vec(), Some(key.to_vec())));
+        }
+        Ok(())
+    };
     match block.kind {
         Kind::Delete => {
-            let keys = log::deleted_keys(&content, at, context.limits())?;
-            news.extend(keys.into_iter().map(|key| (key, None)));
+            for key in log::deleted_keys(&content, at, context.limits())? {
+                apply(changes, &key, None)?;
+            }
         }
         Kind::HFile => {
             let raw = coldframe_hfile::open(Arc::new(content), &context.options);
@@ -209,23 +246,35 @@ fn apply_block(context: &Context, log: &Bytes, block: &Block, changes: &mut Chan
             let schema = schema_of(context, &raw)?;
             raw.check()?;
             let mut cells = CellReader::new(raw);
-            while let Some(Cell { row: key, value, .. }) = cells.next()? {
-                if context.wants(key) {
-                    let datum = Bytes::copy_from_slice(value);
-                    news.push((key.to_vec(), Some(Record { datum, schema: schema.clone() })));
+            loop {
+                match cells.next() {
+                    Ok(Some(Cell { row: key, value, .. })) => {
+                        let datum = Bytes::copy_from_slice(value);
+                        apply(changes, key, Some(Record { datum, schema: schema.clone() }))?;
+                    }
+                    Ok(None) => break,
+                    Err(e) => {
+                        context.lose(in_log(e, name), block.bytes.clone(), None)?;
+                        changes.lose(cells.rows_of_block());
+                        cells.skip_block();
+                    }
                 }
             }
         }
         Kind::Avro => {
             let json = block.schema().ok_or_else(|| Error::corrupt("expected a schema in the header"))?;
             let schema = context.schema(json.as_bytes())?;
+            let mut news = Vec::new();
             for datum in log::avro_datums(&content, at)? {
                 let value = Datum::decode(&schema, datum, context.limits())?;
                 let Some(Datum::String(key)) = value.field(&schema, schema.root(), KEY) else {
                     return Err(Error::corrupt("expected a record with a `key`, found another one").at(at));
                 };
                 let record = Record { datum: Bytes::copy_from_slice(datum), schema: schema.clone() };
-                news.push((key.as_bytes().to_vec(), Some(record)));
+                news.push(((*key).to_owned(), record));
+            }
+            for (key, record) in news {
+                apply(changes, key.as_bytes(), Some(record))?;
             }
         }
         Kind::Corrupt => return Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
@@ -233,13 +282,6 @@ fn apply_block(context: &Context, log: &Bytes, block: &Block, changes: &mut Chan
             return Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())));
         }
         Kind::Command => {}
-    }
-    for (key, newer) in news {
-        if context.wants(&key) {
-            let older = changes.remove(&key).flatten();
-            let merged = merge::apply(older, newer, context.limits())?;
-            changes.insert(key, merged);
-        }
     }
     Ok(())
 }
@@ -249,8 +291,12 @@ struct Rows {
     context: Arc<Context>,
     base: Option<Base>,
     changes: Changes,
+    /// Keys whose records in the base file were lost.
+    lost: Spans,
     /// What the base file does not have, by key.
-    rest: Option<std::collections::btree_map::IntoIter<Vec<u8>, Option<Record>>>,
+    rest: Option<std::vec::IntoIter<(Vec<u8>, Change)>>,
+    /// Rows whose newest state was lost.
+    dropped: u64,
     batch: Batch,
     failed: bool,
 }
@@ -258,51 +304,86 @@ struct Rows {
 impl Rows {
     /// Adds the next row; `false` at the end.
     fn step(&mut self) -> Result<bool> {
-        if let Some(base) = &mut self.base {
-            let named = |e: Error, name: &str| e.within(format!("base file {name}"));
-            match base.cells.next() {
-                Ok(Some(Cell { row: key, value, .. })) => {
-                    if !self.context.wants(key) {
-                        return Ok(true);
-                    }
-                    let result = match self.changes.remove(key) {
-                        None => self.batch.push(&self.context, key, value, &base.schema),
-                        Some(change) => {
-                            let datum = Bytes::copy_from_slice(value);
-                            let older = Record { datum, schema: base.schema.clone() };
-                            merge::apply(Some(older), change, self.context.limits()).and_then(|merged| {
-                                merged.map_or(Ok(()), |r| {
-                                    self.batch.push(&self.context, key, &r.datum, &r.schema)
-                                })
-                            })
-                        }
-                    };
-                    if let Err(e) = result {
-                        let at = base.cells.block();
-                        self.context.lose(named(e, &base.name), at..base.len, Some(1))?;
-                    }
+        let Some(base) = &mut self.base else { return self.step_behind() };
+        match base.cells.next() {
+            Ok(Some(Cell { row: key, value, .. })) => {
+                if !self.context.wants(key) {
                     return Ok(true);
                 }
-                Ok(None) => self.base = None,
-                Err(e) => {
-                    base.cells.skip_block();
-                    let at = e.offset().unwrap_or(0);
-                    self.context.lose(named(e, &base.name), at..base.len.max(at), None)?;
-                    return Ok(true);
+                let result = match self.changes.take(key) {
+                    None => self.batch.push(&self.context, key, value, &base.schema),
+                    Some(Change::Deleted) => Ok(()),
+                    Some(Change::Lost) => {
+                        self.dropped += 1;
+                        Ok(())
+                    }
+                    Some(Change::Record(newer)) => {
+                        let datum = Bytes::copy_from_slice(value);
+                        let older = Record { datum, schema: base.schema.clone() };
+                        let merged = merge::apply(Some(older), Some(newer), self.context.limits());
+                        merged.and_then(|merged| {
+                            merged
+                                .map_or(Ok(()), |r| self.batch.push(&self.context, key, &r.datum, &r.schema))
+                        })
+                    }
+                };
+                if let Err(e) = result {
+                    let at = base.cells.block();
+                    let e = e.within(format!("base file {}", base.name));
+                    self.context.lose(e, at..base.len, Some(1))?;
                 }
             }
+            Ok(None) => self.base = None,
+            Err(e) => {
+                let e = e.within(format!("base file {}", base.name));
+                let at = e.offset().unwrap_or(0);
+                self.context.lose(e, at..base.len.max(at), None)?;
+                self.lost.add(base.cells.rows_of_block());
+                base.cells.skip_block();
+            }
         }
-        let rest = self.rest.get_or_insert_with(|| {
-            let sorted: BTreeMap<_, _> = std::mem::take(&mut self.changes).into_iter().collect();
-            sorted.into_iter()
-        });
-        let Some((key, record)) = rest.next() else { return Ok(false) };
-        if let Some(record) = record
-            && let Err(e) = self.batch.push(&self.context, &key, &record.datum, &record.schema)
-        {
+        Ok(true)
+    }
+
+    /// The same behind the base file: what the logs have beyond it.
+    fn step_behind(&mut self) -> Result<bool> {
+        let rest =
+            self.rest.get_or_insert_with(|| std::mem::take(&mut self.changes).into_sorted().into_iter());
+        let Some((key, change)) = rest.next() else {
+            self.report_dropped();
+            return Ok(false);
+        };
+        let result = match change {
+            Change::Deleted => Ok(()),
+            Change::Lost => {
+                self.dropped += 1;
+                Ok(())
+            }
+            Change::Record(r) => match self.lost.hold(&key) && !merge::replaces(&r, self.context.limits())? {
+                // What it was to be merged with is gone.
+                true => {
+                    self.dropped += 1;
+                    Ok(())
+                }
+                false => self.batch.push(&self.context, &key, &r.datum, &r.schema),
+            },
+        };
+        if let Err(e) = result {
             self.context.lose(e.within("log files"), 0..0, Some(1))?;
         }
         Ok(true)
+    }
+
+    /// Records the rows that what was lost may have changed. The blocks themselves are recorded already.
+    fn report_dropped(&mut self) {
+        if self.dropped > 0 {
+            self.context.damage.push(Damage {
+                bytes: 0..0,
+                rows_lost: Some(std::mem::take(&mut self.dropped)),
+                structure: "file group".to_owned(),
+                reason: "what is left of these rows may be older than what was lost with a block".to_owned(),
+            });
+        }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {

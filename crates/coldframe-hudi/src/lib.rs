@@ -30,6 +30,7 @@
 //! `docs/formats/hudi-metadata.md` says more.
 
 mod avro;
+mod changes;
 mod decode;
 mod format;
 mod log;

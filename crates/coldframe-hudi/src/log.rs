@@ -10,7 +10,7 @@
 //!
 //! All integers are big-endian. `size` counts from behind itself to the end of the block, `total` is 6 more: the magic.
 //! A writer that died leaves a block that is cut off: its two sizes do not agree, or no magic and no end follows it.
-//! It ends at the next magic.
+//! It ends at the next magic. Whether it was to count is said by the instant in its header, as far as that was written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -93,6 +93,8 @@ pub(crate) struct Block {
     pub header: BTreeMap<i32, String>,
     /// Why it does not count, for one that is corrupt.
     pub reason: String,
+    /// Whether the file ends in it.
+    pub cut: bool,
 }
 
 impl Block {
@@ -116,9 +118,24 @@ impl Block {
         self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
     }
 
-    fn corrupt(bytes: Range<u64>, reason: String) -> Self {
-        let content = bytes.clone();
-        Self { bytes, content, kind: Kind::Corrupt, header: BTreeMap::new(), reason }
+    /// Notes the instant that the file's name says, where the block does not say any.
+    pub(crate) fn written_at(&mut self, instant: &str) {
+        if self.kind == Kind::Corrupt {
+            self.header.entry(INSTANT_TIME).or_insert_with(|| instant.to_owned());
+        }
+    }
+
+    /// The bytes `block` at `at` of the file, which are no whole block.
+    fn corrupt(block: &[u8], at: usize, reason: String, limits: &Limits, cut: bool) -> Self {
+        let bytes = range(at, block.len());
+        let header = || -> Result<BTreeMap<i32, String>> {
+            let mut c = Cursor::new(block, at as u64);
+            c.expect("magic", MAGIC)?;
+            c.skip(HEAD - MAGIC.len() + 8)?;
+            entries(&mut c, limits)
+        };
+        let header = header().unwrap_or_default();
+        Self { content: bytes.clone(), bytes, kind: Kind::Corrupt, header, reason, cut }
     }
 }
 
@@ -135,7 +152,8 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
                 match parse(whole, at as u64, limits) {
                     Ok(block) => blocks.push(block),
                     Err(e) if e.is_damage() => {
-                        blocks.push(Block::corrupt(range(at, length), e.within("log block").to_string()));
+                        let reason = e.within("log block").to_string();
+                        blocks.push(Block::corrupt(whole, at, reason, limits, false));
                     }
                     Err(e) => return Err(e.at(at as u64).within("log block")),
                 }
@@ -145,13 +163,23 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
                 // A magic inside the content of a block that was cut off would be taken for the next block, by Hudi too.
                 let next = memmem::find(rest.get(1..).unwrap_or_default(), MAGIC);
                 let length = next.map_or(rest.len(), |n| n + 1);
-                blocks.push(Block::corrupt(range(at, length), reason));
+                let block = rest.get(..length).unwrap_or_default();
+                let cut = length == rest.len() && is_cut(rest);
+                blocks.push(Block::corrupt(block, at, reason, limits, cut));
                 length
             }
         };
         at += length;
     }
     Ok(blocks)
+}
+
+/// Whether a file that ends in `rest`, which is no whole block, may have been cut off in one.
+fn is_cut(rest: &[u8]) -> bool {
+    let magic = rest.get(..MAGIC.len()).unwrap_or(rest);
+    let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
+    let beyond = |size: i64| usize::try_from(size).map_or(false, |n| n > rest.len().saturating_sub(HEAD));
+    MAGIC.starts_with(magic) && size.is_none_or(beyond)
 }
 
 fn range(at: usize, length: usize) -> Range<u64> {
@@ -202,7 +230,7 @@ fn parse(whole: &[u8], at: u64, limits: &Limits) -> Result<Block> {
     entries(&mut c, limits).map_err(|e| e.within("footer"))?;
     c.skip(8)?;
     c.finish()?;
-    Ok(Block { bytes, content, kind, header, reason: String::new() })
+    Ok(Block { bytes, content, kind, header, reason: String::new(), cut: false })
 }
 
 fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>> {

@@ -37,7 +37,8 @@ impl Visible {
 }
 
 /// The blocks that count, in the order in which they are merged: indexes of `blocks`, which are those of all logs of a
-/// slice. Corrupt blocks that no rollback took back come too: they are damage.
+/// slice. Corrupt blocks that no rollback took back come too: they are damage, unless a writer died over them: of what it
+/// was to write, nothing counts.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -50,7 +51,11 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
                     !taken
                 });
             }
-            Kind::Corrupt => queue.push(i),
+            Kind::Corrupt => {
+                if block.instant().map_or(!block.cut, |instant| visible.sees(instant)) {
+                    queue.push(i);
+                }
+            }
             _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
             _ => {}
         }
@@ -121,6 +126,17 @@ const STATS: &str = "ColumnStatsMetadata";
 /// Whether the schema has a payload of which two records are merged; otherwise the newer one is taken unseen.
 fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
+}
+
+/// Whether a record is all there is to know of its key, whatever older ones say.
+pub(crate) fn replaces(record: &Record, limits: &Limits) -> Result<bool> {
+    let schema = &record.schema;
+    if !merges(schema) {
+        return Ok(true);
+    }
+    let datum = Datum::decode(schema, &record.datum, limits)?;
+    let absent = |name| datum.field(schema, schema.root(), name).is_none_or(|v| matches!(v, Datum::Null));
+    Ok(absent(FILES) && absent(STATS))
 }
 
 fn combine(old: Record, new: Record, limits: &Limits) -> Result<Record> {

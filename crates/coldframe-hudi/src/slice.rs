@@ -80,6 +80,14 @@ pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
     (is_instant(instant) && plain).then_some(Name::Log { file_id, instant, version, token })
 }
 
+/// The instant in the name of a log file, which may stand behind folders.
+pub(crate) fn log_instant(path: &str) -> Option<&str> {
+    match parse_name(path.rsplit('/').next().unwrap_or_default())? {
+        Name::Log { instant, .. } => Some(instant),
+        Name::Base { .. } => None,
+    }
+}
+
 fn is_instant(text: &str) -> bool {
     text.len() >= 14 && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -36,7 +36,7 @@ pub(crate) struct Completed {
 impl Completed {
     /// An instant whose file is not needed.
     #[cfg(test)]
-    pub fn new(action: &str, completion: Option<&str>) -> Self {
+    pub(crate) fn new(action: &str, completion: Option<&str>) -> Self {
         Self { action: action.into(), completion: completion.map(str::to_owned), path: String::new() }
     }
 }

@@ -182,6 +182,30 @@ impl Header {
         })
     }
 
+    /// Whether [`Self::parse`] would take `bytes` for the header of a block of at most `most` bytes, without saying why
+    /// not: for searches that try many places.
+    pub(crate) fn fits(bytes: &[u8], with_checksums: bool, limits: &Limits, most: u64) -> bool {
+        let int = |at: usize| {
+            let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());
+            four.and_then(|four| u64::try_from(i32::from_be_bytes(*four)).ok())
+        };
+        let known = bytes.first_chunk::<MAGIC_LEN>().and_then(BlockType::from_magic).is_some();
+        let (Some(on_disk), Some(raw), true) = (int(8), int(12), known) else { return false };
+        let header_len = if with_checksums { HEADER_LEN } else { SHORT_HEADER_LEN };
+        if raw > limits.max_block_bytes || on_disk + header_len as u64 > most || bytes.len() < header_len {
+            return false;
+        }
+        if !with_checksums {
+            return true;
+        }
+        let (kind, chunk, with_header) = (bytes.get(24), int(25), int(29));
+        let (Some(0..=2), Some(chunk @ 1..), Some(with_header)) = (kind, chunk, with_header) else {
+            return false;
+        };
+        with_header >= HEADER_LEN as u64
+            && with_header - HEADER_LEN as u64 + with_header.div_ceil(chunk) * 4 == on_disk
+    }
+
     /// Bytes of the whole block.
     pub(crate) fn block_len(&self) -> u64 {
         (self.header_len as u64).saturating_add(self.stored as u64).saturating_add(self.checksum_bytes as u64)

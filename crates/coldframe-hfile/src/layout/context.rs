@@ -18,6 +18,8 @@ pub struct BlockContext {
     pub key: Option<DataKey>,
     /// Whether checksums are compared.
     pub verify: bool,
+    /// Bytes of the file: what metadata becomes is bounded by them.
+    pub(crate) file_len: u64,
     /// Bounds.
     pub limits: Limits,
     /// What cells have behind their values.

@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 
 use coldframe_encoding::Cursor;
+use coldframe_encoding::error::ErrorContext;
+use coldframe_encoding::limits::message;
 use coldframe_encoding::{Error, Limits, Result};
 use prost::Message;
 
@@ -47,15 +49,22 @@ pub const HUDI_SCHEMA: &[u8] = b"schema";
 /// Hudi: the smallest key.
 pub const HUDI_MIN_KEY: &[u8] = b"minRecordKey";
 
+/// A message behind its length, which is checked when it is decoded.
+fn delimited(message: &[u8]) -> &[u8] {
+    let length = message.iter().position(|b| *b < 0x80).map_or(message.len(), |last| last + 1);
+    message.get(length..).unwrap_or_default()
+}
+
 /// A file info.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileInfo(pub BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl FileInfo {
     /// Reads the content of a file info block, which begins at `offset` of the file.
-    pub fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8], offset: u64, limits: &Limits, file_len: u64) -> Result<Self> {
         match bytes.strip_prefix(PROTOBUF_MAGIC) {
             Some(message) => {
+                message::check::<FileInfoProto>(delimited(message), limits, file_len).at(offset)?;
                 let message = FileInfoProto::decode_length_delimited(message)
                     .map_err(|e| Error::corrupt(format!("protobuf: {e}")).at(offset))?;
                 Ok(Self(message.map_entry.into_iter().map(|e| (e.first, e.second)).collect()))
@@ -65,7 +74,7 @@ impl FileInfo {
     }
 
     /// Reads the form of old files; what stands behind it is not looked at.
-    pub fn parse_writable(c: &mut Cursor<'_>, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse_writable(c: &mut Cursor<'_>, limits: &Limits) -> Result<Self> {
         let at = c.offset();
         let entries = c.i32_be()?;
         let entries = u64::try_from(entries)

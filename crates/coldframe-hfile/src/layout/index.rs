@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use coldframe_encoding::Cursor;
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::{Error, Limits, Result};
 
 use crate::layout::cell::row_of;
 use crate::layout::heads::Heads;
@@ -23,6 +23,9 @@ use crate::layout::order::RowOrder;
 
 /// Bytes behind the root entries of an index with more levels.
 const MIDDLE_LEN: usize = 16;
+
+/// Bytes of the smallest entry.
+const SMALLEST: u64 = 12;
 
 /// What an index says of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,12 @@ pub(crate) struct IndexBlock {
 }
 
 impl IndexBlock {
+    /// An error if an index of `raw` bytes may become more entries than a file of `file_len` justifies.
+    pub(crate) fn check_size(raw: usize, limits: &Limits, file_len: u64) -> Result<()> {
+        let entries = raw as u64 / SMALLEST * size_of::<(BlockRef, Range<usize>)>() as u64;
+        limits.decoded("an index block, decoded", entries.saturating_add(raw as u64), file_len)
+    }
+
     /// An index without keys over blocks that were found by walking.
     pub(crate) fn without_keys(blocks: Vec<BlockRef>) -> Self {
         Self {
@@ -90,18 +99,16 @@ impl IndexBlock {
         let places = c.take(count.saturating_add(1).saturating_mul(4))?;
         let base = bytes.len() - c.remaining();
         let mut entries = Vec::with_capacity(count);
-        let places: Vec<usize> =
-            places.as_chunks::<4>().0.iter().map(|p| u32::from_be_bytes(*p) as usize).collect();
-        if places.first() != Some(&0) || places.last() != Some(&c.remaining()) {
-            return Err(Error::corrupt(format!(
-                "expected places from 0 to {}, found {:?} to {:?}",
-                c.remaining(),
-                places.first(),
-                places.last()
-            )));
+        let places = places.as_chunks::<4>().0;
+        let place = |bytes: Option<&[u8; 4]>| bytes.map(|p| u32::from_be_bytes(*p) as usize);
+        let (first, last) = (place(places.first()), place(places.last()));
+        if first != Some(0) || last != Some(c.remaining()) {
+            let expected = c.remaining();
+            let message = format!("expected places from 0 to {expected}, found {first:?} to {last:?}");
+            return Err(Error::corrupt(message));
         }
         for pair in places.windows(2) {
-            let [start, end] = *pair else { continue };
+            let (Some(start), Some(end)) = (place(pair.first()), place(pair.last())) else { continue };
             let entry = bytes.get(base.saturating_add(start)..base.saturating_add(end));
             let entry = entry.ok_or_else(|| {
                 Error::corrupt(format!(

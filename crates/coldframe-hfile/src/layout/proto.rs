@@ -1,5 +1,7 @@
 //! The protobuf messages of an HFile, field by field as `HFile.proto` and `Encryption.proto` of HBase number them.
 
+use coldframe_encoding::limits::message::{Shape, Shaped};
+
 /// A key and its value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct BytesBytesPair {
@@ -17,6 +19,10 @@ pub(crate) struct FileInfoProto {
     /// In order of keys, as the writers leave it.
     #[prost(message, repeated, tag = "1")]
     pub map_entry: Vec<BytesBytesPair>,
+}
+
+impl Shaped for FileInfoProto {
+    const SHAPE: Shape = Shape::of::<Self>(&[(1, Shape::of::<BytesBytesPair>(&[]))]);
 }
 
 /// The trailer from version 2, minor 2 on.

@@ -134,30 +134,32 @@ impl Filter {
     }
 
     /// Keeps the cells that are asked for.
-    fn retain(&mut self, block: &[u8], cells: &mut Vec<CellRef>) {
+    fn retain(&mut self, block: &[u8], cells: &mut Vec<CellRef>) -> Result<()> {
         if self.columns.is_empty()
             && self.time_range.is_none()
             && self.max_versions.is_none()
             && self.prefix.is_none()
         {
-            return;
+            return Ok(());
         }
+        let mut failed = None;
         cells.retain(|cell| {
             let of_prefix = self.prefix.as_ref().is_none_or(|p| cell.row(block).starts_with(p));
-            of_prefix && self.admits_cell(&cell.cell(block))
+            of_prefix && self.admits_cell(&cell.cell(block)).unwrap_or_else(|e| failed.replace(e).is_some())
         });
+        failed.map_or(Ok(()), Err)
     }
 
-    fn admits_cell(&mut self, cell: &Cell<'_>) -> bool {
+    fn admits_cell(&mut self, cell: &Cell<'_>) -> Result<bool> {
         let visible = match (self.max_versions, self.time_range) {
-            (Some(most), range) => self.visible.admits(cell, most, range),
+            (Some(most), range) => self.visible.admits(cell, most, range)?,
             (None, Some((from, to))) => from <= cell.timestamp && cell.timestamp < to,
             (None, None) => true,
         };
         let named = |(family, qualifier): &(Vec<u8>, Option<Vec<u8>>)| {
             family == cell.family && qualifier.as_ref().is_none_or(|q| q == cell.qualifier)
         };
-        visible && (self.columns.is_empty() || self.columns.iter().any(named))
+        Ok(visible && (self.columns.is_empty() || self.columns.iter().any(named)))
     }
 }
 
@@ -277,7 +279,7 @@ impl RowScan {
     /// Filters cells that stand in file order and makes them ready.
     fn hand_out(&mut self, parts: VecDeque<Part>) -> Result<()> {
         for (block, mut cells) in parts {
-            self.filter.retain(&block, &mut cells);
+            self.filter.retain(&block, &mut cells)?;
             if !cells.is_empty() {
                 self.ready.push_back((block, cells));
             }

@@ -1,9 +1,15 @@
 //! Walks the index from data block to data block, reading the levels below the root as it gets there.
+//!
+//! Writers leave the blocks of each level in the order of their keys, as they do data blocks: where a walk comes to one
+//! that does not stand behind the last one of its level, the index goes in circles.
 
 use std::sync::Arc;
 
 use coldframe_core::{Error, ErrorContext, Result};
 
+use coldframe_encoding::limits::walk::Walk;
+
+use crate::layout::block::HEADER_LEN;
 use crate::layout::index::{BlockRef, IndexBlock};
 use crate::open::RawFile;
 
@@ -15,6 +21,8 @@ pub(crate) struct IndexCursor {
     path: Vec<(Arc<IndexBlock>, usize)>,
     /// Where the last data block handed out began.
     last: Option<u64>,
+    /// The blocks that were read of each level below the root.
+    read: Vec<Walk>,
     /// Leaf blocks before it are passed over: they stand behind what they list.
     from: u64,
 }
@@ -39,7 +47,7 @@ impl IndexCursor {
     /// A cursor before the first block.
     pub(crate) fn new(file: Arc<RawFile>) -> Self {
         let path = vec![(file.root.clone(), 0)];
-        Self { file, path, last: None, from: 0 }
+        Self { file, path, last: None, read: Vec::new(), from: 0 }
     }
 
     /// Passes over leaf blocks all of whose data blocks begin before `offset`.
@@ -50,6 +58,7 @@ impl IndexCursor {
     /// Goes to the last block whose row is before `row`, or to the first block.
     pub(crate) fn seek(&mut self, row: &[u8]) -> Result<()> {
         self.last = None;
+        self.read.clear();
         let (root, order) = (self.file.root.clone(), self.file.order);
         let first = root.last_before_row(order, row);
         self.path.clear();
@@ -68,9 +77,16 @@ impl IndexCursor {
 
     /// The index block of the lowest open block's next entry, which is passed.
     fn child(&mut self) -> Result<Option<Arc<IndexBlock>>> {
+        let level = self.path.len();
         let Some((block, at)) = self.path.last_mut() else { return Ok(None) };
         let Some(child) = block.block(*at) else { return Ok(None) };
         *at += 1;
+        if self.read.len() < level {
+            self.read.push(Walk::of_file("index block", self.file.source.len(), HEADER_LEN as u64));
+        }
+        if let Some(walk) = self.read.get_mut(level - 1) {
+            walk.rising(child.offset, child.size.into()).within(|| "data index")?;
+        }
         self.file.index_block(child).map(Some).within(|| "data index")
     }
 

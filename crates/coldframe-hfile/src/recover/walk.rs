@@ -1,4 +1,4 @@
-//! Walks from block to block by their headers; behind damage, goes on at the next magic.
+//! Walks from block to block by their headers; behind damage, goes on at the next header that fits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,14 +10,26 @@ use crate::layout::block::{HEADER_LEN, Header, MAGIC_LEN, find_magic};
 
 /// Bytes read at a time.
 const WINDOW: u64 = 256 << 10;
+/// Bytes searched for a magic at a time: few, so that a search that ends soon does not read the window anew.
+const STRETCH: u64 = 4 << 10;
 
 /// What a walk comes across.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// A block whose header is in order.
     Block(u64, Header),
-    /// Bytes that are no block, and why.
+    /// Bytes that are no block, up to the next one or the end, and why.
     Damage(Range<u64>, Error),
+}
+
+impl Step {
+    /// Where it begins.
+    pub(crate) fn start(&self) -> u64 {
+        match self {
+            Self::Block(at, _) => *at,
+            Self::Damage(range, _) => range.start,
+        }
+    }
 }
 
 /// A walk over the blocks of a range.
@@ -42,7 +54,7 @@ impl Walk {
         Self { window: Window::new(source, WINDOW), with_checksums, limits, at: range.start, end }
     }
 
-    /// Goes on at the next magic: for a walk that may begin inside a block.
+    /// Goes on at the next header: for a walk that may begin inside a block.
     pub(crate) fn align(&mut self) -> Result<()> {
         self.at = self.resume(self.at)?;
         Ok(())
@@ -79,20 +91,30 @@ impl Walk {
         Ok(header)
     }
 
-    /// The place of the first magic from `from` on, or the end.
+    /// The place of the first header from `from` on that fits, or the end.
     fn resume(&mut self, from: u64) -> Result<u64> {
         let mut at = from;
         while at < self.end {
-            let bytes = self.window.read_up_to(at, WINDOW.min(self.end - at))?;
-            if let Some(found) = find_magic(&bytes, 0) {
-                return Ok(at + found as u64);
+            let bytes = self.window.read_up_to(at, STRETCH.min(self.end - at))?;
+            let last = at + bytes.len() as u64 >= self.end;
+            let (mut next, mut cut) = (0, None);
+            while let Some(found) = find_magic(&bytes, next) {
+                let rest = bytes.get(found..).unwrap_or_default();
+                let place = at + found as u64;
+                if rest.len() < HEADER_LEN && !last {
+                    cut = Some(place);
+                    break;
+                }
+                if Header::fits(rest, self.with_checksums, &self.limits, self.end - place) {
+                    return Ok(place);
+                }
+                next = found + 1;
             }
-            // A magic may begin in the last bytes of the window.
-            let step = (bytes.len() as u64).saturating_sub(MAGIC_LEN as u64 - 1);
-            if step == 0 || at + bytes.len() as u64 >= self.end {
+            if last {
                 break;
             }
-            at += step;
+            // A header may begin in the last bytes of the stretch, a magic in fewer still.
+            at = cut.unwrap_or(at + (bytes.len() as u64).saturating_sub(MAGIC_LEN as u64 - 1).max(1));
         }
         Ok(self.end)
     }

@@ -25,6 +25,8 @@ pub struct CellReader {
     cells: Bytes,
     at: usize,
     block: u64,
+    /// The rows that it may hold, from the first to the last, where the index tells.
+    rows: (Vec<u8>, Option<Vec<u8>>),
     /// Blocks that cannot have one of these rows are passed over.
     only: Option<Arc<BTreeSet<Vec<u8>>>>,
 }
@@ -38,6 +40,7 @@ impl CellReader {
             cells: Bytes::new(),
             at: 0,
             block: 0,
+            rows: (Vec::new(), None),
             only: None,
             file,
         }
@@ -71,14 +74,20 @@ impl CellReader {
     /// The next block to read.
     fn next_block(&mut self) -> Result<Option<BlockRef>> {
         while let Some(entry) = self.cursor.next_entry()? {
-            let Some(only) = &self.only else { return Ok(Some(entry.block)) };
-            // Cells of one row may go on in the next block.
-            let end = self.cursor.peek_row().map_or(Bound::Unbounded, Bound::Included);
-            let bounds = (Bound::Included(entry.row()), end);
-            let disordered = matches!(bounds, (Bound::Included(a), Bound::Included(b)) if a > b);
-            if disordered || only.range::<[u8], _>(bounds).next().is_some() {
-                return Ok(Some(entry.block));
+            let next = self.cursor.peek_row();
+            if let Some(only) = &self.only {
+                // Cells of one row may go on in the next block.
+                let end = next.map_or(Bound::Unbounded, Bound::Included);
+                let bounds = (Bound::Included(entry.row()), end);
+                let disordered = matches!(bounds, (Bound::Included(a), Bound::Included(b)) if a > b);
+                if !disordered && only.range::<[u8], _>(bounds).next().is_none() {
+                    continue;
+                }
             }
+            if self.file.damage.is_none() {
+                self.rows = (entry.row().to_vec(), next.map(<[u8]>::to_vec));
+            }
+            return Ok(Some(entry.block));
         }
         Ok(None)
     }
@@ -86,6 +95,7 @@ impl CellReader {
     /// Reads blocks until there is a cell; `false` at the end.
     fn fill(&mut self) -> Result<bool> {
         while self.at >= self.cells.len() {
+            self.rows = (Vec::new(), None);
             let Some(block) = self.next_block()? else { return Ok(false) };
             self.block = block.offset;
             (self.cells, self.at) = (Bytes::new(), 0);
@@ -110,6 +120,12 @@ impl CellReader {
     /// Goes on behind the block being read, such as one that is damaged.
     pub fn skip_block(&mut self) {
         self.at = self.cells.len();
+    }
+
+    /// The rows that the block being read may hold: the first, and the last if it is known. All of them where an error was
+    /// about the index.
+    pub fn rows_of_block(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        self.rows.clone()
     }
 
     /// Where the block being read stands in the file.

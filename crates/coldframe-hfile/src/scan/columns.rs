@@ -241,6 +241,11 @@ impl Columns {
         self.parts.check(self.begun)
     }
 
+    /// Rows of the block that ended last.
+    pub(crate) fn last_rows(&self) -> usize {
+        self.last
+    }
+
     /// Takes back what was handed over since the block began.
     pub(crate) fn drop_block(&mut self) {
         self.parts.truncate(self.begun);

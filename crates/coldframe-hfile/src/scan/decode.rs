@@ -14,6 +14,7 @@ use crate::layout::content::BlockReader;
 use crate::layout::context::BlockContext;
 use crate::layout::index::BlockRef;
 use crate::scan::columns::Columns;
+use crate::scan::tally::Open;
 
 /// A part of a run.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) enum Piece {
     Data(BlockRef, Range<u64>),
     /// What is between two of them: leaf index blocks, bloom chunks.
     Between(Range<u64>),
+    /// Bytes that were given up before the piece that follows; the damage is recorded.
+    Lost(Range<u64>),
 }
 
 /// A run of blocks, to be decoded.
@@ -48,6 +51,11 @@ pub(crate) struct Blocks {
     pub(crate) cells: Vec<CellRef>,
     /// Where that block is.
     pub(crate) offset: u64,
+    /// What was given up since it was last asked.
+    lost: Option<Range<u64>>,
+    /// Damage from here on is another split's to record.
+    foreign: u64,
+    tally: Option<Open>,
 }
 
 impl Blocks {
@@ -57,6 +65,8 @@ impl Blocks {
         request: PlanRequest,
         start: u64,
         pieces: VecDeque<Piece>,
+        foreign: u64,
+        tally: Option<Open>,
     ) -> Self {
         Self {
             reader: BlockReader::new(context),
@@ -67,6 +77,9 @@ impl Blocks {
             request,
             cells: Vec::new(),
             offset: 0,
+            lost: None,
+            foreign,
+            tally,
         }
     }
 
@@ -87,6 +100,7 @@ impl Blocks {
         });
         let Some((plain, offset)) = read? else { return Ok(None) };
         (self.cells, self.offset) = (cells, offset);
+        self.count(self.cells.len());
         Ok(Some(plain))
     }
 
@@ -101,7 +115,30 @@ impl Blocks {
             }
             read
         });
-        Ok(read?.is_some())
+        let found = read?.is_some();
+        if found {
+            self.count(columns.last_rows());
+        }
+        Ok(found)
+    }
+
+    fn count(&mut self, cells: usize) {
+        if let Some(tally) = &mut self.tally {
+            tally.cells = tally.cells.saturating_add(cells as u64);
+        }
+    }
+
+    /// What was given up before the block read last, or before the end, since this was last asked.
+    pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
+        self.lost.take()
+    }
+
+    fn lose(&mut self, range: Range<u64>) {
+        if let Some(tally) = &mut self.tally {
+            tally.lost = true;
+        }
+        let start = self.lost.as_ref().map_or(range.start, |lost| lost.start);
+        self.lost = Some(start..range.end);
     }
 
     /// What `read` makes of the next data block that it can read.
@@ -111,6 +148,10 @@ impl Blocks {
     ) -> Result<Option<T>> {
         while let Some(piece) = self.pieces.pop_front() {
             let (range, result) = match piece {
+                Piece::Lost(range) => {
+                    self.lose(range);
+                    continue;
+                }
                 Piece::Between(range) => {
                     let result = self.between(&range).map(|()| None);
                     (range, result)
@@ -124,12 +165,22 @@ impl Blocks {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {}
                 Err(e) if self.skips && e.is_damage() => {
-                    self.request.damage.push(Damage::from_error(&e, range, None));
+                    if range.start < self.foreign {
+                        self.request.damage.push(Damage::from_error(&e, range.clone(), None));
+                    }
+                    self.lose(range);
                 }
                 Err(e) => return Err(e),
             }
         }
-        Ok(None)
+        match self.tally.take().map_or(Ok(()), Open::close) {
+            Err(e) if self.skips => {
+                let at = e.offset().unwrap_or(0);
+                self.request.damage.push(Damage::from_error(&e, at..at, Some(0)));
+                Ok(None)
+            }
+            ended => ended.map(|()| None),
+        }
     }
 
     /// Bytes that the plain form of a block may have.

@@ -9,6 +9,9 @@
 //! A row may go on from block to block and beyond a split. As lines of text are shared among splits, so are rows here:
 //! a split leaves the first row of its first block to the one before, and reads on behind its end through the first
 //! row of the next block. HBase: `Bytes`.
+//!
+//! The newest cells of a row come first. Where bytes are given up, the row before may go on in them and the row behind
+//! may begin there, so that what is left of both may be old or deleted: they are left out, each with a record.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +20,9 @@ use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
     StringBuilder,
 };
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
     BatchIter, Damage, DecodeUnit, Error, KeyRange, OnError, Plan, PlanRequest, Result, Unit, arrow_error,
@@ -171,7 +175,13 @@ struct State {
     first: bool,
     /// Whether a cell behind the split's end was taken.
     behind: bool,
+    /// What was given up inside the current row or right before it.
+    torn: Option<Range<u64>>,
+    /// What was given up since the last cell.
+    lost: Option<Range<u64>>,
     rows: usize,
+    /// Which of them are not handed out.
+    left_out: Vec<usize>,
     bytes: usize,
     /// Whether the first row behind the split's end was read.
     ended: bool,
@@ -200,7 +210,10 @@ impl State {
             foreign: split.start > 0,
             first: true,
             behind: false,
+            torn: None,
+            lost: None,
             rows: 0,
+            left_out: Vec::new(),
             bytes: 0,
             ended: false,
             on_error: request.scan.on_error,
@@ -221,12 +234,14 @@ impl State {
             }
             (self.foreign, self.first) = (foreign, false);
             self.row = Some(cell.row.to_vec());
+            self.torn = self.lost.take();
         } else if self.foreign && offset >= self.split_end {
             // The row of the split before goes on behind this one: so does that split.
             self.ended = true;
         }
+        self.lost = None;
         self.behind |= offset >= self.split_end;
-        if self.foreign || self.ended || !self.visible.admits(cell, 1, None) {
+        if self.foreign || self.ended || !self.visible.admits(cell, 1, None)? {
             return Ok(());
         }
         self.seen = true;
@@ -256,8 +271,30 @@ impl State {
         Ok(())
     }
 
+    /// Notes bytes that were given up behind the cell taken last.
+    fn lose(&mut self, range: Range<u64>) {
+        if self.row.is_some() {
+            self.torn.get_or_insert_with(|| range.clone());
+        }
+        self.lost = Some(range);
+    }
+
+    /// Leaves the current row out: its newest cells may be among what was given up.
+    fn leave_out(&mut self, row: &[u8], torn: Range<u64>) {
+        let reason = "what is left of the row may be older than what was lost with a block beside it";
+        let structure = format!("row \"{}\"", row.escape_ascii());
+        self.request.damage.push(Damage {
+            bytes: torn,
+            rows_lost: Some(1),
+            structure,
+            reason: reason.to_owned(),
+        });
+        self.left_out.push(self.rows);
+    }
+
     /// Completes the current row: it is one if it has a visible cell.
     fn end_row(&mut self) {
+        let torn = self.torn.take();
         let Some(row) = self.row.take().filter(|_| self.seen) else {
             self.seen = false;
             return;
@@ -269,6 +306,9 @@ impl State {
                 (Some(_), true) => {}
             }
             column.set = false;
+        }
+        if let Some(torn) = torn {
+            self.leave_out(&row, torn);
         }
         self.bytes += row.len();
         self.rows += 1;
@@ -283,8 +323,15 @@ impl State {
     fn finish(&mut self) -> Result<RecordBatch> {
         let arrays = self.columns.iter_mut().map(|c| c.values.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
+        let (rows, left_out) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.left_out));
+        self.bytes = 0;
+        let batch = batch.map_err(arrow_error)?;
+        if left_out.is_empty() {
+            return Ok(batch);
+        }
+        let kept: BooleanArray = (0..rows).map(|row| Some(left_out.binary_search(&row).is_err())).collect();
+        filter_record_batch(&batch, &kept).map_err(arrow_error)
     }
 }
 
@@ -321,18 +368,19 @@ impl Plan for PivotPlan {
         }
         let ended = self.state.lock().unwrap_or_else(PoisonError::into_inner).ended;
         let run = if ended { None } else { self.blocks.next_run()? };
-        let decode = |blocks: Option<Blocks>| -> Box<dyn DecodeUnit> {
-            Box::new(DecodePivot { state: self.state.clone(), blocks })
+        let decode = |blocks: Option<Blocks>, lost: Option<Range<u64>>| -> Box<dyn DecodeUnit> {
+            Box::new(DecodePivot { state: self.state.clone(), blocks, lost })
         };
         let Some((bytes, blocks)) = run else {
             self.flushed = true;
+            let lost = self.blocks.take_lost();
             let (at, structure) = (self.split.start, "last row".to_owned());
             return Ok(Some(Unit {
                 fetch: Vec::new(),
                 bytes: at..at,
                 rows: None,
                 structure,
-                decode: decode(None),
+                decode: decode(None, lost),
             }));
         };
         // A split in which no block begins has no rows.
@@ -340,7 +388,7 @@ impl Plan for PivotPlan {
             return Ok(None);
         }
         self.begun = true;
-        Ok(Some(self.blocks.unit(bytes, decode(Some(blocks)))))
+        Ok(Some(self.blocks.unit(bytes, decode(Some(blocks), None))))
     }
 }
 
@@ -348,6 +396,8 @@ struct DecodePivot {
     state: Arc<Mutex<State>>,
     /// `None` completes the last row.
     blocks: Option<Blocks>,
+    /// What was given up behind the last data block.
+    lost: Option<Range<u64>>,
 }
 
 impl DecodeUnit for DecodePivot {
@@ -355,6 +405,9 @@ impl DecodeUnit for DecodePivot {
         let mut blocks = self.blocks;
         if let Some(blocks) = &mut blocks {
             blocks.set_bytes(bytes);
+        }
+        if let Some(lost) = self.lost {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).lose(lost);
         }
         Ok(Box::new(Batches { state: self.state, blocks, block: Bytes::new(), at: 0, done: false }))
     }
@@ -374,7 +427,8 @@ impl Batches {
         let Some(blocks) = &mut self.blocks else {
             self.done = true;
             state.end_row();
-            return if state.rows == 0 { Ok(None) } else { state.finish().map(Some) };
+            let batch = if state.rows == 0 { None } else { Some(state.finish()?) };
+            return Ok(batch.filter(|batch| batch.num_rows() > 0));
         };
         loop {
             if let Some(cell) = blocks.cells.get(self.at).filter(|_| !state.ended) {
@@ -384,14 +438,21 @@ impl Batches {
                 }
                 // Between two rows, all values are of complete ones.
                 if state.row.is_none() && state.is_full() {
-                    return state.finish().map(Some);
+                    let batch = state.finish()?;
+                    if batch.num_rows() > 0 {
+                        return Ok(Some(batch));
+                    }
                 }
                 state.take(&cell, blocks.offset)?;
                 self.at += 1;
                 continue;
             }
             self.at = 0;
-            match blocks.next_block()? {
+            let next = blocks.next_block()?;
+            if let Some(lost) = blocks.take_lost() {
+                state.lose(lost);
+            }
+            match next {
                 Some(block) if !state.ended => self.block = block,
                 _ => {
                     self.done = true;

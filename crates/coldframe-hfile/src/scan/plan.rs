@@ -15,6 +15,7 @@ use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
 use crate::recover::walk::{Step, Walk};
 use crate::scan::decode::{Blocks, DecodeRun, Piece};
+use crate::scan::tally::Tally;
 
 /// Bytes on disk after which a run ends: what is read should still be in the caches when it is decoded.
 const RUN_BYTES: u64 = 2 << 20;
@@ -33,8 +34,12 @@ pub(crate) struct BlockPlan {
     /// Read from the index, not handed out yet.
     held: Option<BlockRef>,
     runs: u64,
-    /// A block that begins here or behind it ends its run.
+    /// A block that begins here or behind it ends its run; damage there is another split's to record.
     pause: u64,
+    /// What was given up since the last data block.
+    lost: Option<Range<u64>>,
+    /// Of a scan of the whole file.
+    tally: Option<Arc<Tally>>,
 }
 
 /// How blocks are found.
@@ -61,6 +66,9 @@ impl BlockPlan {
         }
         let keys =
             if file.order == RowOrder::Bytes && file.damage.is_none() { keys } else { KeyRange::default() };
+        let whole = split.start == 0 && split.end >= file.source.len() && keys == KeyRange::default();
+        let tally = (whole && file.damage.is_none())
+            .then(|| Arc::new(Tally::new(file.trailer.entry_count, file.trailer_start())));
         let mut cursor = IndexCursor::new(file.clone());
         cursor.skip_before(split.start);
         let mut plan = Self {
@@ -72,6 +80,8 @@ impl BlockPlan {
             keys,
             runs: 0,
             pause: u64::MAX,
+            lost: None,
+            tally,
             file,
             request,
         };
@@ -152,6 +162,7 @@ impl BlockPlan {
     fn next_in_index(&mut self) -> Result<Option<BlockRef>> {
         let Way::Index(cursor) = &mut self.way else { return Ok(None) };
         let Some(entry) = cursor.next_entry()? else {
+            self.way = Way::Done;
             return self.check_end().map(|()| None);
         };
         if self.keys.upper.as_ref().is_some_and(|upper| entry.row() >= upper.as_slice()) {
@@ -170,8 +181,15 @@ impl BlockPlan {
         Ok(Some(entry.block))
     }
 
-    /// Whether the index ends where the trailer says that data blocks end.
-    fn check_end(&self) -> Result<()> {
+    /// Whether the index ends where the trailer says that data blocks end; without a trailer, whether the file does not go
+    /// on with what is no block.
+    fn check_end(&mut self) -> Result<()> {
+        if let (Some(at), true) = (self.at, self.file.damage.is_some()) {
+            let end = self.data_end();
+            // The last split tells.
+            let foreign = if self.split.end.min(self.pause) >= end { end } else { 0 };
+            return self.cross(at..end, foreign);
+        }
         let trailer = &self.file.trailer;
         let whole =
             self.keys == KeyRange::default() && self.split.end >= self.data_end() && self.split.start == 0;
@@ -205,7 +223,7 @@ impl BlockPlan {
                 Step::Block(..) => {}
                 Step::Damage(range, e) => {
                     if range.start < self.split.end {
-                        self.request.damage.push(Damage::from_error(&e, range, None));
+                        give_up(&mut self.lost, &self.request, self.pause, &e, range);
                     }
                 }
             }
@@ -216,6 +234,40 @@ impl BlockPlan {
     /// Ends runs at the first block at or behind `at`.
     pub(crate) fn pause_at(&mut self, at: u64) {
         self.pause = at;
+        if at < self.file.source.len() {
+            self.tally = None;
+        }
+    }
+
+    /// What was given up behind the last data block.
+    pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
+        self.lost.take()
+    }
+
+    /// Walks over what is between two data blocks where that is too much to come with a run.
+    fn cross(&mut self, range: Range<u64>, foreign: u64) -> Result<()> {
+        let context = &self.file.context;
+        if context.major == 1 {
+            return Ok(());
+        }
+        let source = self.file.source.clone();
+        let mut walk = Walk::new(source, context.with_checksums, context.limits, range);
+        while let Some(step) = walk.step()? {
+            let (range, e) = match step {
+                Step::Block(at, header) if header.block_type.is_data() => {
+                    let message =
+                        format!("expected a data block in the index, found one at {at} that is not");
+                    (at..at.saturating_add(header.block_len()), Error::corrupt(message).at(at))
+                }
+                Step::Block(..) => continue,
+                Step::Damage(range, e) => (range, e),
+            };
+            if !self.skips() {
+                return Err(e);
+            }
+            give_up(&mut self.lost, &self.request, foreign, &e, range);
+        }
+        Ok(())
     }
 
     /// The pieces of the next run; there may be none although more follow.
@@ -226,14 +278,20 @@ impl BlockPlan {
             let Some(block) = self.next_block()? else { break };
             let range = self.file.range_of(block);
             if let Some(at) = self.at.filter(|at| *at < range.start) {
-                // Meta blocks may stand before the first data block, index blocks between: never so many.
-                if !pieces.is_empty() && range.start - at > RUN_BYTES {
-                    self.held = Some(block);
-                    break;
-                }
                 if range.start - at <= RUN_BYTES {
                     pieces.push_back(Piece::Between(at..range.start));
+                } else {
+                    // Meta blocks may stand before the first data block, index blocks between: rarely so many.
+                    self.cross(at..range.start, self.pause)?;
+                    self.at = Some(range.start);
+                    if !pieces.is_empty() {
+                        self.held = Some(block);
+                        break;
+                    }
                 }
+            }
+            if let Some(lost) = self.lost.take() {
+                pieces.push_back(Piece::Lost(lost));
             }
             self.at = Some(range.end);
             let len = range.end - range.start;
@@ -242,7 +300,7 @@ impl BlockPlan {
                 if !self.skips() {
                     return Err(e);
                 }
-                self.request.damage.push(Damage::from_error(&e, range, None));
+                give_up(&mut self.lost, &self.request, self.pause, &e, range);
                 break;
             }
             pieces.push_back(Piece::Data(block, range));
@@ -259,11 +317,26 @@ impl BlockPlan {
             let pieces = self.next_pieces()?;
             if let Some(bytes) = span(&pieces) {
                 let (context, request) = (self.file.context.clone(), self.request.clone());
-                return Ok(Some((bytes.clone(), Blocks::new(context, request, bytes.start, pieces))));
+                let tally = self.tally.as_ref().map(Tally::open);
+                let blocks = Blocks::new(context, request, bytes.start, pieces, self.pause, tally);
+                return Ok(Some((bytes, blocks)));
             }
-            if matches!(self.way, Way::Done) {
-                return Ok(None);
+            if matches!(self.way, Way::Done) && self.held.is_none() {
+                return self.end().map(|()| None);
             }
+        }
+    }
+
+    /// Compares what was read with what the trailer says, if all was read by now.
+    fn end(&mut self) -> Result<()> {
+        let Some(tally) = self.tally.take() else { return Ok(()) };
+        match tally.planned(self.lost.is_some()) {
+            Err(e) if self.skips() => {
+                let at = e.offset().unwrap_or(0);
+                self.request.damage.push(Damage::from_error(&e, at..at, Some(0)));
+                Ok(())
+            }
+            ended => ended,
         }
     }
 
@@ -276,12 +349,23 @@ impl BlockPlan {
     }
 }
 
+/// Records bytes that are given up, unless another split does, and adds them to what is `lost` before the next block.
+fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
+    if range.start < foreign {
+        request.damage.push(Damage::from_error(e, range.clone(), None));
+    }
+    let start = lost.as_ref().map_or(range.start, |lost| lost.start);
+    *lost = Some(start..range.end);
+}
+
 /// The bytes of pieces that follow one another.
 fn span(pieces: &VecDeque<Piece>) -> Option<Range<u64>> {
-    let range = |piece: &Piece| match piece {
-        Piece::Data(_, range) | Piece::Between(range) => range.clone(),
-    };
-    Some(range(pieces.front()?).start..range(pieces.back()?).end)
+    let mut ranges = pieces.iter().filter_map(|piece| match piece {
+        Piece::Data(_, range) | Piece::Between(range) => Some(range),
+        Piece::Lost(_) => None,
+    });
+    let first = ranges.next()?;
+    Some(first.start..ranges.next_back().unwrap_or(first).end)
 }
 
 impl Plan for BlockPlan {

@@ -11,6 +11,10 @@
 //! A marker hides what was put later, too, if its time says so: HBase does the same until a major compaction.
 //! HBase: `ScanDeleteTracker`, `ExplicitColumnTracker`.
 
+use std::collections::BTreeSet;
+
+use coldframe_core::{Error, Result};
+
 use crate::layout::cell::Cell;
 
 const PUT: u8 = 4;
@@ -18,6 +22,9 @@ const DELETE: u8 = 8;
 const DELETE_FAMILY_VERSION: u8 = 10;
 const DELETE_COLUMN: u8 = 12;
 const DELETE_FAMILY: u8 = 14;
+
+/// Most times of deleted versions that are kept for a family in one row: some 24 MiB.
+const MOST_MARKERS: usize = 1 << 20;
 
 /// Follows the cells of a file in its order.
 #[derive(Debug, Default)]
@@ -28,9 +35,11 @@ pub struct Visibility {
     started: bool,
     /// The newest time that the family is deleted at.
     family_deleted: Option<i64>,
-    family_versions: Vec<i64>,
+    /// Times at which versions of the family are deleted.
+    family_versions: BTreeSet<i64>,
     column_deleted: Option<i64>,
-    column_versions: Vec<i64>,
+    /// The time of the last version of the column that is deleted: what it hides follows it.
+    column_version: Option<i64>,
     /// Versions of the column seen so far, and the time of the last one.
     versions: u32,
     last: Option<i64>,
@@ -39,25 +48,35 @@ pub struct Visibility {
 impl Visibility {
     /// Whether a cell is one of the `most` newest visible versions of its column. Cells outside `time_range` (start
     /// inclusive, end exclusive) are none.
-    pub fn admits(&mut self, cell: &Cell<'_>, most: u32, time_range: Option<(i64, i64)>) -> bool {
+    pub fn admits(&mut self, cell: &Cell<'_>, most: u32, time_range: Option<(i64, i64)>) -> Result<bool> {
         self.enter(cell);
         let time = cell.timestamp;
         match cell.kind {
             DELETE_FAMILY => self.family_deleted = self.family_deleted.max(Some(time)),
-            DELETE_FAMILY_VERSION => self.family_versions.push(time),
+            DELETE_FAMILY_VERSION => self.delete_family_version(time)?,
             DELETE_COLUMN => self.column_deleted = self.column_deleted.max(Some(time)),
-            DELETE => self.column_versions.push(time),
-            PUT => return self.admits_put(time, most, time_range),
+            DELETE => self.column_version = Some(time),
+            PUT => return Ok(self.admits_put(time, most, time_range)),
             _ => {}
         }
-        false
+        Ok(false)
+    }
+
+    /// Notes a time at which a version of the family is deleted.
+    fn delete_family_version(&mut self, time: i64) -> Result<()> {
+        if self.family_versions.len() >= MOST_MARKERS && !self.family_versions.contains(&time) {
+            let message = format!("more than {MOST_MARKERS} deleted versions of a family in one row");
+            return Err(Error::unsupported(message));
+        }
+        self.family_versions.insert(time);
+        Ok(())
     }
 
     fn admits_put(&mut self, time: i64, most: u32, time_range: Option<(i64, i64)>) -> bool {
         let deleted = self.family_deleted.is_some_and(|t| time <= t)
             || self.column_deleted.is_some_and(|t| time <= t)
             || self.family_versions.contains(&time)
-            || self.column_versions.last() == Some(&time)
+            || self.column_version == Some(time)
             || time_range.is_some_and(|(start, end)| time < start || time >= end);
         // The same cell written twice is one version: the later writing comes first.
         if deleted || self.versions >= most || self.last == Some(time) {
@@ -88,7 +107,7 @@ impl Visibility {
         self.qualifier.clear();
         self.qualifier.extend_from_slice(cell.qualifier);
         self.column_deleted = None;
-        self.column_versions.clear();
+        self.column_version = None;
         (self.versions, self.last, self.started) = (0, None, true);
     }
 }
@@ -124,10 +143,10 @@ mod tests {
         ];
         let mut visible = Visibility::default();
         for (i, (cell, expected)) in cells.iter().enumerate() {
-            assert_eq!(visible.admits(cell, 2, None), *expected, "cell {i}");
+            assert_eq!(visible.admits(cell, 2, None).unwrap(), *expected, "cell {i}");
         }
         let mut visible = Visibility::default();
-        assert!(!visible.admits(&cell("a", "p", 90, PUT), 1, Some((0, 90))));
-        assert!(visible.admits(&cell("a", "p", 80, PUT), 1, Some((0, 90))));
+        assert!(!visible.admits(&cell("a", "p", 90, PUT), 1, Some((0, 90))).unwrap());
+        assert!(visible.admits(&cell("a", "p", 80, PUT), 1, Some((0, 90))).unwrap());
     }
 }

@@ -103,6 +103,14 @@ impl Input {
         if let Some(null) = (0..row.array().len()).find(|i| row.array().is_null(*i)) {
             return Err(Error::invalid(format!("column {name:?}: null in row {null} of a batch")));
         }
+        if self.view == View::KeyValue
+            && let Some(i) = (0..batch.num_rows()).find(|i| !row.get(*i).is_some_and(is_text))
+        {
+            let key = row.get(i).unwrap_or_default().escape_ascii().to_string();
+            return Err(Error::invalid(format!(
+                "column \"key\": a key of Hudi is text, expected UTF-8 in row {i} of a batch, found \"{key}\""
+            )));
+        }
         let long = |name: &str, i: Option<usize>| {
             column(i).map(integers).transpose().map_err(|e| e.within(format!("column {name:?}")))
         };
@@ -177,6 +185,10 @@ impl Cells<'_> {
         }
         Ok(cell)
     }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
 fn value_of(array: Option<&Int64Array>, i: usize) -> Option<i64> {

@@ -123,7 +123,7 @@ fn a_deletion_ends_what_was_before() {
 
 fn block(kind: Kind, header: &[(i32, &str)]) -> Block {
     let header = header.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
-    Block { bytes: 0..1, content: 0..1, kind, header, reason: String::new() }
+    Block { bytes: 0..1, content: 0..1, kind, header, reason: String::new(), cut: false }
 }
 
 fn ordered(blocks: &[Block], valid: &[&str]) -> Vec<usize> {
