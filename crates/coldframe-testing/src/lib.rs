@@ -8,6 +8,7 @@
 //! | [`logged`], [`counted`] | sources that remember, and that count, what is read |
 //! | [`alloc`] | an allocator that counts |
 //! | [`folder`] | a directory in memory |
+//! | [`guarded`] | memory whose neighbours nobody may touch |
 //! | [`rows`] | scans, checked to be valid Arrow; rows as text |
 //! | [`layout`] | whether a tree of nodes gives each byte to one leaf |
 //!
@@ -24,6 +25,7 @@ pub mod alloc;
 pub mod counted;
 pub mod fixture;
 pub mod folder;
+pub mod guarded;
 pub mod laws;
 pub mod layout;
 pub mod logged;

@@ -127,16 +127,24 @@ fn repeat(dst: &mut [u8], to: usize, distance: usize, len: usize) -> Option<()> 
 mod tests {
     use super::*;
     use coldframe_encoding::codec::{Algorithm, Compressor, Decompressor};
+    use coldframe_testing::guarded::Guarded;
     use proptest::prelude::*;
 
-    /// What either decoder makes of it: they agree.
+    /// What either decoder makes of it: they agree, and touch nothing outside of their memories, which lie beside pages that
+    /// cannot be touched, by their ends and by their starts.
     fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
-        let [fast, safe] = [decode, decode_safe].map(|decode| {
-            let mut out = vec![0xee; size + SLACK];
-            decode(src, &mut out, size).then(|| out[..size].to_vec())
+        let made = [Guarded::at_end, Guarded::at_start].map(|guarded| {
+            let src = guarded(src);
+            let [fast, safe] = [decode, decode_safe].map(|decode| {
+                let mut out = guarded(&vec![0xee; size + SLACK]);
+                decode(&src, &mut out, size).then(|| out[..size].to_vec())
+            });
+            assert_eq!(fast, safe);
+            safe
         });
-        assert_eq!(fast, safe);
-        safe
+        let [at_end, at_start] = made;
+        assert_eq!(at_end, at_start);
+        at_end
     }
 
     #[test]

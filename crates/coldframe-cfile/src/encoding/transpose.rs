@@ -243,6 +243,7 @@ pub fn transpose<const W: usize, T: Copy>(values: &[T], out: &mut Vec<u8>, bytes
 mod tests {
     use super::*;
     use crate::encoding::Word;
+    use coldframe_testing::guarded::Guarded;
     use proptest::prelude::*;
 
     /// Bit by bit, as the layout is described.
@@ -271,16 +272,22 @@ mod tests {
         let mut fast = vec![];
         T::transpose(values, &mut fast);
         assert_eq!(fast, planes);
-        let mut back = vec![T::default(); values.len()];
-        assert!(T::untranspose(&planes, &mut back));
-        assert!(back == values);
-        back.fill(T::default());
-        narrow(&planes, values.len() / 8, &mut back);
-        assert!(back == values);
-        back.fill(T::default());
-        portable(&planes, values.len() / 8, &mut back, value);
-        assert!(back == values);
-        assert!(values.is_empty() || !T::untranspose(&planes[1..], &mut back));
+        // Each end of what is read and written lies once beside a page that cannot be touched.
+        for (planes, mut back) in [
+            (Guarded::at_end(&planes), Guarded::at_end(values)),
+            (Guarded::at_start(&planes), Guarded::at_start(values)),
+        ] {
+            back.fill(T::default());
+            assert!(T::untranspose(&planes, &mut back));
+            assert!(*back == *values);
+            back.fill(T::default());
+            narrow(&planes, values.len() / 8, &mut back);
+            assert!(*back == *values);
+            back.fill(T::default());
+            portable(&planes, values.len() / 8, &mut back, &value);
+            assert!(*back == *values);
+            assert!(values.is_empty() || !T::untranspose(&planes[1..], &mut back));
+        }
     }
 
     proptest! {

@@ -5,6 +5,8 @@
 //! dst  | start .. | to ▸ .. | end | SLACK |          and may write as many behind what was asked for
 //! ```
 //!
+//! The tests put each end of both memories beside a page that cannot be touched: no copy reaches farther than this says.
+//!
 //! What is checked is what the safe decoder checks, once for each literal run and match instead of once for each 16 bytes. On the
 //! chunks of a table of numbers, prices and times it decodes 4 to 15 GB/s, the safe one 1.0 to 3.4 (a shared x86-64 machine, one core).
 

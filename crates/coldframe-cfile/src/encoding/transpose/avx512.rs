@@ -199,7 +199,8 @@ fn octets([b0, b1, b2, b3, b4, b5, b6, b7]: [__m512i; 8]) -> [__m512i; 8] {
 fn store<const W: usize, T: ArrowNativeType>(out: &mut [T; 64], vectors: [__m512i; 16]) {
     let to = out.as_mut_ptr().cast::<[u8; 64]>();
     for (i, vector) in vectors.into_iter().take(W).enumerate() {
-        // SAFETY: 64 values of `W` bytes are `W` times 64 bytes; any bits are a value of a native type of Arrow.
+        // SAFETY: 64 values of `W` bytes are `W` times 64 bytes; any bits are a value of a native type of Arrow. The tests write
+        // to memory that ends at a page which cannot be touched.
         unsafe { _mm512_storeu_si512(to.add(i).cast(), vector) };
     }
 }

@@ -1,0 +1,127 @@
+//! Memory with a page on either side that nobody may touch: what is read or written outside of it ends the process.
+//!
+//! ```text
+//! | page: no access | page .. page: the values, at the end or at the start | page: no access |
+//! ```
+//!
+//! For decoders that copy by pointers and claim to stay inside: their tests run with each end of their input and output at
+//! the edge. A byte too far is a segmentation fault, in the test that did it, and not somebody else's value.
+
+#![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
+
+use std::ops::{Deref, DerefMut};
+
+/// Values between two pages without access.
+#[derive(Debug)]
+pub struct Guarded<T: Copy> {
+    map: *mut libc::c_void,
+    size: usize,
+    values: *mut T,
+    len: usize,
+}
+
+/// A multiple of the page size of every machine that this runs on.
+const PAGE: usize = 1 << 16;
+
+impl<T: Copy> Guarded<T> {
+    /// `values`, the last right before a page that cannot be touched.
+    pub fn at_end(values: &[T]) -> Self {
+        Self::new(values, true)
+    }
+
+    /// `values`, the first right behind a page that cannot be touched.
+    pub fn at_start(values: &[T]) -> Self {
+        Self::new(values, false)
+    }
+
+    fn new(values: &[T], at_end: bool) -> Self {
+        let bytes = size_of_val(values);
+        let inner = bytes.next_multiple_of(PAGE).max(PAGE);
+        let size = inner + 2 * PAGE;
+        // SAFETY: a new private mapping of no file, at a place that the system chooses, overlaps nothing.
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert!(map != libc::MAP_FAILED, "no memory for a test");
+        // SAFETY: `PAGE` and `inner` bytes behind it lie inside the mapping and are whole pages; they are nobody else's.
+        let open = unsafe { libc::mprotect(map.byte_add(PAGE), inner, libc::PROT_READ | libc::PROT_WRITE) };
+        assert!(open == 0, "no access to memory for a test");
+        let skip = if at_end { inner - bytes } else { 0 };
+        // SAFETY: the place is inside the pages opened above, with `bytes` bytes from there on. It is aligned for `T`: pages
+        // are, and `bytes` is a multiple of the size of `T`, which is one of its alignment.
+        let place = unsafe { map.byte_add(PAGE + skip).cast::<T>() };
+        // SAFETY: `values` are as many, and the new pages are not theirs.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), place, values.len()) };
+        Self { map, size, values: place, len: values.len() }
+    }
+}
+
+impl<T: Copy> Deref for Guarded<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` wrote `len` values there, which live as long as the mapping, which lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.values, self.len) }
+    }
+}
+
+impl<T: Copy> DerefMut for Guarded<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; `self` is borrowed for as long, by nobody else.
+        unsafe { std::slice::from_raw_parts_mut(self.values, self.len) }
+    }
+}
+
+impl<T: Copy> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the one that `new` made, whole, and no reference into it outlives `self`.
+        let gone = unsafe { libc::munmap(self.map, self.size) };
+        debug_assert!(gone == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_there_and_can_be_changed() {
+        for make in [Guarded::<u64>::at_end, Guarded::at_start] {
+            for len in [0, 1, 9, 8192, 8193] {
+                let values: Vec<u64> = (0..len).collect();
+                let mut guarded = make(&values);
+                assert_eq!(&guarded[..], &values[..]);
+                guarded.fill(7);
+                assert!(guarded.iter().all(|v| *v == 7));
+            }
+        }
+        let end = Guarded::at_end(&[1u8, 2, 3]);
+        assert_eq!(end.as_ptr_range().end.addr() % 4096, 0);
+        assert_eq!(Guarded::at_start(&[1u8]).as_ptr().addr() % 4096, 0);
+    }
+
+    /// The page is there: a child that reads one byte too far is killed by the system.
+    #[test]
+    fn a_byte_too_far_ends_the_process() {
+        if std::env::var_os("COLDFRAME_TOO_FAR").is_some() {
+            let end = Guarded::at_end(&[1u8; 100]);
+            // SAFETY: none; that this is not allowed is what is tested, in a process of its own.
+            let byte = unsafe { end.as_ptr().add(100).read_volatile() };
+            assert_eq!(byte, 0, "read without being stopped");
+            return;
+        }
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "guarded::tests::a_byte_too_far_ends_the_process"])
+            .env("COLDFRAME_TOO_FAR", "1")
+            .output()
+            .unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(libc::SIGSEGV));
+    }
+}
