@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use coldframe::io::check_range;
 use coldframe::{Error, ReadAt, Result, Source};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use crate::error::{from_python as foreign, to_python};
@@ -52,9 +53,38 @@ fn name_of(file: &Bound<'_, PyAny>) -> String {
 }
 
 /// A Python file: `seek`, `read`. Each request takes the GIL.
+///
+/// A file has one position, which `seek` sets for the `read` that follows, and Python may change threads in between. So requests to one
+/// object go one after the other, also where it was opened twice. What cannot be seen from here is another object with the same position
+/// (a wrapper around it, a duplicate of its descriptor) and a caller who moves it himself while it is read.
 struct PyFile {
     object: Py<PyAny>,
     len: u64,
+    turn: Arc<Turn>,
+}
+
+/// Held from before `seek` until after `read`.
+type Turn = Mutex<()>;
+
+/// The turn of each object that is open, by its address: nothing else can be there for as long as it is.
+static TURNS: Mutex<BTreeMap<usize, Weak<Turn>>> = Mutex::new(BTreeMap::new());
+
+fn turn_of(object: &Bound<'_, PyAny>) -> Arc<Turn> {
+    // Nobody waits for the GIL with this lock.
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    turns.retain(|_, turn| turn.strong_count() > 0);
+    let address = object.as_ptr().addr();
+    if let Some(turn) = turns.get(&address).and_then(Weak::upgrade) {
+        return turn;
+    }
+    let turn = Arc::default();
+    turns.insert(address, Arc::downgrade(&turn));
+    turn
+}
+
+/// Takes a turn. Whoever waits for it lets go of the GIL, which the one who has it needs to end.
+fn take<'t>(turn: &'t Turn, py: Python<'_>) -> MutexGuard<'t, ()> {
+    turn.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for PyFile {
@@ -65,10 +95,13 @@ impl fmt::Debug for PyFile {
 
 impl PyFile {
     fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let turn = turn_of(object);
+        let held = take(&turn, object.py());
         let end = object.call_method1("seek", (0, 2))?;
         // `seek` of some file-likes returns nothing.
         let len = if end.is_none() { object.call_method0("tell")?.extract()? } else { end.extract()? };
-        Ok(Self { object: object.clone().unbind(), len })
+        drop(held);
+        Ok(Self { object: object.clone().unbind(), len, turn })
     }
 
     fn read_one(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<Bytes> {
@@ -107,8 +140,11 @@ impl ReadAt for PyFile {
         for range in ranges {
             check_range(range, self.len)?;
         }
-        Python::attach(|py| ranges.iter().map(|r| self.read_one(py, r)).collect::<PyResult<_>>())
-            .map_err(foreign)
+        let read = |py: Python<'_>| {
+            let _held = take(&self.turn, py);
+            ranges.iter().map(|range| self.read_one(py, range)).collect::<PyResult<_>>()
+        };
+        Python::attach(read).map_err(foreign)
     }
 
     fn worthwhile_gap(&self) -> u64 {
