@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use coldframe::io::LocalFile;
+use coldframe::store::LocalFile;
 use coldframe::{Error, OpenOptions, Result, Source, Value};
 use coldframe_benches::Random;
 use coldframe_hfile::HFile;

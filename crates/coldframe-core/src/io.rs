@@ -5,18 +5,13 @@
 //! knows which it is.
 
 mod coalesce;
-mod file;
 mod folder;
 mod memory;
-mod object;
 mod recorded;
 mod window;
 
-pub use coalesce::{coalesce, read_coalesced};
-pub use file::LocalFile;
-pub use folder::{Entry, Folder, LocalFolder};
-#[cfg(feature = "object-store")]
-pub use object::open_url;
+pub use coalesce::read_coalesced;
+pub use folder::{Entry, Folder};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;
 

@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_the_table_has_not_completed_does_not_count() {
-        let folder = coldframe_core::io::LocalFolder::new("/nowhere");
+        let folder = coldframe_store::LocalFolder::new("/nowhere");
         let metadata = timeline(
             &[
                 ("00000000000000000", "deltacommit"),

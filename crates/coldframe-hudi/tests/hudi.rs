@@ -9,13 +9,14 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use coldframe_core::io::{Folder, LocalFolder};
+use coldframe_core::io::Folder;
 use coldframe_core::{
     DamageLog, ErrorKind, Format, OnError, OpenOptions, Predicate, Result, Scan, ScanReader, Source,
     TableFile, Value,
 };
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_hudi::HudiFormat;
+use coldframe_store::LocalFolder;
 use coldframe_testing::rows;
 use serde_json::Value as Json;
 use tempfile::TempDir;

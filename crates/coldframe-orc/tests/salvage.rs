@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::io::{LocalFile, LocalFolder};
 use coldframe_core::{Format, OnError, OpenOptions, SchemaSpec, Source, TableFile, Value};
 use coldframe_orc::OrcFormat;
+use coldframe_store::{LocalFile, LocalFolder};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::{Dice, mutate, rows};
 use support::{open, written};

@@ -29,6 +29,7 @@ pub use coldframe_core::*;
 /// What only a Kudu directory can do, on the types of its crate.
 #[cfg(feature = "cfile")]
 pub use coldframe_kudu as kudu;
+pub use coldframe_store as store;
 pub use open::{File, detect, open, open_source, source_of_path};
 pub use table_scan::TableScan;
 pub use write::{Written, write_file};

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coldframe_core::io::{Folder, LocalFile, LocalFolder, Recorded, Recording};
+use coldframe_core::io::{Folder, Recorded, Recording};
 use coldframe_core::{
     DamageLog, Error, Format, OpenOptions, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
     TableFile, scan,
 };
+use coldframe_store::{LocalFile, LocalFolder};
 
 use crate::{format_named, formats};
 
@@ -71,7 +72,7 @@ pub fn source_of_path(path: &str, storage_options: &BTreeMap<String, String>) ->
 
 #[cfg(feature = "object-store")]
 fn url_source(url: &str, _scheme: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    coldframe_core::io::open_url(url, storage_options)
+    coldframe_store::open_url(url, storage_options)
 }
 
 #[cfg(not(feature = "object-store"))]

@@ -13,7 +13,7 @@ const LONG: u64 = 8 << 20;
 
 /// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too, none longer than [`LONG`] for the sake of
 /// that alone. Sorted, without overlap.
-pub fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
+fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());

@@ -1,18 +1,16 @@
 //! Files and folders in object stores, by URL.
-#![cfg(feature = "object-store")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use coldframe_encoding::{Error, ErrorKind, Result};
+use coldframe_core::io::{Entry, Folder, check_range};
+use coldframe_core::{Error, ErrorKind, ReadAt, Result, Source};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, ObjectStoreScheme};
 use tokio::runtime::Runtime;
 use url::Url;
-
-use super::{Entry, Folder, ReadAt, Source, check_range};
 
 /// One object. Requests run on a runtime of this process; a process that forks makes its own.
 #[derive(Debug)]

@@ -8,9 +8,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use coldframe_encoding::{Error, ErrorKind, Result};
-
-use super::{ReadAt, check_range};
+use coldframe_core::io::check_range;
+use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 
 /// A local file.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl LocalFile {
 }
 
 /// An I/O error with its path; a missing file gets the kind of its own.
-pub(super) fn not_found_or_io(e: std::io::Error, path: &Path) -> Error {
+pub(crate) fn not_found_or_io(e: std::io::Error, path: &Path) -> Error {
     let error = match e.kind() {
         std::io::ErrorKind::NotFound => {
             Error::new(ErrorKind::NotFound("no such file or directory".to_owned()))
