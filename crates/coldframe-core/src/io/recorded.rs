@@ -14,23 +14,30 @@ use super::{ReadAt, memory::slice};
 /// Most bytes worth carrying with a split.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Passes requests on and keeps the answers until [`Recording::stop`].
+/// Passes requests on and keeps the answers until [`Recording::stop`], or until they are too many to be worth it: then none are kept.
 #[derive(Debug)]
 pub struct Recording {
     inner: Arc<dyn ReadAt>,
-    kept: Mutex<Option<Vec<(u64, Bytes)>>>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// Offset and bytes of each answer, and how many bytes that is.
+#[derive(Debug, Default)]
+struct Kept {
+    answers: Vec<(u64, Bytes)>,
+    bytes: usize,
 }
 
 impl Recording {
     /// Starts to record.
     pub fn new(inner: Arc<dyn ReadAt>) -> Self {
-        Self { inner, kept: Mutex::new(Some(Vec::new())) }
+        Self { inner, kept: Mutex::new(Some(Kept::default())) }
     }
 
     /// Ends the recording and returns it: offset and bytes of each answer; nothing if they were too many.
     pub fn stop(&self) -> Vec<(u64, Bytes)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        kept.filter(|k| k.iter().map(|(_, b)| b.len()).sum::<usize>() <= MOST_BYTES).unwrap_or_default()
+        kept.unwrap_or_default().answers
     }
 }
 
@@ -41,8 +48,14 @@ impl ReadAt for Recording {
 
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let answers = self.inner.read_ranges(ranges)?;
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            kept.extend(ranges.iter().map(|r| r.start).zip(answers.iter().cloned()));
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = kept.as_mut() {
+            all.bytes = answers.iter().fold(all.bytes, |sum, bytes| sum.saturating_add(bytes.len()));
+            if all.bytes > MOST_BYTES {
+                *kept = None;
+            } else {
+                all.answers.extend(ranges.iter().map(|r| r.start).zip(answers.iter().cloned()));
+            }
         }
         Ok(answers)
     }
@@ -107,5 +120,33 @@ mod tests {
         let other = Recorded::new(Arc::new(Bytes::from_static(b"xxxxxxxxxx")), kept);
         assert_eq!(other.read(3..5).unwrap().as_ref(), b"34");
         assert_eq!(other.read(5..7).unwrap().as_ref(), b"xx");
+    }
+
+    /// A source that makes new bytes for each answer, as a file does.
+    #[derive(Debug)]
+    struct Zeros(u64);
+
+    impl ReadAt for Zeros {
+        fn len(&self) -> u64 {
+            self.0
+        }
+
+        fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+            Ok(ranges
+                .iter()
+                .map(|r| Bytes::from(vec![0; usize::try_from(r.end - r.start).unwrap()]))
+                .collect())
+        }
+    }
+
+    #[test]
+    fn too_much_is_not_kept_while_opening_goes_on() {
+        let recording = Recording::new(Arc::new(Zeros(1 << 30)));
+        let first = recording.read(0..1 << 20).unwrap();
+        assert!(!first.is_unique());
+        recording.read(0..4 << 20).unwrap();
+        assert!(first.is_unique());
+        assert!(recording.read(0..1).unwrap().is_unique());
+        assert!(recording.stop().is_empty());
     }
 }
