@@ -35,6 +35,9 @@ def detect(source: object, storage_options: Mapping[str, str] | None = None) -> 
 def formats() -> dict[str, dict[str, dict[str, str]]]:
     """{format: {"open": {option: help}, "write": {option: help}}}"""
 
+def local_path(path: str) -> str | None:
+    """The local path that a path or a `file://` URL names; None for a URL of another store."""
+
 def open_file(
     source: object,
     *,

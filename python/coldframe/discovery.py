@@ -45,9 +45,8 @@ def discover(
             found.append(Found(source))
             continue
         path = os.fsdecode(source)
-        scheme = scheme_of(path)
-        if scheme is None or scheme == "file":
-            local = path if scheme is None else unquote(path[len("file://") :])
+        local = _coldframe.local_path(path)
+        if local is not None:
             found += _local(local, whole_directories)
         else:
             found += _remote(path, storage_options)
@@ -204,6 +203,9 @@ def _typed(text: str, field: Any, source: object) -> Any:
         return pa.scalar(None, type=field.type)
     try:
         return pa.scalar(text).cast(field.type)
+    except UnicodeEncodeError:
+        shown = text.encode("utf-8", "surrogateescape")
+        raise SchemaError(f"{source!r}: partition value {field.name}={shown!r} is not UTF-8") from None
     except pa.ArrowException as reason:
         raise SchemaError(
             f"{source}: partition value {field.name}={text} is not a {field.type}: {reason}"

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from coldframe.errors import unsupported
 
@@ -70,9 +69,7 @@ class Source:
         if self.path is None:
             return self._given
         scheme = scheme_of(self.path)
-        if scheme == "file":
-            return unquote(self.path[len("file://") :])
-        if scheme is None or scheme in CORE_SCHEMES:
+        if scheme in (None, "file") or scheme in CORE_SCHEMES:
             return self._given
         filesystem, path = fsspec_filesystem(self.path, self.storage_options)
         try:

@@ -30,8 +30,8 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path. It appears whole or not at all: a temporary name beside it is renamed at the
-            end.
+        dest: the file's path, or a `file://` URL. It appears whole or not at all: a temporary name beside it
+            is renamed at the end.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`.
         progress: told the rows written so far.
         **options: the format's own, such as `codec=` and `serde=`; `coldframe convert --help` lists them.
@@ -39,6 +39,9 @@ def write(
     Returns:
         `{"rows": .., "bytes": ..}`
     """
+    if not isinstance(dest, (str, os.PathLike)):
+        # Bytes are contents where a file is read; here they could only be meant as a path.
+        raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
     return _coldframe.write(
         _stream(data), os.fsdecode(dest), format=format, options=options, progress=progress
     )

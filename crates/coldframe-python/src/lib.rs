@@ -57,6 +57,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
+    module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_might_contain, module)?)?;

@@ -1,12 +1,15 @@
 //! What Python passes as a source: a path, a URL, bytes, or an object that reads and seeks.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use coldframe::io::check_range;
+use coldframe::store::Location;
 use coldframe::{Error, ReadAt, Result, Source};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -20,9 +23,8 @@ pub(crate) fn from_python(
     source: &Bound<'_, PyAny>,
     storage_options: &BTreeMap<String, String>,
 ) -> PyResult<Source> {
-    if let Ok(path) = source.cast::<PyString>() {
-        let path: String = path.extract()?;
-        return source.py().detach(|| coldframe::source_of_path(&path, storage_options)).map_err(to_python);
+    if source.is_instance_of::<PyString>() {
+        return of_path(source, storage_options);
     }
     if source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>() {
         let backed: PyBackedBytes = source.extract()?;
@@ -37,9 +39,23 @@ pub(crate) fn from_python(
         let backed: PyBackedBytes = copy.extract()?;
         return Ok(Source::file("<bytes>", Arc::new(Bytes::from_owner(backed))));
     }
-    let path: std::path::PathBuf = source.extract()?;
-    let path = path.display().to_string();
-    source.py().detach(|| coldframe::source_of_path(&path, storage_options)).map_err(to_python)
+    of_path(source, storage_options)
+}
+
+/// A path or URL. What Python's text of a path holds in place of bytes that are not UTF-8 are those bytes again.
+fn of_path(path: &Bound<'_, PyAny>, storage_options: &BTreeMap<String, String>) -> PyResult<Source> {
+    let py = path.py();
+    let path: PathBuf = path.extract()?;
+    py.detach(|| coldframe::source_of_path(&path, storage_options)).map_err(to_python)
+}
+
+/// The local path that a path or a `file://` URL names; None for a URL of another store.
+#[pyfunction]
+pub(crate) fn local_path(path: PathBuf) -> PyResult<Option<OsString>> {
+    match Location::parse(path.as_os_str()).map_err(to_python)? {
+        Location::Local(path) => Ok(Some(path.into_os_string())),
+        Location::Url { .. } => Ok(None),
+    }
 }
 
 /// What to call a Python file in errors.

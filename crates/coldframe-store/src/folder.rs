@@ -7,6 +7,7 @@ use coldframe_core::io::{Entry, Folder};
 use coldframe_core::{Error, ReadAt, Result};
 
 use crate::file::{LocalFile, not_found_or_io};
+use crate::name::{from_text, to_text};
 
 /// A folder of the local file system. Paths that would leave it are refused.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl LocalFolder {
     }
 
     fn resolve(&self, path: &str) -> Result<PathBuf> {
-        let relative = Path::new(path);
+        let relative = PathBuf::from(from_text(path));
         let inside = relative.components().all(|c| matches!(c, std::path::Component::Normal(_)));
         if !inside {
             return Err(Error::invalid(format!("expected a path below the folder, found {path:?}")));
@@ -36,7 +37,7 @@ impl Folder for LocalFolder {
         let mut entries = Vec::new();
         for item in std::fs::read_dir(&folder).map_err(|e| not_found_or_io(e, &folder))? {
             let item = item?;
-            let Ok(name) = item.file_name().into_string() else { continue };
+            let name = to_text(&item.file_name());
             // Follows links, as opening does.
             let meta = match std::fs::metadata(item.path()) {
                 Ok(meta) => meta,
@@ -58,9 +59,8 @@ impl Folder for LocalFolder {
 
     fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
         let root = std::fs::canonicalize(&self.root).map_err(|e| not_found_or_io(e, &self.root))?;
-        let name = root.file_name().and_then(|n| n.to_str());
-        let (Some(parent), Some(name)) = (root.parent(), name) else { return Ok(None) };
-        Ok(Some((Arc::new(LocalFolder::new(parent)), name.to_owned())))
+        let (Some(parent), Some(name)) = (root.parent(), root.file_name()) else { return Ok(None) };
+        Ok(Some((Arc::new(LocalFolder::new(parent)), to_text(name))))
     }
 }
 
@@ -85,5 +85,25 @@ mod tests {
         assert!(folder.open("../a").is_err());
         assert!(folder.open("/etc/hostname").is_err());
         assert!(matches!(folder.open("no").unwrap_err().kind(), coldframe_core::ErrorKind::NotFound(_)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_not_text_is_listed_and_opened() {
+        use std::os::unix::ffi::OsStringExt;
+        let dir = tempfile::tempdir().unwrap();
+        let sub = dir.path().join(std::ffi::OsString::from_vec(b"d\xfe".to_vec()));
+        std::fs::create_dir(&sub).unwrap();
+        std::fs::write(sub.join(std::ffi::OsString::from_vec(b"\xff.x".to_vec())), b"xyz").unwrap();
+        let folder = LocalFolder::new(dir.path());
+        let below = folder.list("").unwrap();
+        assert!(below[0].is_folder);
+        let files = folder.list(&below[0].path).unwrap();
+        assert_eq!((files.len(), files[0].len), (1, 3));
+        assert!(files[0].path.starts_with(&format!("{}/", below[0].path)) && files[0].path.ends_with(".x"));
+        assert_eq!(folder.open(&files[0].path).unwrap().read(1..3).unwrap().as_ref(), b"yz");
+        let (parent, name) = LocalFolder::new(sub).parent().unwrap().unwrap();
+        assert_eq!(name, below[0].path);
+        assert_eq!(parent.list(&name).unwrap(), files);
     }
 }

@@ -1,7 +1,7 @@
 //! Finds out which format a file is in, and opens it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +10,6 @@ use coldframe_core::{
     DamageLog, Error, Format, OpenOptions, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
     TableFile, scan,
 };
-use coldframe_store::{LocalFile, LocalFolder};
 
 use crate::{format_named, formats};
 
@@ -55,29 +54,9 @@ impl File {
     }
 }
 
-/// The source that a local path or, where built in, a URL names.
-pub fn source_of_path(path: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    if let Some((scheme, _)) = path.split_once("://") {
-        return url_source(path, scheme, storage_options);
-    }
-    let local = Path::new(path);
-    if local.is_dir() {
-        return Ok(Source::Folder { path: path.into(), folder: Arc::new(LocalFolder::new(local)) });
-    }
-    let bytes: Arc<dyn ReadAt> = Arc::new(LocalFile::open(local)?);
-    let folder = local.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
-    let siblings = folder.map(|p| Arc::new(LocalFolder::new(p)) as Arc<dyn Folder>);
-    Ok(Source::File { path: path.into(), bytes, siblings })
-}
-
-#[cfg(feature = "object-store")]
-fn url_source(url: &str, _scheme: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    coldframe_store::open_url(url, storage_options)
-}
-
-#[cfg(not(feature = "object-store"))]
-fn url_source(_url: &str, scheme: &str, _storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    Err(Error::unsupported(format!("{scheme}:// URLs in a build without the feature `object-store`")))
+/// The source that a local path, which need not be UTF-8, or, where built in, a URL names.
+pub fn source_of_path(path: impl AsRef<OsStr>, storage_options: &BTreeMap<String, String>) -> Result<Source> {
+    coldframe_store::open(path.as_ref(), storage_options)
 }
 
 /// The format of a source by its bytes or, for a folder, by its files; `None` if it is none of ours.
@@ -130,7 +109,7 @@ impl Ends {
 }
 
 /// Opens the file or table folder at `path`; the format is found by its bytes unless it is named.
-pub fn open(path: &str, format: Option<&str>, options: &OpenOptions) -> Result<File> {
+pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions) -> Result<File> {
     open_source(source_of_path(path, &BTreeMap::new())?, format, options, Vec::new())
 }
 

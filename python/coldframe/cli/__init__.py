@@ -7,6 +7,7 @@ carried out (usage, unsupported, not found); 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -45,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files come out as they are
     try:
         parsed = _parser(arguments).parse_args(arguments)
         run: Callable[[argparse.Namespace], int | None] = parsed.run

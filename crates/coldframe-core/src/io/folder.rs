@@ -10,7 +10,8 @@ use super::ReadAt;
 /// A file or folder found by [`Folder::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Path below the folder, parts joined by `/`.
+    /// Path below the folder, parts joined by `/`. Where a name is not text, something that [`Folder::open`] and
+    /// [`Folder::list`] know it by stands for it.
     pub path: String,
     /// Length in bytes; 0 for a folder.
     pub len: u64,

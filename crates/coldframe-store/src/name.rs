@@ -1,0 +1,96 @@
+//! Names of files as text, also where they are not UTF-8.
+//!
+//! A folder is listed and its files are opened by text. Names of Unix are bytes: each byte that is in no character stands in
+//! a text as a private character, `U+10FE80` for 0x80 and so on to `U+10FEFF`. Where a name has such a character itself, its
+//! bytes are told so too, and each name has exactly one text.
+
+use std::ffi::{OsStr, OsString};
+
+/// What 0x00 would be.
+#[cfg(unix)]
+const STAND_IN: u32 = 0x0010_FE00;
+
+/// The text of a name.
+#[cfg(unix)]
+pub(crate) fn to_text(name: &OsStr) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    if let Some(plain) = name.to_str().filter(|n| n.chars().all(|c| byte_of(c).is_none())) {
+        return plain.to_owned();
+    }
+    let mut text = String::new();
+    let stand_ins = |bytes: &[u8]| -> String {
+        bytes.iter().filter_map(|b| char::from_u32(STAND_IN + u32::from(*b))).collect()
+    };
+    for chunk in name.as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match byte_of(c) {
+                Some(_) => text.push_str(&stand_ins(c.encode_utf8(&mut [0; 4]).as_bytes())),
+                None => text.push(c),
+            }
+        }
+        text.push_str(&stand_ins(chunk.invalid()));
+    }
+    text
+}
+
+/// The name, or path below a folder, of a text.
+#[cfg(unix)]
+pub(crate) fn from_text(text: &str) -> OsString {
+    use std::os::unix::ffi::OsStringExt;
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match byte_of(c) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+/// The byte that a character stands in for.
+#[cfg(unix)]
+fn byte_of(c: char) -> Option<u8> {
+    u32::from(c).checked_sub(STAND_IN).and_then(|n| u8::try_from(n).ok()).filter(|b| *b >= 0x80)
+}
+
+/// Elsewhere names are text but for broken surrogate pairs, which cannot be told.
+#[cfg(not(unix))]
+pub(crate) fn to_text(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn from_text(text: &str) -> OsString {
+    text.into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    #[test]
+    fn each_name_has_a_text_of_its_own() {
+        let names: [&[u8]; 6] = [
+            b"plain",
+            "h\u{e9}".as_bytes(),
+            b"\xff",
+            b"a\xc3",
+            b"\xf4\x8f\xba\x80",
+            "\u{10fe80}x\u{10ff00}".as_bytes(),
+        ];
+        let mut texts = Vec::new();
+        for name in names {
+            let name = OsString::from_vec(name.to_vec());
+            let text = to_text(&name);
+            assert_eq!(from_text(&text), name);
+            texts.push(text);
+        }
+        assert_eq!(texts[0], "plain");
+        assert_eq!(texts[2], "\u{10feff}");
+        texts.sort();
+        texts.dedup();
+        // The fifth and the sixth begin with the same character, told by its bytes.
+        assert_eq!(texts.len(), 6);
+    }
+}
