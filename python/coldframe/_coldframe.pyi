@@ -32,8 +32,11 @@ class NotFoundError(ColdframeError): ...
 def detect(source: object, storage_options: Mapping[str, str] | None = None) -> str | None:
     """Format name from the bytes, None if not one of ours."""
 
-def formats() -> dict[str, dict[str, dict[str, str]]]:
-    """{format: {"open": {option: help}, "write": {option: help}}}"""
+def formats() -> dict[str, dict[str, Any]]:
+    """{format: {"open": {option: help}, "write": {option: help}, "capabilities": {name: value}}}
+
+    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders, written, endings.
+    """
 
 def local_path(path: str) -> str | None:
     """The local path that a path or a `file://` URL names; None for a URL of another store."""
@@ -87,6 +90,11 @@ class RawFile:
     def statistics(self) -> Any: ...
     def inspect(self) -> dict[str, Any]:
         """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
+    def notices(self) -> list[tuple[str, str]]:
+        """What its user should hear of: "ambiguous_dialect" or "encrypted_columns", and a text."""
+    @property
+    def threads(self) -> int | None:
+        """The option `threads`, if it was given."""
     def recorded(self) -> list[tuple[int, bytes]]: ...
     def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None]]:
         """(part, start, stop, rows or None)"""
@@ -99,10 +107,12 @@ class RawFile:
         batch_size: int = 65536,
         split: tuple[int, int, int] | None = None,
         on_error: str = "raise",
-        threads: int = 1,
+        threads: int | None = None,
+        read_ahead: bool = False,
     ) -> RawScan:
-        """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file, whose splits
-        `threads` threads decode.
+        """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
+
+        Up to `threads` threads decode: the columns of a unit and, with `read_ahead`, several splits of a whole file.
 
         Nothing is read before the first batch is asked for, but names and types are checked here.
         """
@@ -149,9 +159,11 @@ def hfile_get(file: RawFile, key: bytes | str) -> RawCells:
 def hfile_get_many(file: RawFile, keys: Sequence[bytes | str]) -> RawCells:
     """The cells of many rows in file order."""
 
-def hfile_might_contain(
+def might_contain(
     file: RawFile, row: bytes | str, qualifier: bytes | str | None = None, delete_family: bool = False
-) -> bool: ...
+) -> bool:
+    """False only if a filter of the file rules the key out."""
+
 def hfile_scan(
     file: RawFile,
     *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +98,8 @@ def open(
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
-        **options: the format's own, such as `schema=` and `serde=` for RCFile; `coldframe --help` lists them.
+        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may be at
+            work on a read (default `pyarrow.cpu_count()`, 1 in a task of Spark's); `coldframe --help` lists them.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     return arguments.open(source)
@@ -239,12 +241,20 @@ class File(Lookups, Ordinals):
             limit: at most so many rows.
             on_error: `"raise"`; `"skip"` to lose the smallest damaged unit and go on, see `damage`; `"null"`
                 to keep the rows of a column that is lost, with nulls in it.
-            use_threads: decode on as many threads as `pyarrow.cpu_count()` says. Damage is passed over, and a
-                limit counted, on one.
+            use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, says.
+                Damage is passed over, and a limit counted, on one.
         """
-        threads = pa.cpu_count() if use_threads and on_error == "raise" else 1
+        threads = self._threads() if use_threads else 1
         return self._stream(
-            columns, parse(filter), limit, DEFAULT_BATCH_SIZE, None, on_error, None, threads
+            columns,
+            parse(filter),
+            limit,
+            DEFAULT_BATCH_SIZE,
+            None,
+            on_error,
+            None,
+            threads=threads,
+            read_ahead=on_error == "raise",
         ).read_all()
 
     def to_batches(
@@ -334,7 +344,7 @@ class File(Lookups, Ordinals):
         return self._raw.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._raw.scan().__arrow_c_stream__(requested_schema)
+        return self._raw.scan(threads=self._threads()).__arrow_c_stream__(requested_schema)
 
     def __enter__(self) -> File:
         return self
@@ -353,6 +363,16 @@ class File(Lookups, Ordinals):
             self.format, given.storage_options, given.verify_checksums, given.keys, given.options
         )
 
+    def _threads(self) -> int:
+        """How many threads decode: the option `threads`, else as many as pyarrow has; in a task of Spark's one."""
+        given = self._raw.threads
+        if given is not None:
+            return given
+        spark = sys.modules.get("pyspark.taskcontext")
+        if spark is not None and spark.TaskContext.get() is not None:
+            return 1  # Spark gives each core a task of its own
+        return pa.cpu_count()
+
     def _stream(
         self,
         columns: Sequence[str] | None,
@@ -362,7 +382,9 @@ class File(Lookups, Ordinals):
         split: Split | tuple[int, int] | None,
         on_error: str,
         on_damage: Callable[[Damage], None] | None,
-        threads: int = 1,
+        *,
+        threads: int | None = None,
+        read_ahead: bool = False,
     ) -> Any:
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -383,7 +405,8 @@ class File(Lookups, Ordinals):
             batch_size=batch_size,
             split=_range_of(split),
             on_error=on_error,
-            threads=threads,
+            threads=self._threads() if threads is None else threads,
+            read_ahead=read_ahead,
         )
         schema = pa.schema(scan)
         if residual is not None and columns is not None:

@@ -97,6 +97,4 @@ class Lookups:
         With `delete_family`, whether a marker that deletes a family may be in the row, by their filter.
         Of a bloom file of Kudu's, `row` is an encoded primary key.
         """
-        if self._raw.format == "cfile" and qualifier is None and not delete_family:
-            return _coldframe.might_contain_key(self._raw, row.encode() if isinstance(row, str) else row)
-        return _coldframe.hfile_might_contain(self._raw, row, qualifier, delete_family)
+        return _coldframe.might_contain(self._raw, row, qualifier, delete_family)

@@ -50,17 +50,23 @@ pub struct OpenOptions {
     pub key_source: Option<Arc<dyn KeySource>>,
     /// Bounds for what the file may make the reader allocate.
     pub limits: Limits,
+    /// Most threads at work on a scan; `None` is what the caller has by default.
+    pub threads: Option<usize>,
     /// The format's own options by name; one it does not know is an error.
     pub extra: BTreeMap<String, Value>,
 }
 
-/// Options that every format takes: the bounds of [`Limits`].
-pub const LIMIT_OPTIONS: &[OptionDoc] = &[
+/// Options that every format takes: the bounds of [`Limits`], and threads.
+pub const COMMON_OPTIONS: &[OptionDoc] = &[
     OptionDoc { name: "max_block_bytes", help: "largest block after decompression; default 1 GiB" },
     OptionDoc { name: "max_columns", help: "most columns of a file; default 100000" },
     OptionDoc { name: "max_depth", help: "deepest nesting; default 64" },
     OptionDoc { name: "max_metadata_bytes", help: "largest header, footer, index or key; default 256 MiB" },
     OptionDoc { name: "max_unit_rows", help: "most rows of a row group, stripe or block; default 16777216" },
+    OptionDoc {
+        name: "threads",
+        help: "how many threads may be at work on a read; default all processors, 1 for none but the caller's",
+    },
 ];
 
 impl OpenOptions {
@@ -73,27 +79,29 @@ impl OpenOptions {
         }
     }
 
-    /// Moves the options of [`LIMIT_OPTIONS`] from `extra` to `limits`.
-    pub fn take_limits(&mut self) -> Result<()> {
-        for option in LIMIT_OPTIONS {
+    /// Moves the options of [`COMMON_OPTIONS`] from `extra` to their fields.
+    pub fn take_common(&mut self) -> Result<()> {
+        for option in COMMON_OPTIONS {
             let Some(value) = self.extra.remove(option.name) else { continue };
-            let bound = match value {
+            let number = match value {
                 Value::Int(n) => u64::try_from(n).ok(),
                 Value::UInt(n) => Some(n),
                 _ => None,
             };
-            let bound = bound.ok_or_else(|| {
+            let number = number.ok_or_else(|| {
                 Error::invalid(format!(
                     "option `{}`: expected an integer of 0 or more, found {value:?}",
                     option.name
                 ))
             })?;
             match option.name {
-                "max_block_bytes" => self.limits.max_block_bytes = bound,
-                "max_columns" => self.limits.max_columns = bound,
-                "max_depth" => self.limits.max_depth = bound,
-                "max_metadata_bytes" => self.limits.max_metadata_bytes = bound,
-                _ => self.limits.max_unit_rows = bound,
+                "max_block_bytes" => self.limits.max_block_bytes = number,
+                "max_columns" => self.limits.max_columns = number,
+                "max_depth" => self.limits.max_depth = number,
+                "max_metadata_bytes" => self.limits.max_metadata_bytes = number,
+                "max_unit_rows" => self.limits.max_unit_rows = number,
+                // 0 is the default in words.
+                _ => self.threads = usize::try_from(number).ok().filter(|n| *n > 0),
             }
         }
         Ok(())
@@ -128,10 +136,36 @@ pub fn check_options(format: &str, given: &BTreeMap<String, Value>, known: &[Opt
     }
 }
 
+/// What a format has beside scans, and what it needs: as data, so that nobody above has to know formats by their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Rows are found by their keys (`get`, `get_many`, `scan` of a range).
+    pub keys: bool,
+    /// Rows are found by their number (`seek`).
+    pub seek: bool,
+    /// Rows are found by a value (`lookup`).
+    pub lookup: bool,
+    /// A filter may say that a key is not there (`might_contain`).
+    pub might_contain: bool,
+    /// The files hold no types: those of the columns are the user's to say.
+    pub needs_schema: bool,
+    /// A folder may be one table.
+    pub folders: bool,
+    /// Files can be written.
+    pub written: bool,
+    /// How the names of its files end, without the dot; the usual ending first.
+    pub endings: &'static [&'static str],
+}
+
 /// A file format: recognises, opens and creates files.
 pub trait Format: Send + Sync {
     /// Lower-case name, as in `format="orc"`.
     fn name(&self) -> &'static str;
+
+    /// What it has and needs.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
 
     /// Whether a file that begins with `head` and ends with `tail` (at least 64 bytes each, where the file has them)
     /// is of this format.
@@ -190,6 +224,15 @@ pub struct PlanRequest {
     pub damage: DamageLog,
 }
 
+/// Something that a user of an open file should hear of, though it is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The bytes do not tell which of several layouts they are in; one was assumed.
+    AmbiguousDialect(String),
+    /// Columns are encrypted, and read as a mask has left them.
+    EncryptedColumns(String),
+}
+
 /// An open table.
 pub trait TableFile: Send + Sync + Debug {
     /// The format's name, as in `format="orc"`.
@@ -203,6 +246,11 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// Everything the file says of itself.
     fn metadata(&self) -> Result<Value>;
+
+    /// What its user should hear of.
+    fn notices(&self) -> Result<Vec<Notice>> {
+        Ok(Vec::new())
+    }
 
     /// Cuts the table into parts of about `target` bytes that together hold each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;

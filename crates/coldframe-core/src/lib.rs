@@ -18,6 +18,7 @@
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
+//! | [`threads`] | how the columns of a unit are shared among idle threads |
 
 pub mod arrays;
 pub mod damage;
@@ -30,6 +31,7 @@ pub mod projection;
 mod request;
 pub mod salvage;
 pub mod scan;
+pub mod threads;
 pub mod value;
 pub mod writing;
 
@@ -37,8 +39,8 @@ pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use damage::{Damage, DamageLog, OnError};
 pub use format::{
-    BatchIter, BatchWriter, DecodeUnit, Fetch, Format, KeySource, OpenOptions, OptionDoc, Plan, PlanRequest,
-    Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, Notice, OpenOptions,
+    OptionDoc, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

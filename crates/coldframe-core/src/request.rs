@@ -1,6 +1,6 @@
 //! What is asked of a table: plain data, so that it travels.
 
-use crate::{OnError, Predicate};
+use crate::{OnError, Predicate, threads};
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -15,10 +15,20 @@ pub struct Scan {
     pub batch_rows: usize,
     /// What to do about damage.
     pub on_error: OnError,
+    /// Most threads at work, those of other units counted: a format may share the columns of a unit among the idle
+    /// ones by [`threads::share`]. By default all processors; 1 is none but the caller's.
+    pub threads: usize,
 }
 
 impl Default for Scan {
     fn default() -> Self {
-        Self { columns: None, predicate: None, limit: None, batch_rows: 65536, on_error: OnError::Raise }
+        Self {
+            columns: None,
+            predicate: None,
+            limit: None,
+            batch_rows: 65536,
+            on_error: OnError::Raise,
+            threads: threads::all(),
+        }
     }
 }

@@ -31,8 +31,29 @@ pub struct ScanReader {
 /// The unit being decoded.
 struct Current {
     batches: BatchIter,
+    /// What is left of a batch that was too long.
+    rest: Option<RecordBatch>,
     place: Place,
     rows_out: u64,
+}
+
+impl Current {
+    /// The next batch of at most `most` rows. What comes after sizes memory by the rows of a batch, and a file may claim any
+    /// number of them where no column is asked for.
+    fn next(&mut self, most: usize) -> Option<Result<RecordBatch>> {
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.batches.next()? {
+                Ok(batch) => batch,
+                failed => return Some(failed),
+            },
+        };
+        if batch.num_rows() <= most {
+            return Some(Ok(batch));
+        }
+        self.rest = Some(batch.slice(most, batch.num_rows() - most));
+        Some(Ok(batch.slice(0, most)))
+    }
 }
 
 /// Where a unit stands, for errors and damage records.
@@ -94,7 +115,7 @@ impl ScanReader {
             self.units += 1;
             return self.start(unit).map(Some);
         };
-        let Some(batch) = current.batches.next() else {
+        let Some(batch) = current.next(self.request.scan.batch_rows) else {
             self.current = None;
             return Ok(Some(self.empty()));
         };
@@ -119,7 +140,7 @@ impl ScanReader {
         let decode = unit.decode;
         match fetch(&unit.fetch).and_then(|bytes| decode.decode(bytes)) {
             Ok(batches) => {
-                self.current = Some(Current { batches, place, rows_out: 0 });
+                self.current = Some(Current { batches, rest: None, place, rows_out: 0 });
                 Ok(self.empty())
             }
             Err(e) => self.lose(e, &place, 0),

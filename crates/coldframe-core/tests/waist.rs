@@ -257,6 +257,65 @@ fn same_rows_whatever_the_shape() {
     assert_eq!(first.unwrap().map(|b| b.unwrap().num_rows()).collect::<Vec<_>>(), [4, 3]);
 }
 
+/// A file claims rows that no byte stands for; what comes after sizes memory by the rows of a batch.
+#[test]
+fn batches_are_no_longer_than_asked_for() {
+    #[derive(Debug)]
+    struct Claims;
+
+    impl DecodeUnit for Claims {
+        fn decode(self: Box<Self>, _: Vec<Bytes>) -> Result<BatchIter> {
+            let batch = |rows| {
+                let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
+                RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
+                    .map_err(arrow_error)
+            };
+            Ok(Box::new([batch(10), batch(3), batch(8)].into_iter()))
+        }
+    }
+
+    impl TableFile for Claims {
+        fn format(&self) -> &'static str {
+            "claims"
+        }
+        fn schema(&self) -> &SchemaRef {
+            static EMPTY: std::sync::LazyLock<SchemaRef> =
+                std::sync::LazyLock::new(|| Arc::new(Schema::empty()));
+            &EMPTY
+        }
+        fn row_count(&self) -> Option<u64> {
+            None
+        }
+        fn metadata(&self) -> Result<Value> {
+            Ok(Value::Null)
+        }
+        fn splits(&self, _: u64) -> Result<Vec<Split>> {
+            Ok(vec![Split { part: 0, range: 0..0, rows: None }])
+        }
+        fn plan(&self, _: &PlanRequest, _: &Split) -> Result<Box<dyn Plan>> {
+            let structure = "unit".to_owned();
+            let unit =
+                Unit { fetch: Vec::new(), bytes: 0..0, rows: None, structure, decode: Box::new(Claims) };
+            Ok(Box::new(ListedPlan(vec![unit].into_iter())))
+        }
+        fn inspect(&self) -> Result<Node> {
+            Ok(Node::new("table", 0..0))
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
+
+    let rows = |limit| {
+        let scan = Scan { batch_rows: 4, limit, ..Scan::default() };
+        let split = &Claims.splits(1).unwrap()[0];
+        let reader = ScanReader::try_new(&Claims, &scan, split, DamageLog::default()).unwrap();
+        reader.map(|b| b.unwrap().num_rows()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(None), [4, 4, 2, 3, 4, 4]);
+    assert_eq!(rows(Some(9)), [4, 4, 1]);
+}
+
 #[derive(Debug)]
 struct Logged {
     inner: Arc<dyn ReadAt>,

@@ -80,6 +80,7 @@ impl AcidPlan {
                 limit: None,
                 batch_rows: request.scan.batch_rows,
                 on_error,
+                threads: request.scan.threads,
             },
             decode: Arc::new(Schema::new(inner_schema)),
             damage: request.damage.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::{File, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
+use coldframe::{File, Notice, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
@@ -76,6 +76,22 @@ impl RawFile {
         &self.0.path
     }
 
+    /// Most threads of a scan, where the one who opened it said so.
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.0.threads
+    }
+
+    /// What its user should hear of: a kind and a text each.
+    fn notices(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        let notices = py.detach(|| self.0.table.notices()).map_err(|e| self.raise(e))?;
+        let told = notices.into_iter().map(|notice| match notice {
+            Notice::AmbiguousDialect(text) => ("ambiguous_dialect", text),
+            Notice::EncryptedColumns(text) => ("encrypted_columns", text),
+        });
+        Ok(told.collect())
+    }
+
     #[getter]
     fn num_rows(&self) -> Option<u64> {
         self.0.table.row_count()
@@ -106,7 +122,7 @@ impl RawFile {
     }
 
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
-        threads=1))]
+        threads=None, read_ahead=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -117,7 +133,8 @@ impl RawFile {
         batch_size: usize,
         split: Option<Parts>,
         on_error: &str,
-        threads: usize,
+        threads: Option<usize>,
+        read_ahead: bool,
     ) -> PyResult<RawScan> {
         let scan = Scan {
             columns,
@@ -125,14 +142,17 @@ impl RawFile {
             limit,
             batch_rows: batch_size,
             on_error: parse_on_error(on_error)?,
+            threads: threads.or(self.0.threads).unwrap_or_else(coldframe::threads::all),
         };
-        let made = py.detach(|| {
-            let splits = match split {
-                Some((part, start, end)) => vec![Split { part, range: start..end, rows: None }],
-                None if threads > 1 => self.0.table.splits(PARALLEL_BYTES)?,
-                None => self.0.whole()?,
-            };
-            TableScan::try_new_parallel(self.0.clone(), scan, splits, threads)
+        let made = py.detach(|| match split {
+            Some((part, start, end)) => {
+                let split = Split { part, range: start..end, rows: None };
+                TableScan::try_new(self.0.clone(), scan, vec![split])
+            }
+            None if read_ahead && scan.threads > 1 => {
+                TableScan::try_new_parallel(self.0.clone(), scan, self.0.table.splits(PARALLEL_BYTES)?)
+            }
+            None => TableScan::try_new(self.0.clone(), scan, self.0.whole()?),
         });
         made.map(RawScan::new).map_err(|e| self.raise(e))
     }

@@ -15,7 +15,7 @@ use crate::file::RawFile;
 use crate::scan::RawBatch;
 
 /// The table as an HFile; an unsupported error that names what cannot be done with another one.
-fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
+pub(crate) fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
     let found: Option<&HFile> = file.table.as_any().downcast_ref();
     found.ok_or_else(|| {
         let format = file.table.format();
@@ -25,7 +25,7 @@ fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
 }
 
 /// A key: bytes, or text as UTF-8.
-pub(crate) struct Key(Vec<u8>);
+pub(crate) struct Key(pub(crate) Vec<u8>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Key {
     type Error = PyErr;
@@ -78,25 +78,6 @@ pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> 
     let table = hfile(&file.0, "get_many")?;
     let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0).collect();
     RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get_many(&keys)))
-}
-
-/// What the bloom filter says of a row, or of a column in it; or the one of rows with a deleted family.
-#[pyfunction]
-#[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
-pub(crate) fn hfile_might_contain(
-    py: Python<'_>,
-    file: &RawFile,
-    row: Key,
-    qualifier: Option<Key>,
-    delete_family: bool,
-) -> PyResult<bool> {
-    let table = hfile(&file.0, "might_contain")?;
-    let qualifier = qualifier.as_ref().map(|q| q.0.as_slice());
-    let says = py.detach(|| match delete_family {
-        true => table.might_delete_family(&row.0),
-        false => table.might_contain(&row.0, qualifier),
-    });
-    says.map_err(|e| to_python(file.0.named(e)))
 }
 
 /// The cells of a range of rows.

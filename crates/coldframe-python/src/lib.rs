@@ -7,12 +7,14 @@ mod error;
 mod file;
 mod hfile;
 mod keys;
+mod lookups;
 mod predicate;
 mod scan;
 mod source;
 mod value;
 mod write;
 
+use coldframe::Capabilities;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,23 +31,38 @@ fn detect(
     Ok(found.map(|f| f.name()))
 }
 
-/// Every format with the options of its reader and writer.
+/// Every format: the options of its reader and writer, and what it can do.
 #[pyfunction]
 fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for format in coldframe::formats() {
-        let (open, write, both) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
-        for option in format.open_options().iter().chain(coldframe::format::LIMIT_OPTIONS) {
+        let (open, write, whole) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for option in format.open_options().iter().chain(coldframe::format::COMMON_OPTIONS) {
             open.set_item(option.name, option.help)?;
         }
         for option in format.write_options() {
             write.set_item(option.name, option.help)?;
         }
-        both.set_item("open", open)?;
-        both.set_item("write", write)?;
-        all.set_item(format.name(), both)?;
+        whole.set_item("open", open)?;
+        whole.set_item("write", write)?;
+        whole.set_item("capabilities", capabilities(py, format.capabilities())?)?;
+        all.set_item(format.name(), whole)?;
     }
     Ok(all)
+}
+
+fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>> {
+    let Capabilities { keys, seek, lookup, might_contain, needs_schema, folders, written, endings } = of;
+    let dict = PyDict::new(py);
+    dict.set_item("keys", keys)?;
+    dict.set_item("seek", seek)?;
+    dict.set_item("lookup", lookup)?;
+    dict.set_item("might_contain", might_contain)?;
+    dict.set_item("needs_schema", needs_schema)?;
+    dict.set_item("folders", folders)?;
+    dict.set_item("written", written)?;
+    dict.set_item("endings", endings)?;
+    Ok(dict)
 }
 
 #[pymodule(gil_used = false)]
@@ -60,12 +77,12 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
-    module.add_function(wrap_pyfunction!(hfile::hfile_might_contain, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::seek_ordinal, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
+    module.add_function(wrap_pyfunction!(lookups::might_contain, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::kudu_tables, module)?)?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;

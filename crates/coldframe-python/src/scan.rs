@@ -94,17 +94,19 @@ impl RawBatch {
     }
 }
 
-/// A scan that Ctrl-C ends between batches.
+/// A scan that Ctrl-C ends between batches, and that lets other Python threads run, also those it waits for itself, where the
+/// consumer of the stream has not let go of the GIL.
 struct Interruptible(TableScan);
 
 impl Iterator for Interruptible {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(e) = Python::attach(|py| py.check_signals()) {
-            return Some(Err(ArrowError::ExternalError(Box::new(foreign(e)))));
-        }
-        self.0.next()
+        let next = Python::attach(|py| {
+            py.check_signals()?;
+            Ok(py.detach(|| self.0.next()))
+        });
+        next.unwrap_or_else(|e: PyErr| Some(Err(ArrowError::ExternalError(Box::new(foreign(e))))))
     }
 }
 

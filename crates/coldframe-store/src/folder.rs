@@ -1,6 +1,6 @@
 //! A folder of the local file system.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use coldframe_core::io::{Entry, Folder};

@@ -25,6 +25,8 @@ pub struct File {
     pub table: Arc<dyn TableFile>,
     /// What opening read: offset and bytes, for [`open_source`] in another process.
     pub recorded: Arc<Vec<(u64, Bytes)>>,
+    /// Most threads at work on a scan, where the one who opened it said so ([`OpenOptions::threads`]).
+    pub threads: Option<usize>,
 }
 
 impl File {
@@ -135,10 +137,10 @@ pub fn open_source(
     let Some(format) = found else { return Err(named(not_ours(&source))) };
     let (source, recording) = record(source, recorded);
     let mut options = options.clone();
-    options.take_limits()?;
+    options.take_common()?;
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
-    Ok(File { path, table, recorded: Arc::new(recorded) })
+    Ok(File { path, table, recorded: Arc::new(recorded), threads: options.threads })
 }
 
 /// File formats whose name, said of a folder, is that of the tables made of such files: Spark's `coldframe_cfile` is the one

@@ -5,21 +5,29 @@
 //!                └──▶ thread ──▶ batches of split 1 ──┴──▶ one after the other
 //! ```
 //!
-//! No more than twice as many splits as threads are under way, so that memory is bounded by them and not by the table.
+//! No more than twice as many splits as threads are under way, and what they have decoded waits for its turn within a
+//! bound: so memory depends neither on the length of the table nor on how slowly its rows are taken.
+//!
+//! Units come first: the columns of one are shared among threads ([`coldframe_core::threads`]) that have no split of their own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use coldframe_core::{Damage, DamageLog, Error, Result, Scan, Split};
 
 use crate::File;
 
+/// Bytes that may wait for each thread: the rows of a split of 8 MiB, well compressed, so that a thread that is ahead of the
+/// others seldom waits.
+const WAITING_BYTES: u64 = 64 << 20;
+
 /// What a thread has of a split.
 enum Message {
-    Batch(RecordBatch),
+    /// Rows, and the bytes that [`Room`] counts for them.
+    Batch(RecordBatch, u64),
     /// What was lost; nothing follows.
     End(Vec<Damage>),
     Failed(Error),
@@ -28,7 +36,79 @@ enum Message {
 /// A split to decode, and where its rows go.
 struct Job {
     split: Split,
+    /// How many splits come before it.
+    number: u64,
     rows: Sender<Message>,
+}
+
+/// The bytes that wait to be taken.
+struct Room {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    most: u64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// The number of the split whose rows are handed out now.
+    first: u64,
+    /// Bytes of that one, and of those behind it.
+    of_first: u64,
+    of_others: BTreeMap<u64, u64>,
+    /// Nobody takes any more.
+    stopped: bool,
+}
+
+impl Room {
+    fn new(most: u64) -> Arc<Self> {
+        Arc::new(Self { waiting: Mutex::default(), changed: Condvar::new(), most })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room for `bytes` of a split; false where nobody wants them any more.
+    ///
+    /// The first split waits for none but its own rows, which are being taken: so there is always a thread that can go on.
+    fn enter(&self, number: u64, bytes: u64) -> bool {
+        let mut waiting = self.lock();
+        while !waiting.stopped {
+            let is_first = number == waiting.first;
+            let already = if is_first { waiting.of_first } else { waiting.of_others.values().sum() };
+            if already == 0 || already.saturating_add(bytes) <= self.most {
+                if is_first {
+                    waiting.of_first += bytes;
+                } else {
+                    *waiting.of_others.entry(number).or_default() += bytes;
+                }
+                return true;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        false
+    }
+
+    /// `bytes` of the first split were taken.
+    fn leave(&self, bytes: u64) {
+        let mut waiting = self.lock();
+        waiting.of_first = waiting.of_first.saturating_sub(bytes);
+        self.changed.notify_all();
+    }
+
+    /// All rows of the first split were taken.
+    fn next(&self) {
+        let mut waiting = self.lock();
+        waiting.first += 1;
+        let first = waiting.first;
+        waiting.of_first = waiting.of_others.remove(&first).unwrap_or_default();
+        self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
 }
 
 /// Threads at work on the splits of a scan.
@@ -37,6 +117,8 @@ pub(crate) struct Workers {
     jobs: Option<Sender<Job>>,
     waiting: VecDeque<Split>,
     under_way: VecDeque<Receiver<Message>>,
+    started: u64,
+    room: Arc<Room>,
 }
 
 impl Workers {
@@ -44,13 +126,14 @@ impl Workers {
     pub(crate) fn start(file: &File, scan: &Scan, splits: Vec<Split>, threads: usize) -> Result<Self> {
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
+        let room = Room::new(WAITING_BYTES.saturating_mul(threads as u64));
         for _ in 0..threads {
-            let (file, scan, queue) = (file.clone(), scan.clone(), queue.clone());
+            let (file, scan, queue, room) = (file.clone(), scan.clone(), queue.clone(), room.clone());
             thread::Builder::new().name("coldframe-read".to_owned()).spawn(move || {
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { break };
-                    run(&file, &scan, &job);
+                    run(&file, &scan, &job, &room);
                 }
             })?;
         }
@@ -58,6 +141,8 @@ impl Workers {
             jobs: Some(jobs),
             waiting: splits.into(),
             under_way: VecDeque::with_capacity(2 * threads),
+            started: 0,
+            room,
         };
         for _ in 0..2 * threads {
             workers.enqueue();
@@ -73,8 +158,9 @@ impl Workers {
         let (rows, receiver) = channel();
         // Where all threads are gone, the receiver says so.
         if let Some(jobs) = &self.jobs {
-            drop(jobs.send(Job { split, rows }));
+            drop(jobs.send(Job { split, number: self.started, rows }));
         }
+        self.started += 1;
         self.under_way.push_back(receiver);
     }
 
@@ -82,10 +168,14 @@ impl Workers {
     pub(crate) fn next_batch(&mut self, damage: &DamageLog) -> Result<Option<RecordBatch>> {
         while let Some(split) = self.under_way.front() {
             match split.recv() {
-                Ok(Message::Batch(batch)) => return Ok(Some(batch)),
+                Ok(Message::Batch(batch, bytes)) => {
+                    self.room.leave(bytes);
+                    return Ok(Some(batch));
+                }
                 Ok(Message::End(lost)) => {
                     lost.into_iter().for_each(|d| damage.push(d));
                     self.under_way.pop_front();
+                    self.room.next();
                     self.enqueue();
                 }
                 Ok(Message::Failed(e)) => {
@@ -103,18 +193,26 @@ impl Workers {
 
     /// Threads end when nobody takes what they send.
     fn stop(&mut self) {
+        self.room.stop();
         self.jobs = None;
         self.waiting.clear();
         self.under_way.clear();
     }
 }
 
-fn run(file: &File, scan: &Scan, job: &Job) {
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(file: &File, scan: &Scan, job: &Job, room: &Room) {
     let damage = DamageLog::default();
     let read = || -> Result<bool> {
         let mut reader = file.scan_logged(scan, &job.split, damage.clone())?;
         while let Some(batch) = reader.next_batch()? {
-            if job.rows.send(Message::Batch(batch)).is_err() {
+            let bytes = bytes_of(&batch);
+            if !room.enter(job.number, bytes) || job.rows.send(Message::Batch(batch, bytes)).is_err() {
                 return Ok(false);
             }
         }
@@ -127,4 +225,45 @@ fn run(file: &File, scan: &Scan, job: &Job) {
     };
     // Nobody waits for it any more where this fails.
     drop(job.rows.send(last));
+}
+
+/// The bytes of the rows alone: batches of one unit may be parts of the same memory.
+fn bytes_of(batch: &RecordBatch) -> u64 {
+    let of = |column: &ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(of).fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits is bounded, but the first split can always go on, and nobody waits for a reader that is gone.
+    #[test]
+    fn splits_wait_for_room_and_the_first_for_its_own_rows_only() {
+        let room = Room::new(100);
+        assert!(room.enter(1, 90));
+        assert!(room.enter(0, 70));
+        thread::scope(|scope| {
+            let (done, first) = channel();
+            let (room, blocked) = (&room, done.clone());
+            scope.spawn(move || done.send((0, room.enter(0, 50))));
+            scope.spawn(move || blocked.send((2, room.enter(2, 20))));
+            assert!(first.recv_timeout(std::time::Duration::from_millis(50)).is_err());
+            room.leave(70);
+            assert_eq!(first.recv().unwrap(), (0, true));
+            // The rows of split 1 are the first now, and no longer in the way of those behind it.
+            room.next();
+            assert_eq!(first.recv().unwrap(), (2, true));
+        });
+        // One batch may be larger than the room.
+        room.leave(90);
+        assert!(room.enter(1, 1000));
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| room.enter(1, 1));
+            room.stop();
+            assert!(!waiting.join().unwrap());
+        });
+    }
 }

@@ -19,7 +19,8 @@ fn bytes() -> Vec<u8> {
 }
 
 fn batches(file: &File, splits: Vec<Split>, threads: usize) -> Result<Vec<RecordBatch>, Error> {
-    let mut scan = TableScan::try_new_parallel(file.clone(), Scan::default(), splits, threads)?;
+    let scan = Scan { threads, ..Scan::default() };
+    let mut scan = TableScan::try_new_parallel(file.clone(), scan, splits)?;
     let mut found = Vec::new();
     while let Some(batch) = scan.next_batch()? {
         found.push(batch);
@@ -55,7 +56,8 @@ fn damage_is_the_error_that_one_thread_finds() {
 fn a_scan_may_be_dropped_early() {
     let file = open(bytes().into());
     let splits = file.table.splits(1).unwrap();
-    let mut scan = TableScan::try_new_parallel(file.clone(), Scan::default(), splits, 2).unwrap();
+    let two = Scan { threads: 2, ..Scan::default() };
+    let mut scan = TableScan::try_new_parallel(file.clone(), two, splits).unwrap();
     assert!(scan.next_batch().unwrap().is_some());
     drop(scan);
 }

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import coldframe
+from coldframe._coldframe import formats
 from coldframe.discovery import Found, discover
 from coldframe.errors import ColdframeError, CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments
@@ -20,8 +21,6 @@ from coldframe.scanning import Dataset
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
 from coldframe.spark.types import arrow_schema_for, conform_batch
-
-_MICROSECONDS = frozenset({"orc", "rcfile"})
 
 OPEN_COST = 4 << 20
 """What opening one more file counts when small splits are packed into one task (Spark's own figure)."""
@@ -89,11 +88,10 @@ def open_dataset(options: ReadOptions, unreadable: list[dict[str, Any]] | None =
     )
     format = options.format or next(filter(None, map(_detect, found)), None)
     details = dict(options.options)
-    if format in _MICROSECONDS:
+    known = {} if format is None else formats().get(format, {}).get("open", {})
+    if "timestamp_unit" in known:
         # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
         details.setdefault("timestamp_unit", "us")
-    if format == "orc":
-        details.setdefault("threads", 1)  # Spark gives each core a task of its own
     arguments = OpenArguments(
         options.format, options.storage_options, options.verify_checksums, options.keys, details
     )

@@ -19,7 +19,7 @@ use super::column::{self, ColumnReader};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
 use super::stream::Codec;
-use super::threads;
+use coldframe_core::threads;
 use super::zone::Zone;
 use crate::layout::compression::Compression;
 use crate::layout::stripe::StreamKind;

@@ -1,0 +1,107 @@
+//! Threads that share the columns of a unit.
+//!
+//! ```text
+//! unit 0 ──▶ thread of a scan ──▶ columns, alone while all threads have a unit
+//! unit 1 ──▶ thread of a scan ──▶ columns ── and with a helper once unit 0 is done
+//! ```
+//!
+//! Whoever scans may decode several units at once, each on a thread of its own. That comes first: columns get helpers only for
+//! threads that have no unit, so a scan of many units has no more threads at work than were asked for, and the last unit of
+//! it, or the only one of a file, still has them all.
+//!
+//! Helpers are started for the work and end with it: a process that forks, as Spark's workers do, has none that are lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// More are of no use to one scan.
+pub const MOST: usize = 256;
+
+/// As many threads as the machine has processors.
+pub fn all() -> usize {
+    static ALL: OnceLock<usize> = OnceLock::new();
+    *ALL.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST))
+}
+
+/// Threads of this process that share columns.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// One thread at work.
+struct Working;
+
+impl Working {
+    fn start() -> Self {
+        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+
+    /// One more, if there are fewer than `most`.
+    fn start_below(most: usize) -> Option<Self> {
+        let more = |at_work: usize| (at_work < most).then_some(at_work + 1);
+        AT_WORK.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Does `work` on each of `items`, begun in their order, on this thread and as many helpers as keep the threads at work within `threads`
+/// ([`crate::Scan::threads`]).
+pub fn share<T: Send>(
+    items: impl ExactSizeIterator<Item = T> + Send,
+    threads: usize,
+    work: impl Fn(T) + Sync,
+) {
+    let this = Working::start();
+    let most_helpers = items.len().saturating_sub(1);
+    let helpers: Vec<Working> =
+        std::iter::from_fn(|| Working::start_below(threads.min(MOST))).take(most_helpers).collect();
+    if helpers.is_empty() {
+        items.for_each(work);
+        return;
+    }
+    let queue = Mutex::new(items);
+    let take = |working: Working| {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(item) = next else { break };
+            work(item);
+        }
+        drop(working);
+    };
+    std::thread::scope(|scope| {
+        for helper in helpers {
+            // Where the system has no more threads, the others do the work.
+            drop(std::thread::Builder::new().spawn_scoped(scope, || take(helper)));
+        }
+        take(this);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn all_is_done_once_and_helpers_leave() {
+        // Other tests may share work at the same time: only what this one adds is known.
+        for threads in [0, 1, 64] {
+            let done = Mutex::new(Vec::new());
+            let by = Mutex::new(HashSet::new());
+            share(0..200, threads, |n| {
+                done.lock().unwrap().push(n);
+                by.lock().unwrap().insert(std::thread::current().id());
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            });
+            let mut done = done.into_inner().unwrap();
+            done.sort_unstable();
+            assert_eq!(done, (0..200).collect::<Vec<_>>());
+            let by = by.into_inner().unwrap().len();
+            assert!(if threads < 2 { by == 1 } else { by > 1 }, "{threads}: {by}");
+        }
+    }
+}
