@@ -35,7 +35,8 @@ def detect(source: object, storage_options: Mapping[str, str] | None = None) -> 
 def formats() -> dict[str, dict[str, Any]]:
     """{format: {"open": {option: help}, "write": {option: help}, "capabilities": {name: value}}}
 
-    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders, written, endings.
+    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders,
+    written, endings.
     """
 
 def local_path(path: str) -> str | None:
@@ -112,7 +113,8 @@ class RawFile:
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
 
-        Up to `threads` threads decode: the columns of a unit and, with `read_ahead`, several splits of a whole file.
+        Up to `threads` threads decode: the columns of a unit and, with `read_ahead`, several splits of a
+        whole file.
 
         Nothing is read before the first batch is asked for, but names and types are checked here.
         """

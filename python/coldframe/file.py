@@ -29,6 +29,11 @@ DEFAULT_SPLIT_BYTES = 128 << 20
 
 Damage = list[dict[str, Any]]
 
+_WARNINGS: Mapping[str, type[UserWarning]] = {
+    "ambiguous_dialect": AmbiguousDialectWarning,
+    "encrypted_columns": EncryptedColumnWarning,
+}
+
 # Keys of encrypted files by name, or who is asked for them by name and has None for those there are not.
 Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
 
@@ -57,27 +62,10 @@ class OpenArguments:
             options=options,
             recorded=recorded,
         )
-        if raw.format == "redfile" and recorded is None and raw.metadata().get("ambiguous"):
-            warnings.warn(
-                f"{raw.path}: the bytes do not tell the dialect of this Redfile; little endian is assumed "
-                '(dialect="redelm-a" is the one that is not)',
-                AmbiguousDialectWarning,
-                stacklevel=3,
-            )
-        if raw.format == "orc" and recorded is None:
-            self._warn_of_masks(raw)
+        if recorded is None:  # whoever opened it before was told
+            for kind, text in raw.notices():
+                warnings.warn(f"{raw.path}: {text}", _WARNINGS[kind], stacklevel=3)
         return File(raw, source, self)
-
-    def _warn_of_masks(self, raw: _coldframe.RawFile) -> None:
-        """Tells of encrypted columns that are read as a mask has left them."""
-        masked = (raw.metadata().get("encryption") or {}).get("masked_columns", ())
-        if masked and self.options.get("masked") != "error":
-            columns = ", ".join(f"`{one['column']}` (key `{one['key']}`)" for one in masked)
-            warnings.warn(
-                f"{raw.path}: encrypted columns without a key are read as their mask left them: {columns}",
-                EncryptedColumnWarning,
-                stacklevel=4,
-            )
 
 
 def open(
@@ -98,8 +86,9 @@ def open(
         storage_options: credentials and endpoints for a URL.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
-        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may be at
-            work on a read (default `pyarrow.cpu_count()`, 1 in a task of Spark's); `coldframe --help` lists them.
+        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may
+            be at work on a read (default `pyarrow.cpu_count()`, 1 in a task of Spark's); `coldframe --help`
+            lists them.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     return arguments.open(source)
@@ -364,14 +353,14 @@ class File(Lookups, Ordinals):
         )
 
     def _threads(self) -> int:
-        """How many threads decode: the option `threads`, else as many as pyarrow has; in a task of Spark's one."""
+        """How many threads decode: as the option says, else pyarrow's number, or 1 in a task of Spark's."""
         given = self._raw.threads
         if given is not None:
             return given
         spark = sys.modules.get("pyspark.taskcontext")
         if spark is not None and spark.TaskContext.get() is not None:
             return 1  # Spark gives each core a task of its own
-        return pa.cpu_count()
+        return int(pa.cpu_count())
 
     def _stream(
         self,

@@ -31,7 +31,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
 class Switching(io.BytesIO):
     """A file whose `seek` lets another thread in before the `read` that belongs to it.
 
-    The first ones wait for such a thread to come: none does where threads take turns. `mixed` says how often one did.
+    The first ones wait for such a thread to come: none does where threads take turns. `mixed` says how often
+    one did.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
+use coldframe_core::{
+    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+};
 
 use crate::layout::types::{MAGIC_V1, MAGIC_V2};
 use crate::options::{OPEN_OPTIONS, Options};
@@ -18,6 +20,17 @@ pub struct CFileFormat;
 impl Format for CFileFormat {
     fn name(&self) -> &'static str {
         "cfile"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            seek: true,
+            lookup: true,
+            might_contain: true,
+            written: true,
+            endings: &["cfile"],
+            ..Capabilities::default()
+        }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
-use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
+use coldframe_core::{
+    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+};
 
 use crate::layout::block::{BlockType, MAGIC_LEN};
 use crate::layout::trailer;
@@ -20,6 +22,16 @@ pub struct HFileFormat;
 impl Format for HFileFormat {
     fn name(&self) -> &'static str {
         "hfile"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            keys: true,
+            might_contain: true,
+            written: true,
+            endings: &["hfile"],
+            ..Capabilities::default()
+        }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::options::{flag, text};
 use coldframe_core::{
-    BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
 };
 use coldframe_orc::{Options, OrcFormat};
 
@@ -39,6 +39,10 @@ pub struct HiveFormat;
 impl Format for HiveFormat {
     fn name(&self) -> &'static str {
         OrcFormat.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { folders: true, ..OrcFormat.capabilities() }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::options::text;
 use coldframe_core::{
-    BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
 };
 use coldframe_hfile::{HFile, HFileFormat, OPEN_OPTIONS as OF_FILES};
 
@@ -34,6 +34,10 @@ const OPEN_OPTIONS: &[OptionDoc] = &[
 impl Format for HudiFormat {
     fn name(&self) -> &'static str {
         HFileFormat.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { folders: true, ..HFileFormat.capabilities() }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+use coldframe_core::{Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
 
 use crate::options::OPEN_OPTIONS;
 use crate::store::roots;
@@ -17,6 +17,10 @@ pub struct KuduFormat;
 impl Format for KuduFormat {
     fn name(&self) -> &'static str {
         "kudu"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { folders: true, ..Capabilities::default() }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
 use coldframe_core::options::text;
 use coldframe_core::{
-    BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
 };
 
 use crate::layout::tail::MAGIC;
@@ -24,6 +24,10 @@ pub struct OrcFormat;
 impl Format for OrcFormat {
     fn name(&self) -> &'static str {
         "orc"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { written: true, endings: &["orc"], ..Capabilities::default() }
     }
 
     /// The magic is at the start, or in front of the postscript's length.

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::{Damage, Error, Node, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value};
+use coldframe_core::{
+    Damage, Error, Node, Notice, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value,
+};
 
 use crate::layout::encryption::key_unavailable;
 use crate::layout::stripe::Stripe;
@@ -71,6 +73,26 @@ impl TableFile for OrcFile {
 
     fn metadata(&self) -> Result<Value> {
         Ok(metadata::metadata(&self.shape))
+    }
+
+    fn notices(&self) -> Result<Vec<Notice>> {
+        let shape = &self.shape;
+        if shape.options.masked != Masked::Read {
+            return Ok(Vec::new());
+        }
+        let masked = shape.tree.columns().iter().filter_map(|c| {
+            let key = shape.encryption.missing_key(c.id)?;
+            Some(format!("`{}` (key `{key}`)", c.path))
+        });
+        let masked: Vec<String> = masked.collect();
+        if masked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "encrypted columns without a key are read as their mask left them: {}",
+            masked.join(", ")
+        );
+        Ok(vec![Notice::EncryptedColumns(text)])
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

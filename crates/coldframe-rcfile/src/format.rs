@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
 use coldframe_core::options::{integer, text};
 use coldframe_core::{
-    BatchWriter, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
 };
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
@@ -46,6 +46,15 @@ const WRITE_OPTIONS: &[OptionDoc] = &[
 impl Format for RcFileFormat {
     fn name(&self) -> &'static str {
         "rcfile"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            needs_schema: true,
+            written: true,
+            endings: &["rc", "rcfile"],
+            ..Capabilities::default()
+        }
     }
 
     fn probe(&self, head: &[u8], _tail: &[u8]) -> bool {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
-use coldframe_core::{BatchWriter, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions};
+use coldframe_core::{
+    BatchWriter, Capabilities, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+};
 
 use crate::layout::footer::MAGIC;
 use crate::open::summary;
@@ -21,6 +23,10 @@ pub struct RedfileFormat;
 impl Format for RedfileFormat {
     fn name(&self) -> &'static str {
         "redfile"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { folders: true, written: true, endings: &["red", "redelm"], ..Capabilities::default() }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, Node, OnError, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split, TableFile,
-    Value,
+    Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split,
+    TableFile, Value,
 };
 
 use crate::layout::dialect::Dialect;
@@ -93,6 +93,15 @@ impl TableFile for RedFile {
 
     fn metadata(&self) -> Result<Value> {
         Ok(inspect::metadata(&self.raw))
+    }
+
+    fn notices(&self) -> Result<Vec<Notice>> {
+        if !self.raw.ambiguous {
+            return Ok(Vec::new());
+        }
+        let text = "the bytes do not tell the dialect of this Redfile; little endian is assumed (dialect=\"redelm-a\" is the \
+                    one that is not)";
+        Ok(vec![Notice::AmbiguousDialect(text.to_owned())])
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -12,13 +12,15 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe import writing
+from coldframe._coldframe import formats
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
 
 __all__ = ["COLDFRAME_FORMATS", "OTHER_FORMATS", "STREAM_FORMATS", "format_of", "write_rows"]
 
 STREAM_FORMATS = ["csv", "jsonl", "arrow", "parquet"]
 OTHER_FORMATS = ["parquet", "arrow", "csv", "jsonl"]
-COLDFRAME_FORMATS = ["orc", "rcfile", "hfile", "cfile", "redfile"]
+_KNOWN = {name: about["capabilities"] for name, about in formats().items()}
+COLDFRAME_FORMATS = [name for name, can in _KNOWN.items() if can["written"]]
 
 _ENDINGS = {
     ".parquet": "parquet",
@@ -27,12 +29,7 @@ _ENDINGS = {
     ".csv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".orc": "orc",
-    ".rc": "rcfile",
-    ".rcfile": "rcfile",
-    ".hfile": "hfile",
-    ".cfile": "cfile",
-    ".redelm": "redfile",
+    **{f".{ending}": name for name in COLDFRAME_FORMATS for ending in _KNOWN[name]["endings"]},
 }
 
 

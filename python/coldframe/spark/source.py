@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
+from coldframe._coldframe import formats
 from coldframe.spark.options import ReadOptions, read_options
 from coldframe.spark.reader import ColdframeReader, format_of, open_dataset, resolve
 from coldframe.spark.types import arrow_schema_for, to_spark_schema
@@ -65,7 +66,8 @@ class ColdframeSource(DataSource):
         if "schema" in options.options:
             return options
         dataset = open_dataset(options)
-        if format_of(dataset, options) != "rcfile" or _only_renames(schema, dataset.schema):
+        about = formats().get(format_of(dataset, options) or "", {})
+        if not about.get("capabilities", {}).get("needs_schema") or _only_renames(schema, dataset.schema):
             return options
         partitions = {name.lower() for name in dataset.partition_columns}
         fields = [field for field in arrow_schema_for(schema) if field.name.lower() not in partitions]

@@ -23,10 +23,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
-from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe._coldframe import SchemaError, UnsupportedError, formats
 from coldframe.spark.options import format_options
 
-EXTENSIONS = {"orc": "orc", "rcfile": "rc", "redfile": "red"}
 _OURS = frozenset({"path", "as", "mode"})
 
 
@@ -84,7 +83,8 @@ class ColdframeWriter(DataSourceArrowWriter):
         counted = _Counted(iterator, self.schema)
         if not counted.any() and number != 0:
             return WrittenFile(None, 0)
-        extension = EXTENSIONS.get(self.options.format, self.options.format)
+        known = formats().get(self.options.format, {})
+        extension = next(iter(known.get("capabilities", {}).get("endings", ())), self.options.format)
         name = f"part-{number:05d}-{self.job}-{attempt}.{extension}"
         stream = pa.RecordBatchReader.from_batches(self.schema, counted)
         coldframe.write(

@@ -19,11 +19,11 @@ use super::column::{self, ColumnReader};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
 use super::stream::Codec;
-use coldframe_core::threads;
 use super::zone::Zone;
 use crate::layout::compression::Compression;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Kind;
+use coldframe_core::threads;
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
