@@ -93,7 +93,6 @@ pub fn hfile(bytes: &[u8]) {
 pub fn orc_scan(bytes: &[u8]) {
     let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
     options.extra.insert("timestamp_unit".to_owned(), Value::from("us"));
-    options.extra.insert("threads".to_owned(), Value::Int(1));
     let Ok(file) = OrcFormat.open(&source(bytes.to_vec()), &options) else { return };
     for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
         let outcome = rows::read(file.as_ref(), on_error).unwrap();

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
-use coldframe_core::options::{flag, integer, text};
+use coldframe_core::options::{flag, text};
 use coldframe_core::{Error, KeySource, Limits, OpenOptions, OptionDoc, Result};
-
-/// More do not help.
-const MOST_THREADS: usize = 256;
 
 /// The options of `open`.
 pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -23,10 +20,6 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "masked",
         help: "\"read\" (default) gives encrypted columns without a key as their mask left them; \"error\" refuses them",
-    },
-    OptionDoc {
-        name: "threads",
-        help: "how many threads may be at work on columns, those of other stripes counted; default all processors, 1 for none but the caller's",
     },
     OptionDoc {
         name: "recover",
@@ -86,8 +79,6 @@ pub struct Options {
     pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
     pub(crate) recover: bool,
-    /// How many threads decode.
-    pub(crate) threads: usize,
     /// Keys by name.
     pub(crate) keys: Keys,
     /// Bounds.
@@ -118,10 +109,6 @@ impl Options {
             dictionary: flag(extra, "dictionary")?,
             masked,
             recover,
-            threads: match integer::<usize>(extra, "threads")? {
-                None | Some(0) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-                Some(threads) => threads.min(MOST_THREADS),
-            },
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
             limits: options.limits,
         })

@@ -6,7 +6,6 @@
 //! | [`job`] | what plan hands to decode: columns, runs of rows, parts of streams |
 //! | [`ranges`] | what row groups take of a stream |
 //! | [`decode`] | batches of a stripe |
-//! | [`threads`] | threads that decode columns |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
 //! | [`zone`] | the writer's wall clock |
@@ -18,6 +17,5 @@ pub(crate) mod plan;
 pub(crate) mod ranges;
 pub(crate) mod rle;
 pub(crate) mod stream;
-mod threads;
 mod varint;
 pub(crate) mod zone;

@@ -31,7 +31,6 @@ fn limits() -> Limits {
 fn open(bytes: impl Into<Bytes>) -> Result<Arc<dyn TableFile>> {
     let mut options = OpenOptions { limits: limits(), ..OpenOptions::default() };
     options.extra.insert("timestamp_unit".to_owned(), Value::from("us"));
-    options.extra.insert("threads".to_owned(), Value::Int(1));
     OrcFormat.open(&fixture::source(bytes), &options)
 }
 

@@ -37,7 +37,13 @@ impl File {
 
     /// Starts a scan that records damage in `damage`.
     pub fn scan_logged(&self, scan: &Scan, split: &Split, damage: DamageLog) -> Result<ScanReader> {
-        ScanReader::try_new(self.table.as_ref(), scan, split, damage).map_err(|e| self.named(e))
+        let scan = Scan { threads: self.most_threads(scan), ..scan.clone() };
+        ScanReader::try_new(self.table.as_ref(), &scan, split, damage).map_err(|e| self.named(e))
+    }
+
+    /// Most threads of a scan: no more than it asks for, and than the file was opened with.
+    pub(crate) fn most_threads(&self, scan: &Scan) -> usize {
+        scan.threads.min(self.threads.unwrap_or(usize::MAX))
     }
 
     /// The part that is the whole table, for formats whose files are one part; all parts otherwise.

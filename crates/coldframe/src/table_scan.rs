@@ -34,7 +34,7 @@ impl TableScan {
     /// The same, several splits decoded side by side by up to [`Scan::threads`] threads. A limit is left to one: it may
     /// end anywhere.
     pub fn try_new_parallel(file: File, scan: Scan, splits: Vec<Split>) -> Result<Self> {
-        let threads = scan.threads.min(coldframe_core::threads::MOST).min(splits.len());
+        let threads = file.most_threads(&scan).min(coldframe_core::threads::MOST).min(splits.len());
         if threads < 2 || scan.limit.is_some() {
             return Self::try_new(file, scan, splits);
         }

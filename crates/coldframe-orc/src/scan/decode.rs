@@ -1,6 +1,6 @@
 //! Decodes a stripe: its columns side by side, a batch at a time.
 //!
-//! Columns do not depend on each other, so they are decoded on as many threads as the options allow and [`threads`] finds idle. Damage is confined in
+//! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and [`threads`] finds idle. Damage is confined in
 //! steps: the batch that failed is read again row group by row group from where the index says they begin; of those that fail
 //! again the rows are lost, or with [`OnError::Null`] the values of the columns that fail.
 
@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error};
+use coldframe_core::{
+    BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error, threads,
+};
 
 use super::column::dictionary::Dictionaries;
 use super::column::input::{Input, StoredPart, StoredStreams};
@@ -23,7 +25,6 @@ use super::zone::Zone;
 use crate::layout::compression::Compression;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Kind;
-use coldframe_core::threads;
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
@@ -232,7 +233,7 @@ impl StripeBatches {
         rows: usize,
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
-        let threads = self.scan.shape.options.threads;
+        let threads = self.scan.threads;
         let lenient = current.lenient;
         let lost = current.run.rows.end - current.row;
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {

@@ -24,6 +24,8 @@ pub(crate) struct ScanShared {
     pub(crate) needed: Vec<usize>,
     /// Most rows of a batch.
     pub(crate) batch_rows: usize,
+    /// Most threads at work.
+    pub(crate) threads: usize,
     /// What to do about damage.
     pub(crate) on_error: OnError,
     /// Where it is recorded.
@@ -59,6 +61,7 @@ impl ScanShared {
             schema: request.decode.clone(),
             needed,
             batch_rows: request.scan.batch_rows.max(1),
+            threads: request.scan.threads,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
         })
