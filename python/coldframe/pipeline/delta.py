@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.inventory import is_partition
 from coldframe.pipeline.journal import Part
-from coldframe.pipeline.targets import CommittedTable
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.journal import HOME
-from coldframe.pipeline.targets import CommittedTable
 
 NAMESPACE = "migrated"
 

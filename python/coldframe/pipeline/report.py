@@ -1,14 +1,12 @@
-"""Stage 7: what was found, converted, verified, damaged and quarantined, as JSON and as one page of HTML."""
+"""Stage 7: what was found, converted, verified, damaged and quarantined. `report_files` writes it down."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from coldframe.pipeline.journal import Entry, replacing
+from coldframe.pipeline.journal import Entry
 
 STATUSES = ("converted", "salvaged", "quarantined", "failed", "empty")
 
@@ -172,12 +170,3 @@ class Report:
             "unknown": self.unknown,
             "tables": [table.to_json() for table in self.tables],
         }
-
-    def write(self, folder: str) -> None:
-        """Writes report.json and report.html."""
-        from coldframe.pipeline.report_html import page
-
-        with replacing(os.path.join(folder, "report.json")) as out:
-            json.dump(self.to_json(), out, indent=1, default=str)
-        with replacing(os.path.join(folder, "report.html")) as out:
-            out.write(page(self))

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.convert import RESULT_SCHEMA, Task, describe, partition_function
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, is_partition, take_inventory
 from coldframe.pipeline.journal import HOME, Entry, Journal, Part
@@ -38,9 +39,10 @@ from coldframe.pipeline.plan import (
     table_schema,
 )
 from coldframe.pipeline.report import FileReport, Report, TableReport
+from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.session import parallelism
 from coldframe.pipeline.tables import Table, TableSpec, demand_schemas, find_tables, load_tables
-from coldframe.pipeline.targets import CommittedTable, Target, find_target
+from coldframe.pipeline.targets import Target, find_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +138,7 @@ def migrate(
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.clear_staging()
         journal.write_manifest()
-        report.write(os.path.join(goal, HOME))
+        write_report(report, os.path.join(goal, HOME))
     return report
 
 

@@ -5,29 +5,13 @@ metadata.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import UnsupportedError, formats
-from coldframe.pipeline.journal import Entry
+from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.sinks import ColdframeSink, ParquetSink, Sink
-
-
-@dataclass(frozen=True)
-class CommittedTable:
-    """A table whose files have their final names."""
-
-    name: str
-    path: str
-    """Relative to the target's root."""
-    schema: pa.Schema
-    """Of the files."""
-    partitions: Sequence[pa.Field]
-    entries: Sequence[Entry]
-
 
 Register = Callable[[str, CommittedTable], dict[str, Any]]
 """Root of the target and table -> what the report says of the table's metadata."""
