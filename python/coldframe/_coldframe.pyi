@@ -1,6 +1,6 @@
 """The compiled part: handles over the Rust core. Everything Arrow crosses as C data or C stream capsules."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, final
 
 class ArrowStreamExportable(Protocol):
@@ -59,25 +59,56 @@ def open_file(
     """
 
 @final
-class Predicate:
-    """A filter in normal form, not yet bound to a schema."""
+class Condition:
+    """A filter as it was stated, not yet bound to a schema. Its logic has SQL's three values."""
 
     @staticmethod
-    def compare(column: str, op: str, value: ArrowArrayExportable) -> Predicate:
-        """op: one of = == != < <= > >= ; value: an array of one value."""
+    def parse(text: str) -> Condition:
+        """From SQL such as `x > 5 and s is not null`. A mistake raises ValueError with its place."""
     @staticmethod
-    def is_in(column: str, values: ArrowArrayExportable, negated: bool = False) -> Predicate: ...
+    def from_lists(lists: object) -> Condition:
+        """From pyarrow.parquet's lists: [(column, op, value), ..], or a list of such."""
     @staticmethod
-    def is_null(column: str, negated: bool = False) -> Predicate: ...
+    def compare(column: str, op: str, value: object) -> Condition:
+        """op: one of = == != <> < <= > >="""
     @staticmethod
-    def all_of(parts: Sequence[Predicate]) -> Predicate: ...
+    def is_in(column: str, values: Iterable[object]) -> Condition: ...
     @staticmethod
-    def any_of(parts: Sequence[Predicate]) -> Predicate: ...
+    def is_null(column: str) -> Condition: ...
+    @staticmethod
+    def starts_with(column: str, prefix: str) -> Condition: ...
+    @staticmethod
+    def all_of(parts: Sequence[Condition]) -> Condition: ...
+    @staticmethod
+    def any_of(parts: Sequence[Condition]) -> Condition: ...
+    def negate(self) -> Condition: ...
+    def columns(self) -> set[str]:
+        """The names that it mentions, as the caller wrote them."""
+    def bind(self, schema: ArrowSchemaExportable) -> Predicate:
+        """Its meaning for the rows of a schema; SchemaError where it does not fit."""
+    def given(self, schema: ArrowSchemaExportable, known: dict[str, Any]) -> Condition:
+        """What is left of it where some columns have one known value, given as an array of one."""
+    @property
+    def always_true(self) -> bool: ...
+    @property
+    def never_true(self) -> bool: ...
+    def may_match(self, extents: dict[str, tuple[object, object, bool, bool]]) -> bool:
+        """False only if no row of a file passes.
+
+        extents: {column: (min, max, whether nulls may occur, whether values)}
+        """
+    def __eq__(self, value: object, /) -> bool: ...
+
+@final
+class Predicate:
+    """A filter in normal form, bound to a schema."""
+
     @staticmethod
     def from_substrait(message: bytes, schema: ArrowSchemaExportable) -> Predicate | None:
         """From pyarrow's `Expression.to_substrait(schema)`; None where it is not understood."""
-    def negate(self) -> Predicate: ...
     def columns(self) -> list[str]: ...
+    def evaluate(self, batch: ArrowArrayExportable) -> RawBatch:
+        """A truth value or null for each row of a record batch: a batch of one column."""
 
 @final
 class RawFile:

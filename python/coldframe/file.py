@@ -14,7 +14,7 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe._coldframe import RawFile
 from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, unsupported
-from coldframe.filters import Bound, Filter, bind, mentioned, parse
+from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.sources import Source
@@ -381,7 +381,7 @@ class File(Lookups, Ordinals):
             raise ValueError(
                 f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
             )
-        bound = bind(filter, self.schema) if filter is not None else Bound(None, None, True)
+        bound = bind(filter, self.schema) if filter is not None else Bound(None)
         residual = bound.residual
         decoded = None if columns is None else list(columns)
         if residual is not None and decoded is not None:
@@ -432,14 +432,14 @@ def _range_of(split: Split | tuple[int, int] | None) -> tuple[int, int, int] | N
     return 0, start, start + length
 
 
-def filtered(batches: Iterator[Any], expression: Any, schema: Any, limit: int | None) -> Iterator[Any]:
-    """The rows that the expression lets through, with the first columns only: those that were asked for."""
+def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) -> Iterator[Any]:
+    """The rows that pass (see `keep`), with the first columns only: those that were asked for."""
     left = limit
     with contextlib.closing(batches):  # type: ignore[type-var]
         if left == 0:
             return
         for batch in batches:
-            kept = batch.filter(expression)
+            kept = keep(batch, test)
             if left is not None:
                 kept = kept.slice(0, left)
                 left -= kept.num_rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe.errors import SchemaError
-from coldframe.filters import Constant, Node, bind, mentioned, never_true
+from coldframe.filters import Condition, bind, given, mentioned
 
 if TYPE_CHECKING:
     from coldframe.file import File, Split
@@ -93,21 +93,21 @@ class Fragment:
         return pa.schema([self.schema.field(name) for name in columns], metadata=self.schema.metadata)
 
     def _divide(self, file: File, filter: Any) -> tuple[Any, Any]:
-        """What the file can filter by itself (False: no row), and the expression for the adapted batches."""
+        """What the file can filter by itself (False: no row), and the test for the adapted batches."""
         if filter is None:
             return None, None
         missing = [name for name in self.schema.names if file_column(file, name) is None]
-        if isinstance(filter, Node):
+        if isinstance(filter, Condition):
             known = {name: pa.scalar(None, type=self.schema.field(name).type) for name in missing}
-            rest = filter.given(self.schema, {**known, **dict(self.values)})
-            if isinstance(rest, Constant) and rest.value:
+            rest = given(filter, self.schema, {**known, **dict(self.values)})
+            if rest.always_true:
                 return None, None
-            if never_true(rest):
+            if rest.never_true:
                 return False, None
             try:
-                bind(rest, file.schema)
+                rest.bind(file.schema)
             except SchemaError:
-                return None, bind(filter, self.schema).expression
+                return None, bind(filter, self.schema).test
             return rest, None
         bind(filter, self.schema)
         ours = {name for name, _ in self.values}

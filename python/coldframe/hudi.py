@@ -10,8 +10,6 @@ mdt["column_stats"].read()                      # any partition as it is stored:
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +21,7 @@ import pyarrow.compute as pc
 from coldframe._coldframe import NotFoundError
 from coldframe.errors import unsupported
 from coldframe.file import File, open
-from coldframe.filters import And, Compare, Constant, Filter, In, IsNull, Node, Or, parse
+from coldframe.filters import Condition, Filter, parse
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
 
@@ -165,15 +163,17 @@ class HudiMetadata(Mapping[str, File]):
         the newest version of a row may stand in any.
         """
         table = self.files(partition)
-        node = parse(filter)
-        if not isinstance(node, Node):
+        condition = parse(filter)
+        if not isinstance(condition, Condition):
             raise unsupported("an Expression as the filter of prune: give it as lists or as SQL")
-        stats: dict[str, dict[str, dict[str, Any]]] = {}
-        for row in self._stats(sorted(node.columns())):
-            stats.setdefault(row["file"], {})[row["column"]] = row
+        extents: dict[str, dict[str, Extent]] = {}
+        for row in self._stats(sorted(condition.columns())):
+            extents.setdefault(row["file"], {})[row["column"]] = _extent(row)
         rows = table.select(["partition", "file_id", "name"]).to_pylist()
         groups = {
-            (row["partition"], row["file_id"]) for row in rows if _may_match(node, stats.get(row["name"], {}))
+            (row["partition"], row["file_id"])
+            for row in rows
+            if condition.may_match(extents.get(row["name"], {}))
         }
         return table.filter(pa.array([(r["partition"], r["file_id"]) in groups for r in rows], pa.bool_()))
 
@@ -283,62 +283,10 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-def _may_match(node: Node, stats: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a file with these statistics of its columns may hold a row for which the filter holds."""
-    match node:
-        case And(parts):
-            return all(_may_match(part, stats) for part in parts)
-        case Or(parts):
-            return any(_may_match(part, stats) for part in parts)
-        case Constant(value):
-            return value is True
-        case Compare(column, op, value):
-            return _may_compare(stats.get(column), op, value)
-        case In(column, values):
-            return any(_may_compare(stats.get(column), "=", value) for value in values)
-        case IsNull(column):
-            of = stats.get(column)
-            return of is None or of["nulls"] != 0
-        case _:
-            return True  # what only rows can tell
+# Of a column of a file: the smallest and the largest value, whether nulls may occur, and whether values.
+Extent = tuple[Any, Any, bool, bool]
 
 
-def _may_compare(stats: Mapping[str, Any] | None, op: str, value: Any) -> bool:
-    """Whether a column with these statistics may hold a value for which the comparison holds."""
-    if stats is None:
-        return True
-    low, high = stats["min"], stats["max"]
-    if low is None or high is None:
-        # Without bounds there are only nulls, or values that have no order.
-        return stats["values"] is None or stats["nulls"] != stats["values"]
-    value = _comparable(value, low)
-    try:
-        match op:
-            case "=":
-                return bool(low <= value <= high)
-            case "!=":
-                return not (low == high == value)
-            case "<":
-                return bool(low < value)
-            case "<=":
-                return bool(low <= value)
-            case ">":
-                return bool(high > value)
-            case _:
-                return bool(high >= value)
-    except TypeError:
-        return True  # another type than the column's: the rows decide
-
-
-def _comparable(value: Any, bound: Any) -> Any:
-    """The value in the form in which metadata keeps bounds: dates as days, timestamps as microseconds."""
-    if isinstance(bound, int) and not isinstance(bound, bool):
-        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-        if isinstance(value, datetime.datetime):
-            instant = value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)
-            return (instant - epoch) // datetime.timedelta(microseconds=1)
-        if isinstance(value, datetime.date):
-            return (value - epoch.date()).days
-    if isinstance(bound, decimal.Decimal) and isinstance(value, (int, float, str)):
-        return decimal.Decimal(str(value))
-    return value
+def _extent(row: Mapping[str, Any]) -> Extent:
+    has_value = row["values"] is None or row["nulls"] != row["values"]
+    return row["min"], row["max"], row["nulls"] != 0, has_value

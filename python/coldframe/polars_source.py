@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from coldframe.dataset import DATASET_BATCH_SIZE, Rows
 from coldframe.errors import SchemaError, unsupported
-from coldframe.filters import And, Compare, In, IsNull, Node, Not, Or, bind, prefix_range
+from coldframe.filters import Condition
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ def _with_predicate(schema: Any, columns: list[str] | None, predicate: pl.Expr |
     return columns + [name for name in predicate.meta.root_names() if name not in columns]
 
 
-def pushed(predicate: pl.Expr, schema: Any) -> Node | None:
+def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
     """A filter that lets through every row which the predicate does, and maybe more; None for all rows."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
@@ -77,22 +77,22 @@ def pushed(predicate: pl.Expr, schema: Any) -> Node | None:
     if node is None:
         return None
     try:
-        bind(node, schema)
+        node.bind(schema)
     except SchemaError:
         return None
     return node
 
 
-def _superset(tree: Any, schema: Any) -> Node | None:
+def _superset(tree: Any, schema: Any) -> Condition | None:
     """What is known of the predicate: parts of an `and` may be left out."""
     binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
     if binary and binary.get("op") in ("And", "LogicalAnd"):
         parts = [_superset(binary["left"], schema), _superset(binary["right"], schema)]
-        known = tuple(part for part in parts if part is not None)
-        return And(known) if len(known) == 2 else known[0] if known else None
+        known = [part for part in parts if part is not None]
+        return Condition.all_of(known) if known else None
     if binary and binary.get("op") in ("Or", "LogicalOr"):
         left, right = _superset(binary["left"], schema), _superset(binary["right"], schema)
-        return Or((left, right)) if left is not None and right is not None else None
+        return Condition.any_of([left, right]) if left is not None and right is not None else None
     try:
         return _leaf(tree, schema)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, pa.ArrowException):
@@ -103,11 +103,13 @@ _OPS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _leaf(tree: Any, schema: Any) -> Node | None:
+def _leaf(tree: Any, schema: Any) -> Condition | None:
     if "Column" in tree:
         column = _column(tree, schema)
         return (
-            Compare(column, "=", True) if column and pa.types.is_boolean(schema.field(column).type) else None
+            Condition.compare(column, "=", True)
+            if column and pa.types.is_boolean(schema.field(column).type)
+            else None
         )
     if "BinaryExpr" in tree:
         binary = tree["BinaryExpr"]
@@ -123,12 +125,12 @@ def _leaf(tree: Any, schema: Any) -> Node | None:
     return None
 
 
-def _comparison(column: str | None, op: str, literal: Any) -> Node | None:
+def _comparison(column: str | None, op: str, literal: Any) -> Condition | None:
     known, value = _value(literal)
-    return Compare(column, op, value) if column and known and value is not None else None
+    return Condition.compare(column, op, value) if column and known and value is not None else None
 
 
-def _function(call: Any, schema: Any) -> Node | None:
+def _function(call: Any, schema: Any) -> Condition | None:
     inputs, name = call["input"], call["function"]
     column = _column(
         inputs[0], schema, floats="Boolean" in name and name["Boolean"] in ("IsNull", "IsNotNull")
@@ -137,21 +139,21 @@ def _function(call: Any, schema: Any) -> Node | None:
         return None
     kind = name.get("Boolean")
     if kind == "IsNull":
-        return IsNull(column)
+        return Condition.is_null(column)
     if kind == "IsNotNull":
-        return Not(IsNull(column))
+        return Condition.is_null(column).negate()
     if isinstance(kind, dict) and "IsIn" in kind and not kind["IsIn"].get("nulls_equal"):
         values = pa.ipc.open_stream(bytes(inputs[1]["Literal"]["Scalar"]["List"])).read_all().column(0)
-        return In(column, tuple(v for v in values.to_pylist() if v is not None))
+        return Condition.is_in(column, [v for v in values.to_pylist() if v is not None])
     if isinstance(kind, dict) and "IsBetween" in kind:
         closed = kind["IsBetween"]["closed"]
         low = _comparison(column, ">=" if closed in ("Both", "Left") else ">", inputs[1])
         high = _comparison(column, "<=" if closed in ("Both", "Right") else "<", inputs[2])
-        return And((low, high)) if low and high else None
+        return Condition.all_of([low, high]) if low and high else None
     if name.get("StringExpr") == "StartsWith":
         known, prefix = _value(inputs[1])
         if known and isinstance(prefix, str) and prefix:
-            return And(tuple(Compare(column, op, bound) for op, bound in prefix_range(prefix)))
+            return Condition.starts_with(column, prefix)
     return None
 
 

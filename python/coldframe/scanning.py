@@ -12,7 +12,7 @@ import pyarrow.fs
 
 from coldframe.discovery import Found, discover, partition_fields, typed_values
 from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, Keys, OpenArguments, Split
-from coldframe.filters import Filter, Node, bind, never_true, parse
+from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
 
 if TYPE_CHECKING:
@@ -237,13 +237,10 @@ class Dataset:
         everything = list(range(len(self._found)))
         if filter is None or not self._fields:
             return everything
-        if isinstance(filter, Node):
-            kept = []
-            for at in everything:
-                rest = filter.given(self.schema, dict(self._values[at]))
-                if not never_true(rest):
-                    kept.append(at)
-            return kept
+        if isinstance(filter, Condition):
+            return [
+                at for at in everything if not given(filter, self.schema, dict(self._values[at])).never_true
+            ]
         return [int(fragment.path) for fragment in self._partitions().get_fragments(filter)]
 
     def _partitions(self) -> Any:

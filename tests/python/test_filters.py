@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import coldframe as cf
 from coldframe import SchemaError, UnsupportedError
-from coldframe.filters import And, Compare, Constant, In, IsNull, Not, Or, bind, parse, prefix_range
-from coldframe.sql_filter import parse_sql
+from coldframe._coldframe import Predicate
+from coldframe.filters import Condition, bind, given, keep, parse
+
+parse_sql = Condition.parse
 
 TABLE = pa.table(
     {
@@ -38,10 +43,10 @@ TABLE = pa.table(
 
 
 def rows(filter: Any) -> list[int]:
-    """The numbers of the rows that pass, by the filter's exact expression."""
-    numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows)))
-    bound = bind(parse(filter), TABLE.schema)
-    return list(numbered.filter(bound.expression).column("row").to_pylist())
+    """The numbers of the rows that pass."""
+    test = bind(parse(filter), TABLE.schema).test
+    numbered = TABLE.append_column("row", pa.array(range(TABLE.num_rows))).combine_chunks()
+    return [row for batch in numbered.to_batches() for row in keep(batch, test).column("row").to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -210,47 +215,101 @@ def test_a_negated_is_in_is_left_to_pyarrow() -> None:
     assert not bind(pc.field("x").isin([1, None]), TABLE.schema).exact
 
 
-def test_parts_that_cannot_be_pushed_leave_a_superset() -> None:
+def test_what_is_stated_is_the_cores_and_the_rest_is_pyarrows() -> None:
+    for filter in ("x > 1 and s like '%b%'", "not s like '%b%'", "f = 0.1 or true", [("x", "in", [1, None])]):
+        bound = bind(parse(filter), TABLE.schema)
+        assert bound.exact
+        assert isinstance(bound.test, Predicate)
     bound = bind(parse("x > 1 and s like '%b%'"), TABLE.schema)
     assert bound.predicate is not None
-    assert bound.predicate.columns() == ["x"]
-    assert not bound.exact
-    assert bind(parse("x > 1 or s like '%b%'"), TABLE.schema).predicate is None
-    assert bind(parse("not s like '%b%'"), TABLE.schema).predicate is None
-    assert bind(parse("s like 'ab%'"), TABLE.schema).exact
+    assert bound.predicate.columns() == ["s", "x"]
+    expression = pc.starts_with(pc.field("s"), "a")
+    assert bind(expression, TABLE.schema).test is expression
 
 
 def test_known_columns_settle_a_filter() -> None:
     schema = pa.schema([("p", pa.int64()), ("q", pa.string()), ("x", pa.int64())])
     known = {"p": pa.scalar(5, pa.int64()), "q": pa.scalar(None, pa.string())}
 
-    def given(sql: str) -> object:
-        return parse_sql(sql).given(schema, known)
+    def left(sql: str) -> Condition:
+        return given(parse_sql(sql), schema, known)
 
-    assert given("p = 5 and x > 1") == Compare("x", ">", 1)
-    assert given("p = 4 and x > 1") == Constant(False)
-    assert given("p = 5 or x > 1") == Constant(True)
-    assert given("p = 4 or x > 1") == Compare("x", ">", 1)
-    assert given("q = 'a' and x > 1") == And((Compare("x", ">", 1), Constant(None)))
-    assert given("q = 'a' or x > 1") == Or((Compare("x", ">", 1), Constant(None)))
-    assert given("not q = 'a'") == Constant(None)
-    assert given("q is null and not (p in (1, 2))") == Constant(True)
-    assert given("not x is null") == Not(IsNull("x"))
-    assert given("q like 'a%' or p in (5)") == Constant(True)
-    assert given("x in (1)") == In("x", (1,))
+    assert left("p = 5 and x > 1") == parse_sql("x > 1")
+    assert left("p = 4 and x > 1") == parse_sql("false")
+    assert left("p = 5 or x > 1") == parse_sql("true")
+    assert left("P = 4 or x > 1") == parse_sql("x > 1")
+    assert left("q = 'a' and x > 1") == parse_sql("x > 1 and null")
+    assert left("q = 'a' or x > 1") == parse_sql("x > 1 or null")
+    assert left("not q = 'a'") == parse_sql("null")
+    assert left("q is null and not (p in (1, 2))") == parse_sql("true")
+    assert left("not x is null") == parse_sql("not x is null")
+    assert left("q like 'a%' or p in (5)") == parse_sql("true")
+    assert left("x in (1)") == parse_sql("x in (1)")
+    assert left("p = 5 or x > 1").always_true
+    assert left("q = 'a'").never_true
 
 
-def test_prefixes_as_ranges() -> None:
-    assert prefix_range("ab") == [(">=", "ab"), ("<", "ac")]
-    assert prefix_range("a\U0010ffff") == [(">=", "a\U0010ffff"), ("<", "b")]
-    assert prefix_range("\ud7ff") == [(">=", "\ud7ff"), ("<", "\ue000")]
-    assert prefix_range("\U0010ffff") == [(">=", "\U0010ffff")]
-    assert prefix_range("") == []
+VALUES = [
+    (1, "x", [0]),
+    (2**70, "x", []),
+    (numpy.int8(3), "x", [2]),
+    (numpy.float64(1.5), "f", [0]),
+    (numpy.bool_(True), "b", [0, 3]),
+    (numpy.datetime64("1970-01-01T00:00:01.000000001"), "ts", [1]),
+    (pa.scalar(1, pa.uint8()), "x", [0]),
+    (pa.scalar(None, pa.int32()), "x", []),
+    (pa.scalar("p").cast(pa.dictionary(pa.int8(), pa.string())), "dict", [0, 3]),
+    (pa.scalar(10**9 + 1, pa.timestamp("ns")), "ts", [1]),
+    (decimal.Decimal("1.230"), "d", [0]),
+    (decimal.Decimal("NaN"), "d", []),
+    (decimal.Decimal("1e999"), "d", []),
+    (dt.datetime(1970, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))), "utc", [0]),
+    (dt.datetime(2014, 1, 1), "day", [0]),
+    (bytearray(b"a"), "bin", [0]),
+    (memoryview(b"a"), "bin", [0]),
+    ("a", "bin", [0]),
+]
+
+
+@pytest.mark.parametrize(("value", "column", "expected"), VALUES, ids=lambda v: repr(v)[:40])
+def test_values_of_any_class(value: Any, column: str, expected: list[int]) -> None:
+    assert rows([(column, "=", value)]) == expected
+    if expected:
+        assert rows([(column, "in", [value])]) == expected
+
+
+def test_values_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert rows([("ts", "=", pandas.Timestamp(1_000_000_001))]) == [1]
+    assert rows([("utc", "=", pandas.Timestamp(5_000_000, tz="UTC"))]) == [3]
+    assert rows([("ts", "=", pandas.NaT)]) == []
+
+
+@pytest.mark.parametrize("value", [object(), [1], {"a": 1}, dt.timedelta(1), 1 + 2j, float])
+def test_values_that_nothing_is_compared_with(value: Any) -> None:
+    with pytest.raises(SchemaError, match="`x`"):
+        rows([("x", "=", value)])
+
+
+def test_a_zone_needs_a_column_with_one() -> None:
+    with pytest.raises(SchemaError, match="time zone"):
+        rows([("ts", "=", dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))])
+
+
+def test_sets_and_null_rows_in_the_core(tmp_path: Path) -> None:
+    """`not in` keeps null rows away in SQL and lets them through in pyarrow's lists, from any file."""
+    path = tmp_path / "x.orc"
+    cf.write(TABLE.select(["x", "s"]), path, format="orc")
+    file = cf.open(path)
+    assert file.read(filter="x not in (1)")["x"].to_pylist() == [3, 4]
+    assert file.count("not (x in (1) or s like 'Ü%')") == 0
+    assert file.read(filter=[("x", "not in", [1])])["x"].to_pylist() == [None, 3, 4]
+    assert file.count(~pc.field("x").isin([1])) == 3
 
 
 def test_a_union_column_does_not_stand_in_the_way() -> None:
     """Unions can neither be compared nor filtered by pyarrow; a filter on another column has no need to."""
     union = pa.sparse_union([pa.field("f0", pa.int32()), pa.field("f1", pa.string())])
     schema = pa.schema([("x", pa.int32()), ("u", union), ("deep", pa.list_(union))])
-    assert bind(Compare("x", ">", 1), schema).predicate is not None
+    assert bind(Condition.compare("x", ">", 1), schema).predicate is not None
     assert bind(pc.field("x") > 1, schema).predicate is not None

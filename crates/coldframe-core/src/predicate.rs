@@ -1,18 +1,36 @@
-//! Filters: one normal form, three uses.
+//! Filters: one language, one normal form, three uses.
 //!
-//! A filter is a tree of `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when
+//! ```text
+//! SQL text ─ parse ─┐
+//! lists ──── dnf ───┼─▶ Condition ─ bind(schema): resolve names, coerce literals ─▶ Predicate
+//! pieces ───────────┘                                    Substrait ─ substrait ──────▲
+//! ```
+//!
+//! A [`Condition`] is what somebody stated, a [`Predicate`] what it means for a schema. A predicate is a tree of `and`/`or` over comparisons, set membership and null tests; `not` is pushed to the leaves when
 //! it is built. A format asks it which units cannot match ([`Predicate::may_match`]) or which keys to visit
 //! ([`Predicate::key_range`]); both only save work. [`Predicate::evaluate`] decides about each row, once for all
 //! formats, in three-valued logic: a row whose result is null does not pass.
 
 mod bind;
 mod bounds;
+mod coerce;
+mod condition;
+pub mod dnf;
 mod evaluate;
+mod instant;
+mod like;
+mod literal;
+mod number;
+pub mod parse;
 pub mod substrait;
 
 use arrow_array::ArrayRef;
 
 pub use bounds::{ColumnBounds, KeyRange};
+pub use condition::{Condition, Extent, resolve};
+pub use like::{Pattern, behind_prefix};
+pub use literal::Literal;
+pub use number::Number;
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +50,20 @@ pub enum Op {
 }
 
 impl Op {
+    /// The comparison that a sign stands for.
+    #[must_use]
+    pub fn parse(sign: &str) -> Option<Self> {
+        Some(match sign {
+            "=" | "==" => Op::Eq,
+            "!=" | "<>" => Op::Ne,
+            "<" => Op::Lt,
+            "<=" => Op::Le,
+            ">" => Op::Gt,
+            ">=" => Op::Ge,
+            _ => return None,
+        })
+    }
+
     /// The comparison that holds where this one does not (where neither side is null or NaN).
     #[must_use]
     pub fn opposite(self) -> Self {
@@ -58,6 +90,19 @@ impl Op {
     }
 }
 
+impl std::fmt::Display for Op {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Op::Eq => "=",
+            Op::Ne => "!=",
+            Op::Lt => "<",
+            Op::Le => "<=",
+            Op::Gt => ">",
+            Op::Ge => ">=",
+        })
+    }
+}
+
 /// A filter.
 #[derive(Clone, Debug)]
 pub enum Predicate {
@@ -72,7 +117,7 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column in (values)`, or its negation.
+    /// `column in (values)`, or its negation; null for a null row, as in SQL.
     In {
         /// A column or a dotted path to a struct's child.
         column: String,
@@ -85,6 +130,15 @@ pub enum Predicate {
     Null {
         /// A column or a dotted path to a struct's child.
         column: String,
+        /// Whether the result is negated.
+        negated: bool,
+    },
+    /// `column like 'pattern'`, or its negation.
+    Like {
+        /// A column of text or a dotted path to a struct's child.
+        column: String,
+        /// The pattern.
+        pattern: Pattern,
         /// Whether the result is negated.
         negated: bool,
     },
@@ -104,6 +158,9 @@ impl std::ops::Not for Predicate {
             }
             Predicate::In { column, values, negated } => Predicate::In { column, values, negated: !negated },
             Predicate::Null { column, negated } => Predicate::Null { column, negated: !negated },
+            Predicate::Like { column, pattern, negated } => {
+                Predicate::Like { column, pattern, negated: !negated }
+            }
             Predicate::And(all) => Predicate::Or(all.into_iter().map(std::ops::Not::not).collect()),
             Predicate::Or(any) => Predicate::And(any.into_iter().map(std::ops::Not::not).collect()),
         }
@@ -116,12 +173,28 @@ impl Predicate {
         Self::Compare { column: column.into(), op, value, negated: false }
     }
 
+    /// The same filter of columns with other names.
+    #[must_use]
+    pub fn rename(self, name: &dyn Fn(String) -> String) -> Self {
+        match self {
+            Self::Compare { column, op, value, negated } => {
+                Self::Compare { column: name(column), op, value, negated }
+            }
+            Self::In { column, values, negated } => Self::In { column: name(column), values, negated },
+            Self::Null { column, negated } => Self::Null { column: name(column), negated },
+            Self::Like { column, pattern, negated } => Self::Like { column: name(column), pattern, negated },
+            Self::And(all) => Self::And(all.into_iter().map(|p| p.rename(name)).collect()),
+            Self::Or(any) => Self::Or(any.into_iter().map(|p| p.rename(name)).collect()),
+        }
+    }
+
     /// Columns read to evaluate it.
     pub fn columns<'a>(&'a self, into: &mut Vec<&'a str>) {
         match self {
-            Self::Compare { column, .. } | Self::In { column, .. } | Self::Null { column, .. } => {
-                into.push(column)
-            }
+            Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::Null { column, .. }
+            | Self::Like { column, .. } => into.push(column),
             Self::And(all) | Self::Or(all) => all.iter().for_each(|p| p.columns(into)),
         }
     }

@@ -133,16 +133,7 @@ fn wanted_field(own: &Field, wanted: &SchemaRef) -> Option<Field> {
 
 /// The filter with its columns found below `row`.
 fn below_row(predicate: Predicate) -> Predicate {
-    let below = |column: String| format!("row.{column}");
-    match predicate {
-        Predicate::Compare { column, op, value, negated } => {
-            Predicate::Compare { column: below(column), op, value, negated }
-        }
-        Predicate::In { column, values, negated } => Predicate::In { column: below(column), values, negated },
-        Predicate::Null { column, negated } => Predicate::Null { column: below(column), negated },
-        Predicate::And(all) => Predicate::And(all.into_iter().map(below_row).collect()),
-        Predicate::Or(any) => Predicate::Or(any.into_iter().map(below_row).collect()),
-    }
+    predicate.rename(&|column| format!("row.{column}"))
 }
 
 /// Whether the file has every column of the filter.

@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod hfile;
 mod keys;
+mod literal;
 mod lookups;
 mod predicate;
 mod scan;
@@ -89,6 +90,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::RawBatch>()?;
     module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
+    module.add_class::<predicate::PyCondition>()?;
     module.add_class::<predicate::PyPredicate>()?;
     Ok(())
 }

@@ -1,85 +1,238 @@
 //! Filters made in Python.
 
-use coldframe::predicate::substrait;
-use coldframe::{Op, Predicate};
-use pyo3::exceptions::PyValueError;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
+use coldframe::predicate::{Condition, Extent, Literal, Op, Pattern, Predicate, dnf, parse, substrait};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PySequence, PyString, PyTuple};
 
 use crate::capsule::{import_array, import_schema};
 use crate::error::to_python;
+use crate::literal::literal;
+use crate::scan::RawBatch;
 
-/// A filter in normal form, not yet bound to a schema.
-#[pyclass(name = "Predicate", module = "coldframe._coldframe", frozen)]
-pub(crate) struct PyPredicate(pub(crate) Predicate);
+/// A filter as it was stated, not yet bound to a schema.
+#[pyclass(name = "Condition", module = "coldframe._coldframe", frozen, eq)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyCondition(Condition);
 
 #[pymethods]
-impl PyPredicate {
+impl PyCondition {
+    #[staticmethod]
+    fn parse(text: &str) -> PyResult<Self> {
+        parse::condition(text).map(Self).map_err(to_python)
+    }
+
+    #[staticmethod]
+    fn from_lists(lists: &Bound<'_, PyAny>) -> PyResult<Self> {
+        from_lists(lists).map(Self)
+    }
+
     #[staticmethod]
     fn compare(column: String, op: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let value = import_array(value)?;
-        if value.len() != 1 {
-            return Err(PyValueError::new_err(format!(
-                "expected an array of one value, found {}",
-                value.len()
-            )));
+        let op = Op::parse(op).ok_or_else(|| {
+            PyValueError::new_err(format!("expected one of = == != <> < <= > >=, found {op:?}"))
+        })?;
+        Ok(Self(Condition::Compare { column, op, value: literal(value)? }))
+    }
+
+    #[staticmethod]
+    fn is_in(column: String, values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let values = values.try_iter()?.map(|v| literal(&v?)).collect::<PyResult<_>>()?;
+        Ok(Self(Condition::In { column, values }))
+    }
+
+    #[staticmethod]
+    fn is_null(column: String) -> Self {
+        Self(Condition::IsNull { column })
+    }
+
+    #[staticmethod]
+    fn starts_with(column: String, prefix: &str) -> Self {
+        let mut pattern = String::with_capacity(prefix.len() + 1);
+        for c in prefix.chars() {
+            if matches!(c, '%' | '_' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
         }
-        Ok(Self(Predicate::compare(column, parse_op(op)?, value)))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (column, values, negated=false))]
-    fn is_in(column: String, values: &Bound<'_, PyAny>, negated: bool) -> PyResult<Self> {
-        Ok(Self(Predicate::In { column, values: import_array(values)?, negated }))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (column, negated=false))]
-    fn is_null(column: String, negated: bool) -> Self {
-        Self(Predicate::Null { column, negated })
+        pattern.push('%');
+        Self(Condition::Like { column, pattern: Pattern::new(&pattern) })
     }
 
     #[staticmethod]
     fn all_of(parts: Vec<PyRef<'_, Self>>) -> Self {
-        Self(Predicate::And(parts.iter().map(|p| p.0.clone()).collect()))
+        Self(Condition::And(parts.iter().map(|p| p.0.clone()).collect()))
     }
 
     #[staticmethod]
     fn any_of(parts: Vec<PyRef<'_, Self>>) -> Self {
-        Self(Predicate::Or(parts.iter().map(|p| p.0.clone()).collect()))
-    }
-
-    #[staticmethod]
-    fn from_substrait(message: &[u8], schema: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let schema = import_schema(schema)?;
-        substrait::parse(message, &schema).map(|p| p.map(Self)).map_err(to_python)
+        Self(Condition::Or(parts.iter().map(|p| p.0.clone()).collect()))
     }
 
     fn negate(&self) -> Self {
         Self(!self.0.clone())
     }
 
+    fn columns(&self) -> HashSet<String> {
+        self.0.columns().into_iter().map(str::to_owned).collect()
+    }
+
+    fn bind(&self, schema: &Bound<'_, PyAny>) -> PyResult<PyPredicate> {
+        let schema = import_schema(schema)?;
+        self.0.bind(&schema).map(PyPredicate).map_err(to_python)
+    }
+
+    fn given(&self, schema: &Bound<'_, PyAny>, known: HashMap<String, Bound<'_, PyAny>>) -> PyResult<Self> {
+        let known = known
+            .iter()
+            .map(|(name, value)| Ok((name.as_str(), import_array(value)?)))
+            .collect::<PyResult<HashMap<&str, ArrayRef>>>()?;
+        let schema = import_schema(schema)?;
+        self.0.given(&schema, &|name| known.get(name).cloned()).map(Self).map_err(to_python)
+    }
+
+    #[getter]
+    fn always_true(&self) -> bool {
+        matches!(self.0, Condition::Constant(Some(true)))
+    }
+
+    #[getter]
+    fn never_true(&self) -> bool {
+        self.0.never_true()
+    }
+
+    /// `extents`: by the column's name the smallest and the largest value, whether nulls may occur, and whether values.
+    fn may_match(&self, extents: &Bound<'_, PyDict>) -> PyResult<bool> {
+        let bound = |value: &Bound<'_, PyAny>| -> PyResult<Option<Literal>> {
+            Ok(Some(literal(value)?).filter(|v| !matches!(v, Literal::Null)))
+        };
+        let mut known = HashMap::new();
+        for (name, extent) in extents.iter() {
+            let (min, max, has_null, has_value): (Bound<'_, PyAny>, Bound<'_, PyAny>, bool, bool) =
+                extent.extract()?;
+            let extent = Extent { min: bound(&min)?, max: bound(&max)?, has_null, has_value };
+            known.insert(name.extract::<String>()?, extent);
+        }
+        Ok(self.0.may_match(&|name| known.get(name).cloned()))
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Condition {}>", self.0)
+    }
+}
+
+/// pyarrow.parquet's lists: `[(column, op, value), ..]`, or a list of such.
+fn from_lists(lists: &Bound<'_, PyAny>) -> PyResult<Condition> {
+    let malformed = || {
+        let shown = lists.repr().map_or_else(|_| String::new(), |r| r.to_string());
+        PyValueError::new_err(format!(
+            "malformed filter {shown}: expected [(column, op, value), ...], a list of such lists, \
+             a pyarrow.compute.Expression, or SQL text"
+        ))
+    };
+    if lists.is_instance_of::<PyString>() || lists.is_instance_of::<PyBytes>() {
+        return Err(malformed());
+    }
+    let parts = items(lists).ok_or_else(malformed)?;
+    if parts.is_empty() {
+        return Err(malformed());
+    }
+    if parts.iter().all(|p| p.is_instance_of::<PyTuple>()) {
+        return all_of(&parts);
+    }
+    let mut any = Vec::new();
+    for part in &parts {
+        let is_list = !part.is_instance_of::<PyTuple>() && !part.is_instance_of::<PyString>();
+        any.push(all_of(&items(part).filter(|_| is_list).ok_or_else(malformed)?)?);
+    }
+    Ok(if any.len() == 1 { any.remove(0) } else { Condition::Or(any) })
+}
+
+fn items<'py>(sequence: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    sequence.cast::<PySequence>().ok()?.try_iter().ok()?.collect::<PyResult<_>>().ok()
+}
+
+fn all_of(parts: &[Bound<'_, PyAny>]) -> PyResult<Condition> {
+    let parts = parts.iter().map(leaf).collect::<PyResult<Vec<_>>>()?;
+    dnf::all_of(parts).map_err(to_python)
+}
+
+fn leaf(part: &Bound<'_, PyAny>) -> PyResult<Condition> {
+    let malformed = |why: &str| {
+        let shown = part.repr().map_or_else(|_| String::new(), |r| r.to_string());
+        PyValueError::new_err(format!("malformed filter {shown}: {why}"))
+    };
+    let expected = || malformed("expected (column, op, value)");
+    let tuple = part.cast::<PyTuple>().map_err(|_| expected())?;
+    if !matches!(tuple.len(), 2 | 3) {
+        return Err(expected());
+    }
+    let (column, op) = (tuple.get_item(0)?, tuple.get_item(1)?);
+    let column = column.cast::<PyString>().map_err(|_| expected())?.to_string();
+    let op = op.cast::<PyString>().map_err(|_| expected())?.to_string();
+    let operand = match tuple.get_item(2) {
+        Err(_) => dnf::Operand::Missing,
+        Ok(value) if dnf::takes_many(&op) => {
+            let is_text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
+            match value.try_iter() {
+                Ok(values) if !is_text => {
+                    dnf::Operand::Many(values.map(|v| literal(&v?)).collect::<PyResult<_>>()?)
+                }
+                _ => return Err(malformed(&format!("{op:?} needs a collection of values"))),
+            }
+        }
+        Ok(value) => dnf::Operand::One(literal(&value)?),
+    };
+    dnf::condition(&column, &op, operand).map_err(|e| match e.kind() {
+        coldframe::ErrorKind::InvalidArgument(_) => malformed(&format!("unknown operator {op:?}")),
+        _ => to_python(e),
+    })
+}
+
+/// A filter in normal form, bound to a schema.
+#[pyclass(name = "Predicate", module = "coldframe._coldframe", frozen)]
+pub(crate) struct PyPredicate(pub(crate) Predicate);
+
+#[pymethods]
+impl PyPredicate {
+    #[staticmethod]
+    fn from_substrait(message: &[u8], schema: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let schema = import_schema(schema)?;
+        substrait::parse(message, &schema).map(|p| p.map(Self)).map_err(to_python)
+    }
+
     fn columns(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.0.columns(&mut names);
-        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// A truth value or null for each row of a record batch: a batch of one column.
+    fn evaluate(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<RawBatch> {
+        let columns = import_array(batch)?;
+        let columns =
+            columns.as_struct_opt().ok_or_else(|| PyTypeError::new_err("expected a record batch"))?;
+        let batch = RecordBatch::from(columns.clone());
+        py.detach(|| {
+            let passes: ArrayRef = Arc::new(self.0.evaluate(&batch)?);
+            RecordBatch::try_from_iter_with_nullable([("passes", passes, true)])
+                .map_err(coldframe::arrow_error)
+        })
+        .map(RawBatch)
+        .map_err(to_python)
     }
 
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
-    }
-}
-
-fn parse_op(op: &str) -> PyResult<Op> {
-    match op {
-        "=" | "==" => Ok(Op::Eq),
-        "!=" | "<>" => Ok(Op::Ne),
-        "<" => Ok(Op::Lt),
-        "<=" => Ok(Op::Le),
-        ">" => Ok(Op::Gt),
-        ">=" => Ok(Op::Ge),
-        other => Err(PyValueError::new_err(format!("expected one of = == != < <= > >=, found {other:?}"))),
     }
 }

@@ -48,12 +48,15 @@ impl Predicate {
             }
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
-                // A null in the set stands for null rows, and a null row is not in a set without one.
-                let takes_nulls = (values.null_count() > 0) != *negated;
-                (takes_nulls && b.has_null != Some(false))
-                    || b.has_value != Some(false)
-                        && (*negated || (0..values.len()).any(|i| compare_may_match(&b, Op::Eq, values, i)))
+                // Null rows are never let through, and with a null in the set nothing is known not to be in it.
+                let could = if *negated {
+                    values.null_count() == 0
+                } else {
+                    (0..values.len()).any(|i| compare_may_match(&b, Op::Eq, values, i))
+                };
+                b.has_value != Some(false) && could
             }
+            Self::Like { column, .. } => bounds(column).is_none_or(|b| b.has_value != Some(false)),
         }
     }
 

@@ -9,7 +9,8 @@ use arrow_ord::cmp;
 use arrow_schema::DataType;
 use coldframe_encoding::{Error, Result};
 
-use super::{Op, Predicate, bind::wider};
+use super::like::Pattern;
+use super::{Op, Predicate};
 use crate::{arrow_error, projection};
 
 impl Predicate {
@@ -28,6 +29,9 @@ impl Predicate {
                 let column = projection::column(batch, column)?;
                 let test = if *negated { boolean::is_not_null } else { boolean::is_null };
                 test(&column).map_err(arrow_error)
+            }
+            Self::Like { column, pattern, negated } => {
+                like(&projection::column(batch, column)?, pattern, *negated)
             }
             Self::And(all) => fold(all, batch, true, boolean::and_kleene),
             Self::Or(any) => fold(any, batch, false, boolean::or_kleene),
@@ -80,8 +84,13 @@ fn same_type(column: &ArrayRef, value: &ArrayRef) -> Result<(ArrayRef, ArrayRef)
     if a == b {
         return Ok((column.clone(), value.clone()));
     }
-    let wide = wider(a, b)
-        .ok_or_else(|| Error::schema(format!("a column of type {a} cannot be compared with {b}")))?;
+    let wide = match (a, b) {
+        (a, b) if a.is_floating() && b.is_floating() => DataType::Float64,
+        (DataType::FixedSizeBinary(_), DataType::Binary) => DataType::Binary,
+        (a, b) => {
+            return Err(Error::schema(format!("a column of type {a} cannot be compared with {b}")));
+        }
+    };
     let cast = |x: &ArrayRef| arrow_cast::cast(x, &wide).map_err(arrow_error);
     Ok((cast(column)?, cast(value)?))
 }
@@ -108,23 +117,30 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
     BooleanArray::new(bits, column.nulls().cloned())
 }
 
-/// Membership. A null in the set matches null rows, as pyarrow's `isin` has it; the result itself is never null.
+/// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.
 fn is_in(column: &ArrayRef, values: &ArrayRef, negated: bool) -> Result<BooleanArray> {
     let mut found = BooleanBuffer::new_unset(column.len());
-    for i in 0..values.len() {
-        let hit = if values.is_null(i) {
-            match column.logical_nulls() {
-                Some(nulls) => !nulls.inner(),
-                None => continue,
-            }
-        } else {
-            let result = compare(column, Op::Eq, values, i)?;
-            match result.nulls().map(NullBuffer::inner) {
-                Some(valid) => result.values() & valid,
-                None => result.values().clone(),
-            }
+    for i in (0..values.len()).filter(|i| values.is_valid(*i)) {
+        let result = compare(column, Op::Eq, values, i)?;
+        let hit = match result.nulls().map(NullBuffer::inner) {
+            Some(valid) => result.values() & valid,
+            None => result.values().clone(),
         };
         found = &found | &hit;
     }
-    Ok(BooleanArray::new(if negated { !&found } else { found }, None))
+    let mut known = column.logical_nulls();
+    if values.null_count() > 0 {
+        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(found.clone())));
+    }
+    Ok(BooleanArray::new(if negated { !&found } else { found }, known))
+}
+
+fn like(column: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<BooleanArray> {
+    let test = |text: Option<&str>| text.map(|t| pattern.matches(t) != negated);
+    Ok(match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().iter().map(test).collect(),
+        DataType::LargeUtf8 => column.as_string::<i64>().iter().map(test).collect(),
+        DataType::Utf8View => column.as_string_view().iter().map(test).collect(),
+        other => return Err(Error::schema(format!("'like' needs a string column, not one of type {other}"))),
+    })
 }

@@ -1,0 +1,385 @@
+//! A filter as it was stated, before it meets a schema: names in any case, literals of any kind.
+//!
+//! It is made of SQL text ([`parse`](super::parse)), of pyarrow's lists ([`dnf`](super::dnf)) or piece by piece. Bound to
+//! a schema it becomes a [`Predicate`], with the names of the schema and literals of its types.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Schema};
+use arrow_select::concat::concat;
+use coldframe_encoding::{Error, Result};
+
+use super::coerce::{self, Comparison};
+use super::like::{Pattern, behind_prefix};
+use super::literal::Literal;
+use super::{Op, Predicate};
+
+/// A filter that is not bound to a schema. Its logic has SQL's three values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// Known without looking at a row; `None` is SQL's unknown.
+    Constant(Option<bool>),
+    /// `column op value`
+    Compare {
+        /// The column, as the caller wrote it.
+        column: String,
+        /// The comparison.
+        op: Op,
+        /// What it is compared with.
+        value: Literal,
+    },
+    /// The column's value is one of these, among which is no null.
+    In {
+        /// The column, as the caller wrote it.
+        column: String,
+        /// The set.
+        values: Vec<Literal>,
+    },
+    /// The column has no value.
+    IsNull {
+        /// The column, as the caller wrote it.
+        column: String,
+    },
+    /// The column's text is like a pattern.
+    Like {
+        /// The column, as the caller wrote it.
+        column: String,
+        /// The pattern.
+        pattern: Pattern,
+    },
+    /// The contrary; unknown stays unknown.
+    Not(Box<Condition>),
+    /// All hold.
+    And(Vec<Condition>),
+    /// At least one holds.
+    Or(Vec<Condition>),
+}
+
+/// What metadata says of a column of a file.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// No value is smaller.
+    pub min: Option<Literal>,
+    /// No value is greater.
+    pub max: Option<Literal>,
+    /// `false` only if no row is null.
+    pub has_null: bool,
+    /// `false` only if every row is.
+    pub has_value: bool,
+}
+
+impl Condition {
+    /// The names that it mentions, as the caller wrote them.
+    #[must_use]
+    pub fn columns(&self) -> BTreeSet<&str> {
+        match self {
+            Self::Constant(_) => BTreeSet::new(),
+            Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::IsNull { column }
+            | Self::Like { column, .. } => BTreeSet::from([column.as_str()]),
+            Self::Not(part) => part.columns(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().flat_map(Self::columns).collect(),
+        }
+    }
+
+    /// Its meaning for the rows of `schema`.
+    pub fn bind(&self, schema: &Schema) -> Result<Predicate> {
+        self.lower(schema, false)?.bind(schema)
+    }
+
+    /// Negations go to the leaves. There nothing asks any more whether a part is false or unknown: a row passes where
+    /// the whole is true, and `and`/`or` make it so of true parts alone. So an unknown constant is a false one.
+    fn lower(&self, schema: &Schema, negated: bool) -> Result<Predicate> {
+        let parts =
+            |parts: &[Condition]| parts.iter().map(|p| p.lower(schema, negated)).collect::<Result<Vec<_>>>();
+        let signed = |p: Predicate| if negated { !p } else { p };
+        Ok(match self {
+            Self::Constant(value) if *value == Some(!negated) => Predicate::And(Vec::new()),
+            Self::Constant(_) => Predicate::Or(Vec::new()),
+            Self::Compare { column, op, value } => {
+                let (path, data_type) = resolve(schema, column)?;
+                let Comparison { op, value } = coerce::compare(*op, value, data_type, column)?;
+                signed(Predicate::compare(path, op, value))
+            }
+            Self::In { column, values } => {
+                let (path, data_type) = resolve(schema, column)?;
+                signed(membership(&path, values, data_type, column)?)
+            }
+            Self::IsNull { column } => {
+                let (path, _) = resolve(schema, column)?;
+                Predicate::Null { column: path, negated }
+            }
+            Self::Like { column, pattern } => {
+                let (path, data_type) = resolve(schema, column)?;
+                signed(like(path, pattern, data_type, column)?)
+            }
+            Self::Not(part) => part.lower(schema, !negated)?,
+            Self::And(all) if negated => Predicate::Or(parts(all)?),
+            Self::Or(any) if negated => Predicate::And(parts(any)?),
+            Self::And(all) => Predicate::And(parts(all)?),
+            Self::Or(any) => Predicate::Or(parts(any)?),
+        })
+    }
+
+    /// What is left of it where some columns of `schema` have one known value: `known` gives an array of one.
+    pub fn given(&self, schema: &Schema, known: &dyn Fn(&str) -> Option<ArrayRef>) -> Result<Self> {
+        let parts =
+            |parts: &[Condition]| parts.iter().map(|p| p.given(schema, known)).collect::<Result<Vec<_>>>();
+        Ok(match self {
+            Self::Constant(_) => self.clone(),
+            Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::IsNull { column }
+            | Self::Like { column, .. } => {
+                let (path, _) = resolve(schema, column)?;
+                let top = if schema.column_with_name(&path).is_some() {
+                    path.as_str()
+                } else {
+                    top_level(schema, &path).unwrap_or(&path)
+                };
+                match known(top) {
+                    Some(value) => Self::Constant(self.test(top, value)?),
+                    None => self.clone(),
+                }
+            }
+            Self::Not(part) => match part.given(schema, known)? {
+                Self::Constant(value) => Self::Constant(value.map(|v| !v)),
+                part => Self::Not(Box::new(part)),
+            },
+            Self::And(all) => settle(parts(all)?, false),
+            Self::Or(any) => settle(parts(any)?, true),
+        })
+    }
+
+    /// A leaf's answer for one value of the column `name`.
+    fn test(&self, name: &str, value: ArrayRef) -> Result<Option<bool>> {
+        let schema = Schema::new(vec![arrow_schema::Field::new(name, value.data_type().clone(), true)]);
+        let options = RecordBatchOptions::new().with_row_count(Some(value.len()));
+        let batch = RecordBatch::try_new_with_options(schema.clone().into(), vec![value], &options)
+            .map_err(crate::arrow_error)?;
+        let answer = self.bind(&schema)?.evaluate(&batch)?;
+        Ok((!answer.is_empty() && answer.is_valid(0)).then(|| answer.value(0)))
+    }
+
+    /// Whether it lets no row through, whatever the row.
+    #[must_use]
+    pub fn never_true(&self) -> bool {
+        match self {
+            Self::Constant(value) => *value != Some(true),
+            Self::And(all) => all.iter().any(Self::never_true),
+            Self::Or(any) => any.iter().all(Self::never_true),
+            _ => false,
+        }
+    }
+
+    /// `false` only if no row of a file passes of whose columns metadata says `extent`; `None` says nothing.
+    pub fn may_match(&self, extent: &dyn Fn(&str) -> Option<Extent>) -> bool {
+        match self {
+            Self::Constant(value) => *value == Some(true),
+            Self::Compare { column, op, value } => extent(column).is_none_or(|e| e.may_compare(*op, value)),
+            Self::In { column, values } => {
+                extent(column).is_none_or(|e| values.iter().any(|v| e.may_compare(Op::Eq, v)))
+            }
+            Self::IsNull { column } => extent(column).is_none_or(|e| e.has_null),
+            Self::Not(_) | Self::Like { .. } => true,
+            Self::And(all) => all.iter().all(|p| p.may_match(extent)),
+            Self::Or(any) => any.iter().any(|p| p.may_match(extent)),
+        }
+    }
+}
+
+impl Extent {
+    fn may_compare(&self, op: Op, value: &Literal) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        let (Some(min), Some(max)) = (&self.min, &self.max) else { return self.has_value };
+        let (Some(min), Some(max)) = (value.order(min), value.order(max)) else { return true };
+        match op {
+            Op::Eq => min != Less && max != Greater,
+            Op::Ne => !(min == Equal && max == Equal),
+            Op::Lt => min == Greater,
+            Op::Le => min != Less,
+            Op::Gt => max == Less,
+            Op::Ge => max != Greater,
+        }
+    }
+}
+
+impl std::ops::Not for Condition {
+    type Output = Condition;
+
+    fn not(self) -> Condition {
+        Condition::Not(Box::new(self))
+    }
+}
+
+/// The set's values in the column's type; those that need a wider one are compared one by one.
+pub(super) fn membership(
+    path: &str,
+    values: &[Literal],
+    data_type: &DataType,
+    column: &str,
+) -> Result<Predicate> {
+    let (mut same, mut wider) = (Vec::new(), Vec::new());
+    for value in values {
+        if matches!(value, Literal::Null) {
+            return Err(Error::invalid(format!("null among the values of `{column}`: use 'is null'")));
+        }
+        let comparison = coerce::compare(Op::Eq, value, data_type, column)?;
+        // Another operator came out: no row is equal.
+        if comparison.op == Op::Eq && comparison.value.data_type() == data_type {
+            same.push(comparison.value);
+        } else if comparison.op == Op::Eq {
+            wider.push(Predicate::compare(path, Op::Eq, comparison.value));
+        }
+    }
+    let same: Vec<&dyn Array> = same.iter().map(AsRef::as_ref).collect();
+    let values = match same.as_slice() {
+        [] => arrow_array::new_empty_array(data_type),
+        all => concat(all).map_err(crate::arrow_error)?,
+    };
+    let within = Predicate::In { column: path.to_owned(), values, negated: false };
+    if wider.is_empty() {
+        return Ok(within);
+    }
+    wider.push(within);
+    Ok(Predicate::Or(wider))
+}
+
+/// A pattern, with the range of texts in which its matches stand: that is what statistics and keys are asked for.
+fn like(path: String, pattern: &Pattern, data_type: &DataType, column: &str) -> Result<Predicate> {
+    if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+        return Err(Error::schema(format!("'like' needs a string column, `{column}` is {data_type}")));
+    }
+    let compare = |op, text: &str| -> Result<Predicate> {
+        let comparison = coerce::compare(op, &Literal::Text(text.to_owned()), data_type, column)?;
+        Ok(Predicate::compare(path.clone(), comparison.op, comparison.value))
+    };
+    if pattern.is_plain() {
+        return compare(Op::Eq, pattern.prefix());
+    }
+    let mut parts = Vec::new();
+    if !pattern.prefix().is_empty() {
+        parts.push(compare(Op::Ge, pattern.prefix())?);
+        if let Some(behind) = behind_prefix(pattern.prefix()) {
+            parts.push(compare(Op::Lt, &behind)?);
+        }
+    }
+    if parts.is_empty() || !pattern.is_prefix() {
+        parts.push(Predicate::Like { column: path.clone(), pattern: pattern.clone(), negated: false });
+    }
+    Ok(Predicate::And(parts))
+}
+
+/// `and`/`or` over parts of which some are known: `decides` is the value that settles the whole.
+fn settle(parts: Vec<Condition>, decides: bool) -> Condition {
+    let (known, mut open): (Vec<_>, Vec<_>) =
+        parts.into_iter().partition(|p| matches!(p, Condition::Constant(_)));
+    if known.contains(&Condition::Constant(Some(decides))) {
+        return Condition::Constant(Some(decides));
+    }
+    let unknown = known.contains(&Condition::Constant(None));
+    if unknown {
+        open.push(Condition::Constant(None));
+    }
+    match (open.len(), open.pop()) {
+        (1, Some(one)) => one,
+        (_, None) => Condition::Constant(Some(!decides)),
+        (_, Some(last)) => {
+            open.push(last);
+            if decides { Condition::Or(open) } else { Condition::And(open) }
+        }
+    }
+}
+
+/// The path, as the schema writes it, and the type of a column: a top-level name, in any case if that is clear, or a
+/// dotted path into structs.
+pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataType)> {
+    if let Some((path, data_type)) = top(schema, name)? {
+        return Ok((path.to_owned(), data_type));
+    }
+    let Some((first, rest)) = name.split_once('.') else { return Err(unknown(schema, name)) };
+    let (first, mut data_type) = top(schema, first)?.ok_or_else(|| unknown(schema, first))?;
+    let mut path = first.to_owned();
+    for step in rest.split('.') {
+        let child = match data_type {
+            DataType::Struct(fields) => fields.iter().find(|f| f.name() == step),
+            _ => None,
+        };
+        let child = child.ok_or_else(|| {
+            Error::schema(format!(
+                "the filter names column `{name}`, but `{path}` ({data_type}) has no field `{step}`"
+            ))
+        })?;
+        data_type = child.data_type();
+        path.push('.');
+        path.push_str(step);
+    }
+    Ok((path, data_type))
+}
+
+/// The one column of this name; else the one that differs from it in case alone.
+fn top<'a>(schema: &'a Schema, name: &str) -> Result<Option<(&'a str, &'a DataType)>> {
+    let fields = || schema.fields().iter();
+    let mut found: Vec<_> = fields().filter(|f| f.name() == name).collect();
+    if found.is_empty() {
+        let folded = name.to_lowercase();
+        found = fields().filter(|f| f.name().to_lowercase() == folded).collect();
+        let first = found.first().map(|f| f.name());
+        if found.iter().any(|f| Some(f.name()) != first) {
+            return Err(unknown(schema, name));
+        }
+    }
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some((one.name(), one.data_type()))),
+        many => {
+            Err(Error::schema(format!("the filter names column `{name}`, of which there are {}", many.len())))
+        }
+    }
+}
+
+fn unknown(schema: &Schema, name: &str) -> Error {
+    let names: Vec<String> = schema.fields().iter().take(20).map(|f| format!("`{}`", f.name())).collect();
+    Error::schema(format!("the filter names column `{name}`; the columns are {}", names.join(", ")))
+}
+
+/// The column that a resolved path begins with.
+fn top_level<'a>(schema: &'a Schema, path: &str) -> Option<&'a str> {
+    let first = path.split('.').next()?;
+    schema.column_with_name(first).map(|(_, f)| f.name().as_str())
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |f: &mut fmt::Formatter<'_>, parts: &[Condition], word: &str| {
+            f.write_str("(")?;
+            for (i, part) in parts.iter().enumerate() {
+                let before = if i == 0 { "" } else { word };
+                write!(f, "{before}{part}")?;
+            }
+            f.write_str(")")
+        };
+        match self {
+            Self::Constant(None) => f.write_str("null"),
+            Self::Constant(Some(v)) => write!(f, "{v}"),
+            Self::Compare { column, op, value } => write!(f, "`{column}` {op} {value}"),
+            Self::In { column, values } => {
+                write!(f, "`{column}` in (")?;
+                for (i, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Self::IsNull { column } => write!(f, "`{column}` is null"),
+            Self::Like { column, pattern } => {
+                write!(f, "`{column}` like '{}'", pattern.as_str().replace('\'', "''"))
+            }
+            Self::Not(part) => write!(f, "not ({part})"),
+            Self::And(all) => joined(f, all, " and "),
+            Self::Or(any) => joined(f, any, " or "),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The words, signs and literals of a condition.
+
+use coldframe_encoding::{Error, Result};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// `12`, `1.5`, `.5e-3`
+    Number,
+    /// `X'00ff'`
+    Hex,
+    /// `'text'`, a quote inside twice
+    Text,
+    /// A name in quotes, `` `x` `` or `"x"`
+    Quoted,
+    /// A name or a word of the language.
+    Name,
+    /// An operator, bracket or comma.
+    Sign,
+    /// Behind the last.
+    #[default]
+    End,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind,
+    pub(super) text: &'a str,
+    /// The byte of the condition where it begins.
+    pub(super) at: usize,
+}
+
+impl Token<'_> {
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.kind == TokenKind::Name && self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(super) fn is_sign(&self, sign: &str) -> bool {
+        self.kind == TokenKind::Sign && self.text == sign
+    }
+
+    /// The text between the quotes.
+    pub(super) fn unquoted(&self) -> String {
+        let mut chars = self.text.chars();
+        let quote = chars.next().unwrap_or_default().to_string();
+        chars.next_back();
+        chars.as_str().replace(&quote.repeat(2), &quote)
+    }
+
+    /// The bytes of a hex literal.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let digits: Vec<u8> = self
+            .text
+            .chars()
+            .skip(1)
+            .filter_map(|c| c.to_digit(16))
+            .filter_map(|d| d.try_into().ok())
+            .collect();
+        digits.chunks_exact(2).filter_map(|pair| Some(pair.first()? << 4 | pair.last()?)).collect()
+    }
+}
+
+/// The number, from one, of the character at a byte.
+pub(super) fn position(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or(text).chars().count() + 1
+}
+
+/// All tokens and, at the end, the end.
+pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        at += rest.len() - trimmed.len();
+        if trimmed.is_empty() {
+            found.push(Token { kind: TokenKind::End, text: "", at });
+            return Ok(found);
+        }
+        let Some((kind, length)) = one(trimmed) else {
+            let shown: String = trimmed.chars().take(10).collect();
+            let position = position(text, at);
+            return Err(Error::invalid(format!(
+                "filter {text:?}, position {position}: cannot read {shown:?}"
+            )));
+        };
+        found.push(Token { kind, text: trimmed.get(..length).unwrap_or_default(), at });
+        at += length;
+    }
+}
+
+/// The kind and length of the token that a text begins with.
+fn one(text: &str) -> Option<(TokenKind, usize)> {
+    let first = text.chars().next()?;
+    let second = text.chars().nth(1);
+    match first {
+        '0'..='9' => number(text).map(|n| (TokenKind::Number, n)),
+        '.' if second.is_some_and(|c| c.is_ascii_digit()) => number(text).map(|n| (TokenKind::Number, n)),
+        'x' | 'X' if second == Some('\'') && hex(text).is_some() => hex(text).map(|n| (TokenKind::Hex, n)),
+        '\'' => quoted(text, '\'').map(|n| (TokenKind::Text, n)),
+        '`' | '"' => quoted(text, first).filter(|n| *n > 2).map(|n| (TokenKind::Quoted, n)),
+        c if c.is_alphabetic() || c == '_' => {
+            let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+            Some((TokenKind::Name, end.unwrap_or(text.len())))
+        }
+        _ => ["<=", ">=", "<>", "!=", "==", "=", "<", ">", "(", ")", ",", ".", "-", "+"]
+            .into_iter()
+            .find(|sign| text.starts_with(sign))
+            .map(|sign| (TokenKind::Sign, sign.len())),
+    }
+}
+
+/// The length of a number that no letter, digit or underscore follows.
+fn number(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    (!bytes.get(end).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')).then_some(end)
+}
+
+/// The length of `X'..'` with an even number of hex digits.
+fn hex(text: &str) -> Option<usize> {
+    let digits = text.get(2..)?;
+    let length = digits.find('\'')?;
+    let digits = digits.get(..length)?;
+    (length % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(length + 3)
+}
+
+/// The length of a text in quotes, one inside written twice.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return Some(at + 1);
+        }
+    }
+    None
+}
