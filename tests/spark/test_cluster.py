@@ -66,7 +66,6 @@ def test_executors_need_only_the_archive(numbers: Path, tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
