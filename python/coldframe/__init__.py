@@ -19,7 +19,7 @@ from coldframe._coldframe import (
     __version__,
 )
 from coldframe.dataset import ArrowDataset
-from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning
+from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, ExtensionTypeWarning
 from coldframe.file import File, Split, open
 from coldframe.hudi import HudiMetadata, open_hudi_metadata
 from coldframe.scanning import Dataset, scan
@@ -32,6 +32,7 @@ __all__ = [
     "CorruptFileError",
     "Dataset",
     "EncryptedColumnWarning",
+    "ExtensionTypeWarning",
     "File",
     "HudiMetadata",
     "KeyUnavailableError",

@@ -16,6 +16,7 @@ __all__ = [
     "ColdframeError",
     "CorruptFileError",
     "EncryptedColumnWarning",
+    "ExtensionTypeWarning",
     "KeyUnavailableError",
     "NotFoundError",
     "SchemaError",
@@ -30,6 +31,10 @@ class AmbiguousDialectWarning(UserWarning):
 
 class EncryptedColumnWarning(UserWarning):
     """Columns of a file are encrypted and no key was given: they read as their mask has left them."""
+
+
+class ExtensionTypeWarning(UserWarning):
+    """A column of an extension type is written as its storage: the file does not say that it is more."""
 
 
 def unsupported(what: str) -> UnsupportedError:

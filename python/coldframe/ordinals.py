@@ -32,7 +32,8 @@ class Ordinals:
         A file with a value index is searched by it; another one is read through.
         """
         wanted = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-        array = pa.repeat(wanted, 1)  # not by way of Python, whose dates end in 9999
+        # By way of Arrow: Python's own datetime ends with the year 9999.
+        array = pa.repeat(wanted, 1) if wanted.is_valid else pa.nulls(1, wanted.type)
         return pa.Table.from_batches([pa.record_batch(_coldframe.lookup_value(self._raw, array))])
 
     def might_contain_key(self, key: bytes) -> bool:

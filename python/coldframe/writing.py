@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe import _coldframe
-from coldframe.errors import unsupported
-from coldframe.file import open
+from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
+from coldframe.file import File, open
 from coldframe.filters import Filter
+from coldframe.scanning import Dataset
 from coldframe.sources import Source
 
 __all__ = ["detect", "read_table", "write"]
@@ -38,13 +40,22 @@ def write(
 
     Returns:
         `{"rows": .., "bytes": ..}`
+
+    Dictionaries, runs and views are written as the values that they stand for, extension types as their
+    storage, with a warning. What the file could not give back raises SchemaError or UnsupportedError. What
+    the source of the data raises comes out as it is.
     """
     if not isinstance(dest, (str, os.PathLike)):
         # Bytes are contents where a file is read; here they could only be meant as a path.
         raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
-    return _coldframe.write(
-        _stream(data), os.fsdecode(dest), format=format, options=options, progress=progress
-    )
+    failures: list[Exception] = []
+    stream = _stream(data, failures)
+    try:
+        return _coldframe.write(stream, os.fsdecode(dest), format=format, options=options, progress=progress)
+    except ColdframeError as error:
+        if failures:
+            raise failures[0] from error
+        raise
 
 
 def read_table(
@@ -66,13 +77,46 @@ def detect(source: object, *, storage_options: Mapping[str, Any] | None = None) 
     return _coldframe.detect(opened.handle(), opened.core_options())
 
 
-def _stream(data: Any) -> Any:
+def _stream(data: Any, failures: list[Exception]) -> Any:
+    """The data as an object with `__arrow_c_stream__`; `failures` gets what its source raises."""
+    _warn_of_extensions(data)
+    if isinstance(data, (File, Dataset)):
+        return _watched(data.to_batches(), failures)
+    if isinstance(data, pa.RecordBatchReader):
+        return _watched(data, failures)
     if hasattr(data, "__arrow_c_stream__"):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if hasattr(data, "scanner"):  # a pyarrow Dataset
-        return data.scanner().to_reader()
+        return _watched(data.scanner().to_reader(), failures)
     if hasattr(data, "collect") and hasattr(data, "collect_schema"):  # a polars LazyFrame
         return data.collect()
     raise unsupported(f"writing {type(data).__name__}: expected something with __arrow_c_stream__")
+
+
+def _watched(reader: Any, failures: list[Exception]) -> Any:
+    """The same batches; of an error the C stream would keep the text alone."""
+
+    def batches() -> Iterator[Any]:
+        try:
+            yield from reader
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def _warn_of_extensions(data: Any) -> None:
+    """Tells of columns whose type is more than its storage, which is all that a file keeps."""
+    if not isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        return
+    for field in data.schema:
+        if isinstance(field.type, pa.BaseExtensionType):
+            warnings.warn(
+                f"column {field.name!r} is written as {field.type.storage_type}, the storage of "
+                f"{field.type.extension_name}: the file does not say that it is more",
+                ExtensionTypeWarning,
+                stacklevel=4,
+            )

@@ -62,6 +62,13 @@ def test_nulls_are_looked_up_without_an_index(tmp_path: Path) -> None:
     assert file.lookup(pa.scalar(None, pa.int64())).column("ordinal").to_pylist() == [1]
 
 
+def test_a_look_up_beyond_the_years_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "far.cfile"
+    instants = pa.array([0, 2**60, None], pa.int64()).cast(pa.timestamp("us"))
+    cf.write(pa.table({"t": instants}), path, format="cfile")
+    assert cf.open(path).lookup(instants[1]).column("ordinal").to_pylist() == [1]
+
+
 def test_value_types_and_dictionaries(tmp_path: Path) -> None:
     path = tmp_path / "price.cfile"
     cf.write(pa.table({"p": pa.array([1, 2], pa.decimal128(18, 5))}), path, format="cfile")

@@ -1,7 +1,33 @@
 //! What all writers see to before they take a batch.
 
+mod intake;
+
 use arrow_array::RecordBatch;
-use coldframe_encoding::{Error, Result};
+use arrow_schema::ArrowError;
+use coldframe_encoding::{Error, ErrorKind, Result};
+
+pub use intake::Intake;
+
+/// What went wrong with data to be written, as an error of that data: no file is corrupt, there is none yet.
+pub fn unsuitable(e: Error) -> Error {
+    if !e.is_damage() {
+        return e;
+    }
+    let (structure, schema) = (e.structure(), Error::schema(e.reason()));
+    if structure.is_empty() { schema } else { schema.within(structure) }
+}
+
+/// An error of the stream that data to be written comes from.
+pub fn stream_error(e: ArrowError) -> Error {
+    match e {
+        ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(other) => Error::new(ErrorKind::Foreign(other)),
+        },
+        ArrowError::CDataInterface(message) => Error::new(ErrorKind::Foreign(message.into())),
+        e => Error::schema(e.to_string()),
+    }
+}
 
 /// Whether a file could not be written: what follows a part that is missing would be in the wrong place.
 #[derive(Clone, Copy, Debug, Default)]

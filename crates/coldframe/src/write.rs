@@ -5,8 +5,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use arrow_array::RecordBatchReader;
-use arrow_schema::ArrowError;
-use coldframe_core::{Error, ErrorKind, Result, WriteOptions, arrow_error};
+use coldframe_core::writing::{Intake, stream_error, unsuitable};
+use coldframe_core::{Error, Result, WriteOptions};
 use coldframe_store::Location;
 
 use crate::format_named;
@@ -40,7 +40,6 @@ pub fn write_file(
         }
     };
     let named = |e: Error| e.in_file(dest.display().to_string());
-    let unsuitable = |e: Error| named(unsuitable(e));
     let folder = dest.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
         .prefix(".coldframe-")
@@ -48,36 +47,21 @@ pub fn write_file(
         .map_err(|e| named(Error::from(e)))?;
     let handle = temporary.reopen().map_err(|e| named(Error::from(e)))?;
     let sink = Box::new(BufWriter::with_capacity(1 << 20, handle));
-    let mut writer = format.create(sink, &data.schema(), options).map_err(unsuitable)?;
+    let refused = |e: Error| named(unsuitable(e));
+    let intake = Intake::new(&data.schema()).map_err(refused)?;
+    let mut writer = format.create(sink, intake.schema(), options).map_err(refused)?;
     let mut rows = 0;
     for batch in data {
-        let batch = batch.map_err(source_failed)?;
-        writer.write(&batch).map_err(unsuitable)?;
+        let batch = batch.map_err(stream_error)?;
+        for piece in intake.pieces(&batch) {
+            writer.write(&piece.map_err(refused)?).map_err(refused)?;
+        }
         rows += batch.num_rows() as u64;
         tick(rows)?;
     }
-    let bytes = writer.finish().map_err(unsuitable)?;
+    let bytes = writer.finish().map_err(refused)?;
     commit(temporary, &dest).map_err(named)?;
     Ok(Written { rows, bytes })
-}
-
-/// A writer has no corrupt file before it: what it finds broken, or too large, is in the data that it was given.
-fn unsuitable(e: Error) -> Error {
-    match e.kind() {
-        ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. } => {
-            let (structure, schema) = (e.structure(), Error::schema(e.reason()));
-            if structure.is_empty() { schema } else { schema.within(structure) }
-        }
-        _ => e,
-    }
-}
-
-/// The caller's stream failed, which says nothing of the file to write.
-fn source_failed(e: ArrowError) -> Error {
-    match e {
-        ArrowError::ExternalError(_) => arrow_error(e),
-        other => Error::new(ErrorKind::Foreign(Box::new(other))),
-    }
 }
 
 /// Gives the finished file its name. Others may read it, as any file that the process creates.

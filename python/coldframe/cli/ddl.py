@@ -46,8 +46,6 @@ def hive_type(type: Any) -> str:
             return name
     if pa.types.is_uint64(type):
         return "decimal(20,0)"
-    if pa.types.is_uint64(type):
-        return "decimal(20,0)"
     if pa.types.is_dictionary(type):
         return hive_type(type.value_type)
     if pa.types.is_decimal(type):

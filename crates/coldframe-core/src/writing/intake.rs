@@ -1,0 +1,299 @@
+//! The door that all batches to be written go through, whatever the format.
+//!
+//! Arrow has several layouts for one meaning. Dictionaries, runs, views and extension types become the plain arrays
+//! that every writer takes; a writer then has one layout of text to write and not five. Decoding makes arrays larger:
+//! a batch is cut into pieces first, so that none needs offsets beyond 2 GiB. What no format can hold is refused here,
+//! by the name of its column.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowDictionaryKeyType;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
+    RecordBatch, RecordBatchOptions, StructArray, downcast_dictionary_array,
+};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use coldframe_encoding::{Error, Result};
+
+use crate::arrow_error;
+
+/// Fields inside fields: what readers of all formats follow.
+const MAX_DEPTH: usize = 64;
+
+/// How large a piece becomes, about. It stays far below what 32-bit offsets reach.
+const PIECE_BYTES: u64 = 256 << 20;
+
+/// How metadata marks a type that is more than its storage.
+const EXTENSION: &str = "ARROW:extension:";
+
+/// What is written of a stream: its schema in plain types, and its batches as those.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    plain: SchemaRef,
+}
+
+impl Intake {
+    /// Refuses what no format can hold.
+    pub fn new(given: &Schema) -> Result<Self> {
+        let fields = given
+            .fields()
+            .iter()
+            .map(|f| plain_field(f, 1).map_err(|e| e.within(format!("column `{}`", f.name()))))
+            .collect::<Result<Fields>>()?;
+        let plain = Arc::new(Schema::new_with_metadata(fields, given.metadata().clone()));
+        Ok(Self { plain })
+    }
+
+    /// The schema that the writer gets.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.plain
+    }
+
+    /// The batch in plain arrays, in as many pieces as it takes. They are made one by one.
+    pub fn pieces(&self, batch: &RecordBatch) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
+        let mut open = vec![batch.clone()];
+        std::iter::from_fn(move || {
+            let mut next = open.pop()?;
+            while next.num_rows() > 1 && next.columns().iter().map(plain_bytes).sum::<u64>() > PIECE_BYTES {
+                let half = next.num_rows() / 2;
+                open.push(next.slice(half, next.num_rows() - half));
+                next = next.slice(0, half);
+            }
+            Some(self.plain(&next))
+        })
+    }
+
+    fn plain(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if batch.num_columns() != self.plain.fields().len() {
+            return Err(Error::schema(format!(
+                "expected batches of {} columns, found {}",
+                self.plain.fields().len(),
+                batch.num_columns()
+            )));
+        }
+        let columns = batch
+            .columns()
+            .iter()
+            .zip(self.plain.fields())
+            .map(|(array, field)| {
+                let plain = plain(array, field.data_type())?;
+                check_nulls(&plain, field, None)?;
+                Ok(plain)
+            })
+            .zip(self.plain.fields())
+            .map(|(column, field)| column.map_err(|e: Error| e.within(format!("column `{}`", field.name()))))
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.plain.clone(), columns, &options)
+            .map_err(|e| Error::schema(e.to_string()))
+    }
+}
+
+fn plain_field(field: &FieldRef, depth: usize) -> Result<FieldRef> {
+    if depth > MAX_DEPTH {
+        return Err(Error::schema(format!("types nested deeper than {MAX_DEPTH}, which no reader follows")));
+    }
+    let data_type = plain_type(field.data_type(), depth)?;
+    let extended = field.metadata().keys().any(|k| k.starts_with(EXTENSION));
+    if &data_type == field.data_type() && !extended {
+        return Ok(field.clone());
+    }
+    let mut metadata = field.metadata().clone();
+    metadata.retain(|key, _| !key.starts_with(EXTENSION));
+    Ok(Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata)))
+}
+
+fn plain_type(data_type: &DataType, depth: usize) -> Result<DataType> {
+    let below = |f: &FieldRef| plain_field(f, depth + 1);
+    Ok(match data_type {
+        DataType::Dictionary(_, values) => plain_type(values, depth)?,
+        DataType::RunEndEncoded(_, values) => plain_type(values.data_type(), depth)?,
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::List(f) | DataType::ListView(f) => DataType::List(below(f)?),
+        DataType::LargeList(f) | DataType::LargeListView(f) => DataType::LargeList(below(f)?),
+        DataType::FixedSizeList(f, n) => DataType::FixedSizeList(below(f)?, *n),
+        DataType::Map(f, sorted) => DataType::Map(below(f)?, *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(below).collect::<Result<_>>()?),
+        other => other.clone(),
+    })
+}
+
+/// `array` as the plain type that [`plain_type`] gave for its own.
+fn plain(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    let items = |values: &ArrayRef, field: &FieldRef| plain(values, field.data_type());
+    match (array.data_type(), to) {
+        (DataType::Dictionary(_, values), _) => plain(&cast(array, values)?, to),
+        (DataType::RunEndEncoded(_, values), _) => plain(&cast(array, values.data_type())?, to),
+        (DataType::List(_), DataType::List(f)) => list::<i32>(array.as_list(), f),
+        (DataType::LargeList(_), DataType::LargeList(f)) => list::<i64>(array.as_list(), f),
+        (DataType::ListView(f), DataType::List(_)) => plain(&cast(array, &DataType::List(f.clone()))?, to),
+        (DataType::LargeListView(f), DataType::LargeList(_)) => {
+            plain(&cast(array, &DataType::LargeList(f.clone()))?, to)
+        }
+        (DataType::FixedSizeList(..), DataType::FixedSizeList(f, n)) => {
+            let from = array.as_fixed_size_list();
+            let made =
+                FixedSizeListArray::try_new(f.clone(), *n, items(from.values(), f)?, from.nulls().cloned());
+            Ok(Arc::new(made.map_err(arrow_error)?))
+        }
+        (DataType::Map(..), DataType::Map(f, sorted)) => {
+            let from: &MapArray = array.as_map();
+            let (start, length, offsets) = window(from.offsets());
+            let entries: ArrayRef = Arc::new(from.entries().slice(start, length));
+            let entries = items(&entries, f)?.as_struct().clone();
+            let made = MapArray::try_new(f.clone(), offsets, entries, from.nulls().cloned(), *sorted);
+            Ok(Arc::new(made.map_err(arrow_error)?))
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let from = array.as_struct();
+            let children =
+                from.columns().iter().zip(fields).map(|(c, f)| items(c, f)).collect::<Result<_>>()?;
+            let made =
+                StructArray::try_new_with_length(fields.clone(), children, from.nulls().cloned(), from.len());
+            Ok(Arc::new(made.map_err(arrow_error)?))
+        }
+        _ => cast(array, to),
+    }
+}
+
+/// The values of the lists that are there, not those that a slice leaves out.
+fn list<O: OffsetSizeTrait>(from: &GenericListArray<O>, field: &FieldRef) -> Result<ArrayRef> {
+    let (start, length, offsets) = window(from.offsets());
+    let values = plain(&from.values().slice(start, length), field.data_type())?;
+    let made = GenericListArray::<O>::try_new(field.clone(), offsets, values, from.nulls().cloned());
+    Ok(Arc::new(made.map_err(arrow_error)?))
+}
+
+/// Where the values of these offsets begin, how many they are, and the offsets from there on.
+fn window<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize, OffsetBuffer<O>) {
+    let (start, length) = span(offsets);
+    let first = offsets.first();
+    let moved = offsets.iter().map(|o| *o - first).collect::<Vec<O>>();
+    (start, length, OffsetBuffer::new(moved.into()))
+}
+
+fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
+    (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    arrow_cast::cast(array, to)
+        .map_err(|e| Error::schema(format!("values of {} as {to}: {e}", array.data_type())))
+}
+
+/// An error for a null that its field denies, unless what is around it is null as well.
+fn check_nulls(array: &ArrayRef, field: &Field, around: Option<&NullBuffer>) -> Result<()> {
+    let nulls = NullBuffer::union(around, array.logical_nulls().as_ref());
+    if !field.is_nullable() && array.null_count() > 0 {
+        let denied =
+            (0..array.len()).find(|i| array.is_null(*i) && around.is_none_or(|around| around.is_valid(*i)));
+        if let Some(row) = denied {
+            return Err(Error::schema(format!(
+                "expected a value in each row of `{}`, which is declared not nullable, found a null in row {row} \
+                 of a batch",
+                field.name()
+            )));
+        }
+    }
+    match (array.data_type(), field.data_type()) {
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let children = array.as_struct().columns().iter().zip(fields);
+            children.into_iter().try_for_each(|(child, field)| check_nulls(child, field, nulls.as_ref()))
+        }
+        (DataType::List(_), DataType::List(f)) => check_items(array.as_list::<i32>().values(), f),
+        (DataType::LargeList(_), DataType::LargeList(f)) => check_items(array.as_list::<i64>().values(), f),
+        _ => Ok(()),
+    }
+}
+
+/// The items of lists that are null are not looked at by anyone; hardly a list has such.
+fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
+    if field.is_nullable() && !values.data_type().is_nested() {
+        return Ok(());
+    }
+    check_nulls(values, field, None)
+}
+
+/// About the bytes of values that an array has in plain layout.
+fn plain_bytes(array: &ArrayRef) -> u64 {
+    let rows = array.len() as u64;
+    let average = |values: &ArrayRef, wanted: u64| match values.len() as u64 {
+        0 => 0,
+        all => plain_bytes(values) / all * wanted,
+    };
+    match array.data_type() {
+        DataType::Utf8 => text_bytes(array.as_string::<i32>().offsets()),
+        DataType::LargeUtf8 => text_bytes(array.as_string::<i64>().offsets()),
+        DataType::Binary => text_bytes(array.as_binary::<i32>().offsets()),
+        DataType::LargeBinary => text_bytes(array.as_binary::<i64>().offsets()),
+        DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            array => dictionary_bytes(array),
+            _ => 0
+        ),
+        DataType::RunEndEncoded(..) => run_values(array).map_or(0, |values| longest(&values) * rows),
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let (start, length) = span(list.offsets());
+            plain_bytes(&list.values().slice(start, length))
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let (start, length) = span(list.offsets());
+            plain_bytes(&list.values().slice(start, length))
+        }
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            average(list.values(), list.sizes().iter().map(|n| n.as_usize() as u64).sum())
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            average(list.values(), list.sizes().iter().map(|n| n.as_usize() as u64).sum())
+        }
+        DataType::FixedSizeList(..) => plain_bytes(array.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let (start, length) = span(map.offsets());
+            let entries: ArrayRef = Arc::new(map.entries().slice(start, length));
+            plain_bytes(&entries)
+        }
+        DataType::Struct(_) => array.as_struct().columns().iter().map(plain_bytes).sum(),
+        other => other.primitive_width().map_or(0, |width| width as u64 * rows),
+    }
+}
+
+fn text_bytes<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> u64 {
+    span(offsets).1 as u64
+}
+
+fn dictionary_bytes<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> u64 {
+    let values = array.values();
+    let sizes: Vec<u64> = (0..values.len()).map(|i| plain_bytes(&values.slice(i, 1))).collect();
+    array.keys_iter().flatten().filter_map(|key| sizes.get(key)).sum()
+}
+
+/// The size of the longest value, for layouts that repeat values.
+fn longest(values: &ArrayRef) -> u64 {
+    (0..values.len()).map(|i| plain_bytes(&values.slice(i, 1))).max().unwrap_or(0)
+}
+
+fn run_values(array: &ArrayRef) -> Option<ArrayRef> {
+    use arrow_array::RunArray;
+    use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+    let any = array.as_any();
+    let of = |values: &ArrayRef| values.clone();
+    any.downcast_ref::<RunArray<Int16Type>>()
+        .map(|a| of(a.values()))
+        .or_else(|| any.downcast_ref::<RunArray<Int32Type>>().map(|a| of(a.values())))
+        .or_else(|| any.downcast_ref::<RunArray<Int64Type>>().map(|a| of(a.values())))
+}
+
+#[cfg(test)]
+mod tests;
