@@ -23,7 +23,8 @@ def rows(format: str) -> pa.Table:
 
 
 def options(format: str) -> dict[str, Any]:
-    return {"schema": "n bigint"} if FORMATS[format]["capabilities"]["needs_schema"] else {}
+    needed = FORMATS[format]["capabilities"]["needs_schema"]
+    return {"schema": "n bigint", "serde": "binary"} if needed else {}
 
 
 @pytest.mark.parametrize("format", WRITTEN)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError
+from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
 from coldframe.pipeline.convert import describe
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.tables import TYPELESS, Table
@@ -67,7 +67,7 @@ def open_options(table: Table, unit: str) -> dict[str, Any]:
     if table.format not in TYPELESS:
         # In tables.toml it names the columns of old ORC files; the types are the file's own.
         options.pop("schema", None)
-    if table.format in ("orc", "rcfile"):
+    if "timestamp_unit" in formats().get(table.format, {}).get("open", {}):
         options.setdefault("timestamp_unit", unit)
     return options
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coldframe
+from coldframe._coldframe import formats
 
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group: what a task holds in memory."""
@@ -77,7 +78,8 @@ class ColdframeSink:
 
     def read(self, path: str) -> Iterator[pa.RecordBatch]:
         """Reads with coldframe.open."""
-        options: dict[str, Any] = {"timestamp_unit": "us"} if self.format == "orc" else {}
+        known = formats().get(self.format, {}).get("open", {})
+        options: dict[str, Any] = {"timestamp_unit": "us"} if "timestamp_unit" in known else {}
         yield from coldframe.open(path, format=self.format, **options).to_batches()
 
 

@@ -32,13 +32,13 @@ from typing import Any
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, kudu_tables
+from coldframe._coldframe import ColdframeError, SchemaError, formats, kudu_tables
 from coldframe.pipeline.inventory import ROOT, Inventory, SourceFile, is_partition
 
 # Part of Python since 3.11.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-TYPELESS = frozenset({"rcfile"})
+TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
 """Formats that know nothing of their columns but how many there are."""
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
