@@ -77,10 +77,17 @@ class Table:
     """Where it lies below the source's root, and will lie below the target's."""
     format: str
     spec: TableSpec | None
-    files: list[SourceFile]
+    files: list[SourceFile] = field(default_factory=list)
     damaged: list[SourceFile] = field(default_factory=list)
     """Files in its directory whose bytes are of no known format."""
     empty: list[SourceFile] = field(default_factory=list)
+    _keys: dict[str, None] = field(default_factory=dict)
+    """The names of the partition columns, in the order in which files bring them."""
+
+    def add(self, file: SourceFile) -> None:
+        """One more file, and the partition columns that its directories name."""
+        self.files.append(file)
+        self._keys.update(dict.fromkeys(key for key, _ in file.keys))
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -91,10 +98,7 @@ class Table:
     def partition_fields(self) -> list[pa.Field]:
         """The partition columns; text where tables.toml does not say otherwise."""
         types = dict(self.spec.partitions) if self.spec is not None else {}
-        names: dict[str, None] = {}
-        for file in self.files:
-            names.update(dict.fromkeys(key for key, _ in file.keys))
-        return [pa.field(name, types.get(name, pa.string())) for name in names]
+        return [pa.field(name, types.get(name, pa.string())) for name in self._keys]
 
 
 def load_tables(path: str) -> list[TableSpec]:
@@ -141,32 +145,72 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
 
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
+    entries = _Entries(specs)
     groups: dict[tuple[str, str], Table] = {}
     for file in inventory.files:
-        for name, place, spec, part in _tables_of(inventory, file, specs):
+        for name, place, spec, part in _tables_of(inventory, file, entries):
             table = groups.get((name, str(file.format)))
             if table is None:
-                table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec, [])
-            table.files.append(part)
+                table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec)
+            table.add(part)
     tables = list(groups.values())
     _part_formats(tables)
+    # The first table of an entry or, for those that no entry names, of a place.
+    by_entry: dict[int, Table] = {}
+    by_place: dict[str, Table] = {}
+    for table in tables:
+        if table.spec is not None:
+            by_entry.setdefault(id(table.spec), table)
+        else:
+            by_place.setdefault(table.path, table)
+    lonely: dict[int, Table] = {}
     for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
         for file in others:
-            for table in tables:
-                if _spec_of(file, specs) is table.spec and _inside(file, table, inventory):
-                    getattr(table, kind).append(file)
-                    break
-    tables += _without_readable_files(inventory, specs, tables)
-    return sorted(tables, key=lambda table: table.name)
+            spec = entries.holding(file)
+            if spec is None:
+                found = by_place.get(_place_of(inventory, file))
+            else:
+                found = by_entry.get(id(spec)) or lonely.setdefault(
+                    id(spec), Table(spec.name, spec.path, spec.format or "unknown", spec)
+                )
+            if found is not None:
+                getattr(found, kind).append(file)
+    # Tables that are named, but whose every file is beyond recognition or empty.
+    return sorted([*tables, *lonely.values()], key=lambda table: table.name)
+
+
+class _Entries:
+    """The entries of tables.toml by their paths, so that a file's is found by its own directories alone."""
+
+    def __init__(self, specs: Sequence[TableSpec]) -> None:
+        self._by_path: dict[str, list[TableSpec]] = {}
+        for spec in specs:
+            self._by_path.setdefault(spec.path, []).append(spec)
+
+    def at(self, path: str) -> list[TableSpec]:
+        """Those of a path."""
+        return self._by_path.get(path, [])
+
+    def holding(self, file: SourceFile) -> TableSpec | None:
+        """The entry whose path holds the file; the longest where several do."""
+        for spec in self.at(file.relative):
+            return spec
+        path = file.relative
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            for spec in self.at(path):
+                if spec.format in (None, file.format):
+                    return spec
+        return None
 
 
 def _tables_of(
-    inventory: Inventory, file: SourceFile, specs: Sequence[TableSpec]
+    inventory: Inventory, file: SourceFile, entries: _Entries
 ) -> Iterator[tuple[str, str, TableSpec | None, SourceFile]]:
     """The tables that a file's rows go to: name, path, entry, and the file as a part of the table."""
-    spec = _spec_of(file, specs)
+    spec = entries.holding(file)
     if file.format == "kudu":
-        given = [other for other in specs if spec is not None and other.path == spec.path]
+        given = [] if spec is None else entries.at(spec.path)
         if len(given) > 1 or any("table" in one.options for one in given):
             # What is done with a source goes by its relative path: each of its tables has one.
             for one in given:
@@ -218,17 +262,6 @@ def _folder_name(table: str) -> str:
     return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
 
 
-def _spec_of(file: SourceFile, specs: Sequence[TableSpec]) -> TableSpec | None:
-    """The entry whose path holds the file; the longest where several do."""
-    holding = [
-        spec
-        for spec in specs
-        if ((file.relative + "/").startswith(spec.path + "/") and spec.format in (None, file.format))
-        or file.relative == spec.path
-    ]
-    return max(holding, key=lambda spec: len(spec.path), default=None)
-
-
 def _place_of(inventory: Inventory, file: SourceFile) -> str:
     place: list[str] = []
     # A directory that is a table has the table's name itself.
@@ -240,12 +273,6 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
     return "/".join(place) or os.path.basename(inventory.root) or "root"
 
 
-def _inside(file: SourceFile, table: Table, inventory: Inventory) -> bool:
-    if table.spec is not None:
-        return True
-    return _place_of(inventory, file) == table.path
-
-
 def _part_formats(tables: list[Table]) -> None:
     """Several formats in one directory: each but the first gets its format added to name and path."""
     seen: set[str] = set()
@@ -254,22 +281,6 @@ def _part_formats(tables: list[Table]) -> None:
             table.name = f"{table.name}__{table.format}"
             table.path = f"{table.path}__{table.format}"
         seen.add(table.name)
-
-
-def _without_readable_files(
-    inventory: Inventory, specs: Sequence[TableSpec], tables: list[Table]
-) -> list[Table]:
-    """Tables that are named, but whose every file is beyond recognition or empty."""
-    taken = {table.spec.name for table in tables if table.spec is not None}
-    found: list[Table] = []
-    for spec in specs:
-        if spec.name in taken:
-            continue
-        damaged = [file for file in inventory.unknown if _spec_of(file, specs) is spec]
-        empty = [file for file in inventory.empty if _spec_of(file, specs) is spec]
-        if damaged or empty:
-            found.append(Table(spec.name, spec.path, spec.format or "unknown", spec, [], damaged, empty))
-    return found
 
 
 def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
