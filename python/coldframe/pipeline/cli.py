@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from coldframe.pipeline.report import Report
 
 EPILOG = """\
-exit codes: 0 done; 1 files failed, or the target is not what was verified; 2 wrong use, such as a missing
-schema
+exit codes: 0 done; 1 files failed or could not be read, or the target is not what was verified; 2 wrong use,
+such as a missing schema
 
 A run that was stopped goes on where it was when it is started again with the same arguments. Everything about
 it is below DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
@@ -147,6 +147,7 @@ def summary(report: Report) -> str:
                 lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {len(file.damage)} places")
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
+    lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
     if report.unknown:
         count = len(report.unknown)
         files = "1 file" if count == 1 else f"{count:,} files"

@@ -2,11 +2,14 @@
 
 Left out, as Hive and Spark do: names that begin with `_` or `.` (staging folders, `_SUCCESS`, `.crc`), and
 what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, those of an unknown format too.
+What cannot be listed or read, links that lead nowhere or to directories, and what is neither file nor
+directory is listed as well, with why: rows that nobody looked at are never passed over in silence.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -43,6 +46,14 @@ class SourceFile:
         return tuple((unquote(key), unquote(value)) for key, value in map(_split_key, self.folders) if key)
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A place of the source tree whose rows, if it has any, nobody has seen."""
+
+    relative: str
+    reason: str
+
+
 @dataclass
 class Inventory:
     """The source tree, sorted by path."""
@@ -54,6 +65,8 @@ class Inventory:
     """Files of zero bytes, as Hive leaves for empty buckets: they hold no rows."""
     unknown: list[SourceFile] = field(default_factory=list)
     """Files of another format, or too damaged to tell."""
+    unread: list[Unread] = field(default_factory=list)
+    """What could not be looked at."""
 
 
 def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
@@ -67,12 +80,20 @@ def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
     inventory = Inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
     if not below and _is_kudu(root):
-        inventory.files.append(replace(_look(root, root, True), format="kudu"))
+        whole = _look(root, root, True)
+        if isinstance(whole, Unread):
+            inventory.unread.append(whole)
+        else:
+            inventory.files.append(replace(whole, format="kudu"))
         return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
-        for file in threads.map(lambda found: _look(root, *found), _walk(root)):
+        for file in threads.map(lambda found: _look(root, *found), _walk(root, inventory.unread)):
+            if isinstance(file, Unread):
+                inventory.unread.append(file)
+                continue
             kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
             kind.append(file)
+    inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 
 
@@ -80,11 +101,13 @@ def _is_kudu(root: str) -> bool:
     """Whether a folder holds Kudu's data and nothing else but a tables.toml: the servers by themselves would
     give the rows of their replicas more than once.
     """
-    if _detect(root) == "kudu":
+    if _is_table(root) and _detect(root) == "kudu":
         return True
     with os.scandir(root) as entries:
         shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
-    return bool(shown) and all(one.is_dir() and _detect(one.path) == "kudu" for one in shown)
+    return bool(shown) and all(
+        one.is_dir() and _is_table(one.path) and _detect(one.path) == "kudu" for one in shown
+    )
 
 
 def is_partition(folder: str) -> bool:
@@ -97,35 +120,71 @@ def _split_key(folder: str) -> tuple[str, str]:
     return (key, value) if equals else ("", "")
 
 
-def _walk(root: str) -> Iterator[tuple[str, bool]]:
-    """The paths of files, and of directories that are one table (True)."""
-    for folder, folders, names in os.walk(root):
+def _walk(root: str, unread: list[Unread]) -> Iterator[tuple[str, bool]]:
+    """The paths of files, and of directories that are one table (True); the rest goes to `unread`."""
+
+    def not_listed(error: OSError) -> None:
+        unread.append(Unread(_relative(root, error.filename or root), _reason(error)))
+
+    for folder, folders, names in os.walk(root, onerror=not_listed):
         folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
-        if folder != root and _detect(folder) is not None:
+        if folder != root and _is_table(folder):
             folders.clear()
             yield folder, True
             continue
+        for name in folders:
+            if os.path.islink(os.path.join(folder, name)):
+                target = os.readlink(os.path.join(folder, name))
+                reason = f"a link to the directory {target}, which is not followed: migrate that by itself"
+                unread.append(Unread(_relative(root, os.path.join(folder, name)), reason))
         for name in sorted(names):
             leftover = name.startswith(("_", ".")) or name.endswith(_LEFTOVERS)
             if not leftover and not (folder == root and name == TABLES_FILE):
-                path = os.path.join(folder, name)
-                if os.path.isfile(path):
-                    yield path, False
+                yield os.path.join(folder, name), False
 
 
-def _look(root: str, path: str, directory: bool) -> SourceFile:
-    relative = os.path.relpath(path, root).replace(os.sep, "/")
-    if directory:
-        stats = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
-        size = sum(stat.st_size for stat in stats)
-        newest = max((stat.st_mtime_ns for stat in stats), default=0)
-        return SourceFile(path, relative, size, newest, _detect(path))
-    stat = os.stat(path)
-    return SourceFile(path, relative, stat.st_size, stat.st_mtime_ns, _detect(path) if stat.st_size else None)
+def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:
+    relative = _relative(root, path)
+    try:
+        if directory:
+            parts = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
+            size = sum(part.st_size for part in parts)
+            newest = max((part.st_mtime_ns for part in parts), default=0)
+            return SourceFile(path, relative, size, newest, _detect(path))
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            return Unread(relative, "neither a file nor a directory")
+        return SourceFile(
+            path, relative, found.st_size, found.st_mtime_ns, _detect(path) if found.st_size else None
+        )
+    except FileNotFoundError:
+        lost = os.path.islink(path)
+        return Unread(relative, "a link that leads nowhere" if lost else "gone since it was listed")
+    except OSError as error:
+        return Unread(relative, _reason(error))
+
+
+def _relative(root: str, path: str) -> str:
+    return os.path.relpath(path, root).replace(os.sep, "/")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _is_table(folder: str) -> bool:
+    """Whether a directory is one table of a format; one that cannot be read is none, and the walk says so."""
+    try:
+        return _detect(folder) is not None
+    except OSError:
+        return False
 
 
 def _detect(path: str) -> str | None:
+    """The format; None for bytes that are of none. An OSError where they cannot be read."""
     try:
         return coldframe.detect(path)
-    except (ColdframeError, OSError):
+    except NotFoundError as gone:
+        raise FileNotFoundError(path) from gone
+    except ColdframeError:
         return None

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.journal import Entry
 
 STATUSES = ("converted", "salvaged", "quarantined", "failed", "empty")
@@ -125,6 +126,8 @@ class Report:
     tables: list[TableReport]
     unknown: list[str] = field(default_factory=list)
     """Files outside of every table whose format is not one of ours; they were left alone."""
+    unread: list[Unread] = field(default_factory=list)
+    """Places of the source that could not be looked at: unreadable, links, neither file nor directory."""
     started: float = 0.0
     seconds: float = 0.0
 
@@ -145,8 +148,11 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: all that was asked for was done; 1: something failed, or files of the target are missing."""
-        return 1 if self.failures or any(table.missing or table.error for table in self.tables) else 0
+        """0: all that was asked for was done; 1: something failed or could not be read, or files of the target
+        are missing.
+        """
+        wrong = self.failures or self.unread or any(table.missing or table.error for table in self.tables)
+        return 1 if wrong else 0
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -168,5 +174,6 @@ class Report:
             "exit_code": self.exit_code,
             "counts": self.statuses,
             "unknown": self.unknown,
+            "unread": [vars(one) for one in self.unread],
             "tables": [table.to_json() for table in self.tables],
         }

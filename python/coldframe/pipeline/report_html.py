@@ -77,6 +77,7 @@ def page(report: Report) -> str:
 <p>{_verdict(report)}</p>
 {_figures(report)}
 </section>
+{_unread(report)}
 {tables}
 {_unknown(report)}
 </body>
@@ -88,10 +89,12 @@ def _verdict(report: Report) -> str:
     failed = len(report.failures)
     missing = sum(len(table.missing) for table in report.tables)
     broken = sum(table.error is not None for table in report.tables)
-    if failed or missing or broken:
+    unread = len(report.unread)
+    if failed or missing or broken or unread:
         parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
         parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
         parts += [f"{broken} table{'s' * (broken != 1)} without metadata"] if broken else []
+        parts += [f"{unread} place{'s' * (unread != 1)} not read"] if unread else []
         return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
     if lost:
@@ -244,16 +247,22 @@ def _damage_rows(file: FileReport) -> str:
 
 
 def _unknown(report: Report) -> str:
-    if not report.unknown:
+    return _names("Left alone", "of other formats", report.unknown)
+
+
+def _unread(report: Report) -> str:
+    places = [f"{one.relative}: {one.reason}" for one in report.unread]
+    return _names("Not read", "places that could not be looked at: their rows are not in the target", places)
+
+
+def _names(title: str, what: str, names: Sequence[str]) -> str:
+    """A section of names; nothing where there are none."""
+    if not names:
         return ""
-    names = "".join(f"<li><code>{escape(name)}</code></li>" for name in report.unknown[:100])
-    more = (
-        f'<p class="soft">{len(report.unknown) - 100:,} more in report.json</p>'
-        if len(report.unknown) > 100
-        else ""
-    )
-    return f"""<section class="card"><h2>Left alone</h2>
-<p class="soft">{len(report.unknown):,} of other formats</p><ul>{names}</ul>{more}</section>"""
+    items = "".join(f"<li><code>{escape(name)}</code></li>" for name in names[:100])
+    more = f'<p class="soft">{len(names) - 100:,} more in report.json</p>' if len(names) > 100 else ""
+    return f"""<section class="card"><h2>{title}</h2>
+<p class="soft">{len(names):,} {what}</p><ul>{items}</ul>{more}</section>"""
 
 
 def _number(value: object) -> str:

@@ -133,7 +133,8 @@ def migrate(
     run = _Run(
         spark, goal, target, on_error, timestamps, split_bytes, verify, fresh, progress or NoProgress()
     )
-    with Journal(goal) as journal:
+    # Delta and Iceberg know which files are a table's; of plain directories all are.
+    with Journal(goal, keep_replaced=target.register is not None) as journal:
         report = run.migrate(inventory, found, journal)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.clear_staging()
@@ -183,6 +184,7 @@ class _Run:
         report = Report(inventory.root, self.goal, self.target.name, self.on_error, list(reports.values()))
         assigned = {file.relative for table in tables for file in (*table.damaged, *table.empty)}
         report.unknown = [file.relative for file in inventory.unknown if file.relative not in assigned]
+        report.unread = inventory.unread
         for table in tables:
             self._report_unreadable(table, reports[table.path])
         work = self._pending(tables, journal, reports)

@@ -1,0 +1,120 @@
+"""What lies in a source tree: nothing is passed over in silence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coldframe.pipeline.inventory import Inventory, SourceFile, take_inventory
+from coldframe.pipeline.report import Report
+from coldframe.pipeline.tables import Table, TableSpec, find_tables
+
+WAREHOUSE = Path(__file__).parent.parent / "data" / "rcfile" / "warehouse"
+
+
+def unread(inventory: Inventory) -> dict[str, str]:
+    return {one.relative: one.reason for one in inventory.unread}
+
+
+def test_links_and_what_is_no_file_are_listed(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    shutil.copytree(WAREHOUSE / "sales", source / "sales")
+    shutil.copytree(WAREHOUSE / "sales", tmp_path / "elsewhere")
+    files = len(take_inventory(str(source)).files)
+    (source / "linked").symlink_to(tmp_path / "elsewhere")
+    (source / "sales" / "lost").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(source / "sales" / "pipe")
+    inventory = take_inventory(str(source))
+    assert len(inventory.files) == files
+    found = unread(inventory)
+    assert set(found) == {"linked", "sales/lost", "sales/pipe"}
+    assert str(tmp_path / "elsewhere") in found["linked"]
+    assert found["sales/lost"] == "a link that leads nowhere"
+    report = Report("src", "dst", "parquet", "raise", [], unread=inventory.unread)
+    assert report.exit_code == 1
+    assert {one["relative"] for one in report.to_json()["unread"]} == set(found)
+
+
+def test_a_directory_or_file_that_cannot_be_read_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "src"
+    shutil.copytree(WAREHOUSE / "sales", source / "sales")
+    closed = next(path for path in sorted((source / "sales").iterdir()) if path.is_dir())
+    broken = max(path for path in (source / "sales").rglob("*") if path.is_file())
+    assert closed not in broken.parents
+    before = take_inventory(str(source)).files
+    scandir, stat = os.scandir, os.stat
+
+    def refuses(path: Any = ".") -> Any:
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    def fails(path: Any, *given: Any, **named: Any) -> Any:
+        if str(path) == str(broken):
+            raise OSError(5, "Input/output error", str(path))
+        return stat(path, *given, **named)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    monkeypatch.setattr(os, "stat", fails)
+    inventory = take_inventory(str(source))
+    monkeypatch.undo()
+    below = f"{closed.relative_to(source)}/"
+    rest = [file for file in before if not file.relative.startswith(below) and file.path != str(broken)]
+    assert [file.relative for file in inventory.files] == [file.relative for file in rest]
+    assert unread(inventory) == {
+        str(closed.relative_to(source)): "Permission denied",
+        str(broken.relative_to(source)): "Input/output error",
+    }
+
+
+class Counted(SourceFile):
+    """Counts how often its partition is asked for."""
+
+    asked = 0
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        Counted.asked += 1
+        return super().keys
+
+
+def test_a_table_of_many_files_is_found_in_one_pass() -> None:
+    def files(count: int) -> Iterator[SourceFile]:
+        for number in range(count):
+            yield Counted(f"/src/t/dt={number}/0", f"t/dt={number}/0", 1, 1, "rcfile")
+
+    specs = [TableSpec(f"other{n}", f"other/{n}") for n in range(100)]
+    for count in (500, 1000):
+        Counted.asked = 0
+        inventory = Inventory("/src", list(files(count)))
+        (table,) = find_tables(inventory, specs)
+        assert [table.partition_fields for _ in range(count)][-1][0].name == "dt"
+        assert Counted.asked == count
+
+
+def test_damaged_and_empty_files_go_to_their_tables() -> None:
+    def file(relative: str, format: str | None, size: int = 1) -> SourceFile:
+        return SourceFile(f"/src/{relative}", relative, size, 1, format)
+
+    specs = [TableSpec("named", "a/b"), TableSpec("lost", "c", "orc")]
+    inventory = Inventory(
+        "/src",
+        [file("a/b/0", "orc"), file("a/x/0", "orc")],
+        [file("a/x/1", None, 0)],
+        [file("a/b/k=1/1", None), file("c/0", None), file("d/0", None)],
+    )
+    # An entry for a format has files of that format, and those whose format cannot be told if it says none.
+    tables: dict[str, Table] = {table.name: table for table in find_tables(inventory, specs)}
+    assert set(tables) == {"named", "a.x"}
+    assert [one.relative for one in tables["named"].damaged] == ["a/b/k=1/1"]
+    assert [one.relative for one in tables["a.x"].empty] == ["a/x/1"]
+    specs = [TableSpec("named", "a/b"), TableSpec("lost", "c")]
+    tables = {table.name: table for table in find_tables(inventory, specs)}
+    assert [one.relative for one in tables["lost"].damaged] == ["c/0"]
