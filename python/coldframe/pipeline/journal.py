@@ -81,8 +81,10 @@ class Entry:
 class Journal:
     """The state of a target directory. One run holds it at a time."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, *, keep_replaced: bool = False) -> None:
+        """`keep_replaced`: files that newer ones replace stay, since older versions of a table list them."""
         self.root = os.path.abspath(root)
+        self._keep_replaced = keep_replaced
         self.home = os.path.join(self.root, HOME)
         self.path = os.path.join(self.home, "state", "journal.jsonl")
         self.done: dict[str, Entry] = {}
@@ -206,7 +208,7 @@ class Journal:
 
     def _move(self, entry: Entry) -> None:
         finals = {part.final for part in entry.parts}
-        for name in entry.replaces:
+        for name in () if self._keep_replaced else entry.replaces:
             if name not in finals:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.root, name))
