@@ -29,7 +29,7 @@ pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result
         None => table.splits(u64::MAX)?,
     };
     let (mut batches, mut error, mut schema) = (Vec::new(), None, table.schema().clone());
-    for split in splits {
+    'all: for split in splits {
         let mut reader = ScanReader::try_new(table, scan, &split, log.clone())?;
         schema = reader.output_schema().clone();
         loop {
@@ -42,7 +42,7 @@ pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result
                 Ok(None) => break,
                 Err(e) => {
                     error = Some(e);
-                    break;
+                    break 'all;
                 }
             }
         }
