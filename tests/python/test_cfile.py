@@ -69,6 +69,22 @@ def test_a_look_up_beyond_the_years_of_python(tmp_path: Path) -> None:
     assert cf.open(path).lookup(instants[1]).column("ordinal").to_pylist() == [1]
 
 
+def test_a_lookup_finds_what_the_filter_finds(tmp_path: Path) -> None:
+    path = tmp_path / "floats.cfile"
+    cf.write(pa.table({"f": [0.0, -0.0, float("nan"), 1.5]}), path, format="cfile")
+    file = cf.open(path, ordinal=True)
+    for value in (0.0, -0.0, float("nan"), 1.5):
+        filtered = file.read(filter=[("value", "=", value)])
+        assert file.lookup(value).column("ordinal").to_pylist() == filtered.column("ordinal").to_pylist()
+
+
+def test_input_that_does_not_fit_is_no_corrupt_file(tmp_path: Path) -> None:
+    path = tmp_path / "times.cfile"
+    with pytest.raises(cf.SchemaError, match="column `t`"):
+        cf.write(pa.table({"t": pa.array([2**62], pa.timestamp("s"))}), path, format="cfile")
+    assert not path.exists()
+
+
 def test_value_types_and_dictionaries(tmp_path: Path) -> None:
     path = tmp_path / "price.cfile"
     cf.write(pa.table({"p": pa.array([1, 2], pa.decimal128(18, 5))}), path, format="cfile")

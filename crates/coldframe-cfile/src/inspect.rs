@@ -1,11 +1,13 @@
 //! Where each byte of a CFile belongs.
 
-use coldframe_core::{Node, Result, Value};
+use std::ops::Range;
+
+use coldframe_core::{Limits, Node, Result, Value};
 
 use crate::layout::block::BlockPointer;
 use crate::layout::footer::{CHECKSUM_LEN, FRAME_LEN};
 use crate::open::{CFile, Purpose};
-use crate::prune::walk;
+use crate::prune::walk::Step;
 
 /// The file as a tree.
 pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
@@ -16,7 +18,8 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
         .with("version", footer.version.number())
         .with("num_values", footer.num_values);
     root.push(header(file));
-    let mut blocks = Vec::new();
+    let limits = file.format().limits;
+    let mut blocks = Nodes { all: Vec::new(), bytes: 0, file_len: len, limits };
     if let Some(pointer) = footer.positional {
         index(file, pointer, "positional index", "data block", &mut blocks)?;
     }
@@ -25,8 +28,9 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
         index(file, pointer, "value index", leaf, &mut blocks)?;
     }
     if let Some(pointer) = footer.dictionary {
-        blocks.push(block(file, Node::new("dictionary block", pointer.range())));
+        blocks.all.push(block(file, Node::new("dictionary block", pointer.range())));
     }
+    let mut blocks = blocks.all;
     blocks.sort_by_key(|node| (node.bytes.start, node.bytes.end));
     let mut at = footer.header.end;
     for node in blocks {
@@ -34,6 +38,8 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
         if node.bytes.start >= at {
             at = node.bytes.end;
             root.push(node);
+        } else if let Some(shown) = root.children.last_mut().filter(|shown| shown.bytes == node.bytes) {
+            shown.detail.extend(node.detail.into_iter().filter(|(name, _)| name == "damaged"));
         }
     }
     root.push(tail(file));
@@ -78,41 +84,60 @@ fn block(file: &CFile, mut node: Node) -> Node {
     node
 }
 
-/// The blocks of an index and those that it leads to. Damage is a node.
-fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut Vec<Node>) -> Result<()> {
-    let mut open = vec![(root, 1u64)];
-    // A tree whose blocks point to each other has no more blocks than the file has bytes for.
-    let mut left = file.source().len() / 8 + 1;
-    while let Some((pointer, depth)) = open.pop() {
-        left = left.saturating_sub(1);
-        if left == 0 || depth > file.format().limits.max_depth {
-            break;
-        }
-        let node = Node::new(format!("{name} block"), pointer.range());
-        let found = match walk::load(file.source().as_ref(), file.format(), pointer, file.blocks_end()) {
-            Ok(found) => found,
-            Err(e) if e.is_damage() => {
-                nodes.push(node.with("damaged", e.to_string()));
-                continue;
+/// The blocks that indexes lead to. What they become in memory is bounded by the file's length: a tree of nodes is many times
+/// what an entry takes.
+struct Nodes {
+    all: Vec<Node>,
+    bytes: u64,
+    file_len: u64,
+    limits: Limits,
+}
+
+impl Nodes {
+    fn push(&mut self, node: Node) -> Result<()> {
+        let names = node.name.len() + node.detail.iter().map(|(name, _)| name.len() + DETAIL).sum::<usize>();
+        let size = size_of::<Node>() * (1 + 2 * node.children.len()) + names;
+        self.bytes = self.bytes.saturating_add(size as u64);
+        self.limits.decoded("the layout's nodes", self.bytes, self.file_len)?;
+        self.all.push(node);
+        Ok(())
+    }
+}
+
+/// About what a detail takes: its name's and its value's memory.
+const DETAIL: usize = 96;
+
+/// The blocks of an index and those that it leads to. Damage is a node, or a detail of one.
+fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut Nodes) -> Result<()> {
+    let damaged = |bytes: Range<u64>, e: String| Node::new(format!("{name} block"), bytes).with("damaged", e);
+    let mut walk = match file.walk(root) {
+        Ok(walk) => walk.lossy().with_index_blocks(),
+        Err(e) if e.is_damage() => return nodes.push(damaged(root.range(), e.to_string())),
+        Err(e) => return Err(e),
+    };
+    // A block has many entries, and is damaged once.
+    let mut last = None;
+    while let Some(step) = walk.step()? {
+        let node = match step {
+            Step::Index { pointer, leaf, entries } => {
+                let level = if leaf { "leaf" } else { "inner" };
+                let node = Node::new(format!("{name} block"), pointer.range());
+                block(file, node.with("level", level).with("entries", entries))
             }
-            Err(e) => return Err(e),
+            Step::Block(key, to) => block(file, Node::new(leaf, to.range()).with("key", Value::Bytes(key))),
+            Step::Lost { bytes, .. } if last.as_ref() == Some(&bytes) => continue,
+            Step::Lost { bytes, error, .. } => {
+                last = Some(bytes.clone());
+                damaged(bytes, error)
+            }
         };
-        let level = if found.leaf { "leaf" } else { "inner" };
-        let mut node = node.with("level", level).with("entries", found.len());
-        for i in 0..found.len() {
-            match found.entry(i) {
-                Ok((key, to)) if found.leaf => {
-                    let key = Value::Bytes(key.to_vec());
-                    nodes.push(block(file, Node::new(leaf, to.range()).with("key", key)));
-                }
-                Ok((_, to)) => open.push((to, depth + 1)),
-                Err(e) => {
-                    node = node.with("damaged", e.to_string());
-                    break;
-                }
+        match nodes.push(node) {
+            Err(e) if e.is_damage() => {
+                nodes.all.push(damaged(root.range(), e.to_string()));
+                return Ok(());
             }
+            other => other?,
         }
-        nodes.push(block(file, node));
     }
     Ok(())
 }

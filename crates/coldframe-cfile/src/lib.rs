@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`layout`] | bytes to plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
-//! | [`encoding`] | the values of a block, one file for each encoding |
+//! | `encoding` | the values of a block, one file for each encoding |
 //! | [`mod@open`] | an open file: what it says of itself and what it is for |
 //! | [`prune`] | which blocks hold a range of ordinals or keys; values as keys; what a bloom filter knows |
 //! | [`scan`] | what to fetch, and how to decode it: what tablets are read by |
@@ -18,7 +18,7 @@
 //! `docs/formats/cfile.md` describes the format as Kudu writes it. Tables made of CFiles are `coldframe-kudu`.
 
 mod arrow;
-pub mod encoding;
+pub(crate) mod encoding;
 pub mod format;
 mod inspect;
 pub mod layout;

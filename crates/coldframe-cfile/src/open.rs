@@ -4,10 +4,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use coldframe_core::salvage::Loss;
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 
 use crate::encoding::dict::Dictionary;
-use crate::layout::block::BlockFormat;
+use crate::layout::block::{BlockFormat, DataBlock};
 use crate::layout::delta;
 use crate::layout::footer::Footer;
 use crate::layout::types::{Encoding, KuduType, Physical};
@@ -95,6 +96,14 @@ pub struct CFile {
     footer: Footer,
     format: BlockFormat,
     dictionary: OnceLock<Arc<Dictionary>>,
+    located: OnceLock<Arc<Located>>,
+}
+
+/// All data blocks that the positional index leads to, and the ordinals that it does not lead to.
+#[derive(Debug, Default)]
+pub(crate) struct Located {
+    pub(crate) blocks: Vec<DataBlock>,
+    pub(crate) lost: Vec<Loss>,
 }
 
 impl CFile {
@@ -103,7 +112,7 @@ impl CFile {
         let footer = Footer::read(source.as_ref(), verify, &limits)?;
         let (version, compression) = (footer.version, footer.compression);
         let format = BlockFormat { version, compression, checksums: footer.has_checksums(), verify, limits };
-        Ok(Self { source, footer, format, dictionary: OnceLock::new() })
+        Ok(Self { source, footer, format, dictionary: OnceLock::new(), located: OnceLock::new() })
     }
 
     /// What the file says of itself.
@@ -124,6 +133,15 @@ impl CFile {
     /// Where blocks must end.
     pub fn blocks_end(&self) -> u64 {
         self.footer.range.start
+    }
+
+    /// What `find` found when it was first asked for.
+    pub(crate) fn located(&self, find: impl FnOnce() -> Result<Located>) -> Result<Arc<Located>> {
+        if let Some(located) = self.located.get() {
+            return Ok(located.clone());
+        }
+        let located = Arc::new(find()?);
+        Ok(self.located.get_or_init(|| located).clone())
     }
 
     /// The dictionary, read at the first call.

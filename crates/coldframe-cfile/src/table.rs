@@ -5,20 +5,21 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow_ord::cmp;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
+use coldframe_core::salvage::Loss;
 use coldframe_core::{
-    Damage, Error, Node, OnError, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value, arrow_error,
+    Damage, Error, Node, OnError, Op, Plan, PlanRequest, Predicate, ReadAt, Result, Split, TableFile, Value,
+    arrow_error,
 };
 
 use crate::layout::types::Physical;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
 use crate::options::Options;
 use crate::prune::bloom;
-use crate::prune::key::{self, KeyBounds};
+use crate::prune::key::{self, KeyBounds, KeyColumn};
 use crate::scan::decode::ScanContext;
 use crate::scan::delta;
 use crate::scan::plan::{BlockPlan, ColumnPlan};
@@ -98,12 +99,10 @@ impl CFileTable {
             vec![Field::new(ORDINAL, DataType::Int64, false), Field::new(VALUE, to.clone(), footer.nullable)];
         let schema = Arc::new(Schema::new(fields));
         let rows = match key::encode(footer.data_type, &wanted, 0) {
-            Some(key) => {
-                let bounds = KeyBounds { upper: Some([&key[..], &[0]].concat()), lower: Some(key) };
-                self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?
-            }
+            Some(key) => self.file.rows_between(Some(&key), Some(&[&key[..], &[0]].concat()))?,
             None => 0..footer.num_values,
         };
+        let passes = equal_to(wanted);
         let request = PlanRequest {
             scan: coldframe_core::Scan::default(),
             decode: schema.clone(),
@@ -117,7 +116,7 @@ impl CFileTable {
             let bytes = coldframe_core::io::read_coalesced(self.file.source().as_ref(), &ranges)?;
             for batch in unit.decode.decode(bytes)? {
                 let batch = batch?;
-                found.push(filter_record_batch(&batch, &equal(&batch, &wanted)?).map_err(arrow_error)?);
+                found.push(filter_record_batch(&batch, &passes.evaluate(&batch)?).map_err(arrow_error)?);
             }
         }
         concat_batches(&schema, &found).map_err(arrow_error)
@@ -130,30 +129,30 @@ impl CFileTable {
 
     /// Blocks in the order of the value index, for files without a positional one.
     fn block_plan(&self, scan: ScanContext, range: Range<u64>) -> Result<BlockPlan> {
-        let found = if self.kind == Purpose::Bloom { Ok(Vec::new()) } else { self.file.blocks_by_value() };
-        let blocks = match found {
-            Err(e) if scan.on_error != OnError::Raise && e.is_damage() => {
-                // What blocks an index block led to is not known without it, nor how many rows they held.
-                scan.damage.push(Damage::from_error(&e, 0..self.file.blocks_end(), None));
-                Vec::new()
-            }
-            other => other?,
+        let mut lost = Vec::new();
+        let blocks = match (self.kind, scan.on_error) {
+            (Purpose::Bloom, _) => Vec::new(),
+            (_, OnError::Raise) => self.file.blocks_by_value()?,
+            _ => self.file.blocks_by_value_lossy(&mut lost)?,
         };
+        for Loss { bytes, structure, reason, .. } in lost {
+            // What blocks an index block led to is not known without it, nor how many rows they held.
+            scan.damage.push(Damage { bytes, rows_lost: None, structure, reason });
+        }
         let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
         let blocks: VecDeque<_> = blocks.into_iter().enumerate().filter(wanted).collect();
         Ok(BlockPlan::new(Arc::new(scan), self.file.clone(), self.kind, blocks))
     }
 }
 
-/// Where the values equal the one wanted; where they are null, if that is wanted.
-fn equal(batch: &RecordBatch, wanted: &ArrayRef) -> Result<BooleanArray> {
-    let values = batch.column_by_name(VALUE).ok_or_else(|| Error::schema("no column `value`"))?;
+/// What a row with the wanted value passes: exactly what the filter `value = wanted`, or `value is null`, says, so that a look-up
+/// and a filter agree on zeros with signs and on NaN.
+fn equal_to(wanted: ArrayRef) -> Predicate {
+    let column = VALUE.to_owned();
     if wanted.is_null(0) {
-        let nulls =
-            values.nulls().map_or_else(|| vec![false; values.len()], |n| n.iter().map(|v| !v).collect());
-        return Ok(BooleanArray::from(nulls));
+        return Predicate::Null { column, negated: false };
     }
-    cmp::eq(values, &arrow_array::Scalar::new(wanted.clone())).map_err(arrow_error)
+    Predicate::Compare { column, op: Op::Eq, value: wanted, negated: false }
 }
 
 impl TableFile for CFileTable {
@@ -252,8 +251,10 @@ impl CFileTable {
         else {
             return Ok(rows);
         };
-        let bounds = KeyBounds::new(predicate, VALUE, footer.data_type);
-        if bounds == KeyBounds::default() {
+        let arrow = footer.data_type.arrow();
+        let column = KeyColumn { name: VALUE, data_type: footer.data_type, arrow: &arrow };
+        let bounds = KeyBounds::new(predicate, &[column]);
+        if bounds.is_empty() {
             return Ok(rows);
         }
         let found = self.file.rows_between(bounds.lower.as_deref(), bounds.upper.as_deref())?;

@@ -13,12 +13,13 @@ mod column;
 mod encode;
 mod index;
 mod options;
+mod values;
 
 use std::io::Write;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
-use coldframe_core::{BatchWriter, Error, Result, arrow_error};
+use arrow_schema::{DataType, SchemaRef};
+use coldframe_core::{BatchWriter, Error, Result};
 use coldframe_encoding::checksum::crc32c;
 use coldframe_encoding::codec::Compressor;
 use prost::Message;
@@ -39,6 +40,8 @@ const MOST_ROWS: usize = 1 << 20;
 /// Writes one file.
 pub struct Writer {
     sink: Sink,
+    /// The column's, for errors: the file does not keep it.
+    name: String,
     column: Column,
     data_type: KuduType,
     nullable: bool,
@@ -124,6 +127,7 @@ impl Writer {
         sink.raw(&header)?;
         Ok(Self {
             sink,
+            name: field.name().clone(),
             column: Column::new(data_type.physical(), encoding, field.is_nullable(), options.block_size),
             data_type,
             nullable: field.is_nullable(),
@@ -135,20 +139,48 @@ impl Writer {
         })
     }
 
-    /// Checks that values ascend, and keeps the first and the last.
-    fn see_keys(&mut self, values: &ArrayRef) -> Result<()> {
+    /// The keys of values, which must ascend; keeps the first and the last of all.
+    fn keys(&mut self, values: &ArrayRef) -> Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.len());
         for i in 0..values.len() {
             let key = key::encode(self.data_type, values, i);
             let key = key.ok_or_else(|| Error::schema("expected a value of each row, found a null"))?;
-            if self.max_key.as_ref().is_some_and(|last| *last >= key) {
+            if keys.last().or(self.max_key.as_ref()).is_some_and(|last| *last >= key) {
                 return Err(Error::schema(format!(
                     "expected values that ascend for a value index, found row {} not above the one before",
                     self.rows + i as u64
                 )));
             }
             self.min_key.get_or_insert_with(|| key.clone());
-            self.column.see_key(&key);
-            self.max_key = Some(key);
+            keys.push(key);
+        }
+        self.max_key = keys.last().cloned().or(self.max_key.take());
+        Ok(keys)
+    }
+
+    /// Adds values of the file's own type.
+    fn append(&mut self, values: &ArrayRef) -> Result<()> {
+        if !self.nullable && values.null_count() > 0 {
+            let row = (0..values.len()).find(|i| values.is_null(*i)).unwrap_or(0) as u64;
+            return Err(Error::schema(format!(
+                "expected a value of each row of a column that is not nullable, found a null in row {}",
+                self.rows + row
+            )));
+        }
+        if self.rows + values.len() as u64 > u64::from(u32::MAX) {
+            return Err(Error::unsupported("a CFile of 2^32 values or more"));
+        }
+        let mut from = 0;
+        while from < values.len() {
+            let n = self.column.room(values, from, MOST_ROWS)?;
+            let part = values.slice(from, n);
+            let keys = if self.value.is_some() { self.keys(&part)? } else { Vec::new() };
+            let full = self.column.append(&part, &keys, &mut self.sink.compressor)?;
+            self.rows += n as u64;
+            from += n;
+            for block in full {
+                self.put(block)?;
+            }
         }
         Ok(())
     }
@@ -199,6 +231,9 @@ fn type_of(arrow: &DataType, asked: Option<KuduType>) -> Result<KuduType> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             KuduType::Binary
         }
+        DataType::Decimal128(_, scale @ ..0) => {
+            return Err(Error::unsupported(format!("a CFile of decimals with the scale {scale}")));
+        }
         DataType::Decimal128(1..=9, _) => KuduType::Decimal32,
         DataType::Decimal128(10..=18, _) => KuduType::Decimal64,
         DataType::Decimal128(..) => KuduType::Decimal128,
@@ -240,61 +275,12 @@ fn encoding_of(data_type: KuduType, asked: Option<Encoding>) -> Result<Encoding>
     }
 }
 
-/// Values in the Arrow type that the file's type comes out as; an error where one would change.
-fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
-    let to = match (data_type.arrow(), values.data_type()) {
-        (DataType::Decimal128(..), own @ DataType::Decimal128(..)) => own.clone(),
-        (own, _) => own,
-    };
-    if let (DataType::Timestamp(unit, _), KuduType::UnixtimeMicros) = (values.data_type(), data_type)
-        && *unit != TimeUnit::Microsecond
-    {
-        let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
-        let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-        let plain = arrow_cast::cast(values, &DataType::Timestamp(*unit, None)).map_err(arrow_error)?;
-        let cast = arrow_cast::cast_with_options(&plain, &micros, &exact).map_err(arrow_error)?;
-        let back = arrow_cast::cast(&cast, plain.data_type()).map_err(arrow_error)?;
-        if back.to_data() != plain.to_data() {
-            return Err(Error::schema("expected times of whole microseconds, found finer ones"));
-        }
-        return Ok(cast);
-    }
-    if *values.data_type() == to
-        || matches!(values.data_type(), DataType::Timestamp(TimeUnit::Microsecond, _))
-    {
-        return Ok(values.clone());
-    }
-    let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
-    arrow_cast::cast_with_options(values, &to, &exact).map_err(arrow_error)
-}
-
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(values) = batch.columns().first() else { return Ok(()) };
-        let values = normal(values, self.data_type)?;
-        if !self.nullable && values.null_count() > 0 {
-            return Err(Error::schema(
-                "expected a value of each row of a column that is not nullable, found a null",
-            ));
-        }
-        if self.rows + values.len() as u64 > u64::from(u32::MAX) {
-            return Err(Error::unsupported("a CFile of 2^32 values or more"));
-        }
-        let mut from = 0;
-        while from < values.len() {
-            let n = self.column.room(&values, from, MOST_ROWS)?;
-            let part = values.slice(from, n);
-            if self.value.is_some() {
-                self.see_keys(&part)?;
-            }
-            let full = self.column.append(&part, &mut self.sink.compressor)?;
-            self.rows += n as u64;
-            from += n;
-            for block in full {
-                self.put(block)?;
-            }
-        }
-        Ok(())
+        let (data_type, name) = (self.data_type, self.name.clone());
+        values::each_piece(values, data_type, &mut |piece| self.append(piece))
+            .map_err(|e| e.within(format!("column `{name}`")))
     }
 
     fn finish(mut self: Box<Self>) -> Result<u64> {

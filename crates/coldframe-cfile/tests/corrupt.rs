@@ -11,7 +11,7 @@ mod samples;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use coldframe_cfile::layout::proto::{BTreeInfo, BlockPointer, CFileFooter};
 use coldframe_cfile::layout::types::{Compression, Encoding, KuduType};
 use coldframe_cfile::write::Options;
@@ -219,4 +219,42 @@ fn a_file_of_kudu_1_2_reads() {
     bytes[end..end + 8].copy_from_slice(b"kuducfil");
     let file = open_with(&bytes, ORDINAL).unwrap();
     assert_true("v1", &rows::read(&file, OnError::Raise).unwrap().batch, &values);
+}
+
+/// The index blocks of a file by its layout, the root last.
+fn index_blocks(file: &dyn TableFile) -> Vec<std::ops::Range<u64>> {
+    let tree = file.inspect().unwrap();
+    tree.children.iter().filter(|n| n.name == "positional index block").map(|n| n.bytes.clone()).collect()
+}
+
+#[test]
+fn a_lost_index_block_costs_splits_what_it_costs_the_whole() {
+    let values: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(0..420_000));
+    let options = Options { encoding: Some(Encoding::Plain), block_size: 512, ..Options::default() };
+    let bytes = write(&values, false, &options);
+    let blocks = index_blocks(&open_with(&bytes, &[]).unwrap());
+    assert!(blocks.len() > 3, "{blocks:?}");
+    // Leaves in front and between, and the root.
+    for (i, all) in [(0, false), (1, false), (blocks.len() - 1, true)] {
+        let hurt = flipped(&bytes, usize::try_from(blocks[i].start).unwrap() + 9, 4);
+        let file = open_with(&hurt, ORDINAL).unwrap();
+        for on_error in [OnError::Skip, OnError::Null] {
+            let whole = rows::read(&file, on_error).unwrap();
+            let lost = 420_000 - whole.batch.num_rows();
+            assert_eq!(lost == 420_000, all, "{lost}");
+            assert!(lost > 100_000, "{lost}");
+            let told: u64 = whole.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
+            assert_eq!(told, lost as u64, "{:?}", whole.damage);
+            let (mut ordinals, mut told) = (Vec::new(), 0);
+            for split in file.splits(400_000).unwrap() {
+                let scan = coldframe_core::Scan { on_error, ..coldframe_core::Scan::default() };
+                let part = rows::scan(&file, &scan, Some(&split)).unwrap();
+                assert!(part.error.is_none(), "{:?}", part.error);
+                ordinals.extend(part.batch.column(0).as_primitive::<Int64Type>().values().iter().copied());
+                told += part.damage.iter().map(|d| d.rows_lost.unwrap()).sum::<u64>();
+            }
+            assert_eq!(ordinals, whole.batch.column(0).as_primitive::<Int64Type>().values().to_vec());
+            assert_eq!(told, lost as u64);
+        }
+    }
 }

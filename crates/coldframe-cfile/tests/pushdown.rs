@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use coldframe_cfile::CFileTable;
 use coldframe_cfile::layout::types::Encoding;
 use coldframe_cfile::options::Options as OpenOptions;
@@ -129,4 +129,68 @@ fn filters_of_a_dictionary_give_the_same_rows() {
             assert_eq!(on_words, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
         }
     }
+}
+
+/// Every value of a sorted column is found by its key, and a range of keys has the rows it should, whatever ends a block.
+#[test]
+fn each_key_is_found_in_each_encoding() {
+    let text: Vec<String> = (0..4000).map(|i| format!("{:05} {}", i * 3, "x".repeat(i % 17))).collect();
+    let words: ArrayRef = Arc::new(StringArray::from(text));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..4000).map(|i| i * 3)));
+    for (values, encoding) in [
+        (&words, Encoding::Dict),
+        (&words, Encoding::Plain),
+        (&words, Encoding::Prefix),
+        (&numbers, Encoding::Plain),
+        (&numbers, Encoding::BitShuffle),
+        (&numbers, Encoding::Rle),
+    ] {
+        for block_size in [512, 2000, 40_000] {
+            let options =
+                Options { encoding: Some(encoding), value_index: true, block_size, ..Options::default() };
+            let (_, table) = logged(&write(values, false, &options));
+            for row in (0..4000).step_by(7).chain(3990..4000) {
+                let one = values.slice(row, 1);
+                let row = i64::try_from(row).unwrap();
+                let name = format!("{encoding} in blocks of {block_size}, row {row}");
+                let found = table.lookup(&one).unwrap();
+                assert_eq!(found.num_rows(), 1, "{name}");
+                let filter = |op| Predicate::compare("value", op, one.clone());
+                assert_eq!(filtered(&table, filter(Op::Eq), OnError::Raise), [row], "{name}");
+                if row % 10 == 0 {
+                    let below = filtered(&table, filter(Op::Le), OnError::Raise);
+                    assert_eq!(below, (0..=row).collect::<Vec<_>>(), "{name}");
+                    let above = filtered(&table, filter(Op::Gt), OnError::Raise);
+                    assert_eq!(above, (row + 1..4000).collect::<Vec<_>>(), "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lookup_finds_what_the_filter_finds() {
+    let numbers = [0.0, -0.0, f64::NAN, -f64::NAN, 1.5, f64::INFINITY];
+    let values: ArrayRef = Arc::new(Float64Array::from_iter(numbers.map(Some).into_iter().chain([None])));
+    let bytes = write(&values, true, &Options::default());
+    let (_, table) = logged(&bytes);
+    for (wanted, expected) in [
+        (Some(0.0), vec![0, 1]),
+        (Some(-0.0), vec![0, 1]),
+        (Some(f64::NAN), vec![]),
+        (Some(1.5), vec![4]),
+        (Some(f64::INFINITY), vec![5]),
+        (None, vec![6]),
+    ] {
+        let one: ArrayRef = Arc::new(Float64Array::from(vec![wanted]));
+        let found = table.lookup(&one).unwrap();
+        let found = found.column(0).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(found, expected, "{wanted:?}");
+        if wanted.is_some() {
+            let filter = Predicate::compare("value", Op::Eq, one);
+            assert_eq!(filtered(&table, filter, OnError::Raise), expected, "{wanted:?}");
+        }
+    }
+    let large: ArrayRef = Arc::new(StringArray::from(vec!["no number"]));
+    assert!(!table.lookup(&large).unwrap_err().is_damage());
 }

@@ -1,6 +1,6 @@
 //! The layout of a data directory: its files end to end in the order of their paths, the table's blocks as CFiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use coldframe_cfile::CFileTable;
 use coldframe_cfile::options::Options;
@@ -27,21 +27,22 @@ pub(crate) struct Block<'a> {
 pub(crate) fn blocks(table: &Found) -> Vec<Block<'_>> {
     let mut all = Vec::new();
     for tablet in &table.tablets {
+        let names = tablet.schema.columns.iter().map(|c| (c.id, c.name.as_str())).collect();
         for rowset in &tablet.rowsets {
-            of_rowset(tablet, rowset, &mut all);
+            of_rowset(tablet, &names, rowset, &mut all);
         }
     }
     all
 }
 
-fn of_rowset<'a>(tablet: &'a Tablet, rowset: &RowSet, all: &mut Vec<Block<'a>>) {
+fn of_rowset<'a>(tablet: &'a Tablet, names: &HashMap<i32, &str>, rowset: &RowSet, all: &mut Vec<Block<'a>>) {
     let mut add = |name: &str, id: u64, scanned: bool| {
         let name = format!("tablet {}: rowset {}: {name} (block {id})", tablet.id, rowset.id);
         all.push(Block { tablet, name, id, scanned });
     };
     for (number, id) in &rowset.columns {
-        match tablet.schema.columns.iter().find(|c| c.id == *number) {
-            Some(column) => add(&format!("column `{}`", column.name), *id, true),
+        match names.get(number) {
+            Some(name) => add(&format!("column `{name}`"), *id, true),
             None => add(&format!("dropped column number {number}"), *id, false),
         }
     }

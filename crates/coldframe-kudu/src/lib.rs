@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `layout` | protobuf container files and what is in them |
 //! | `store` | the directories of servers, encryption at rest, file and log block manager |
-//! | `schema`, `tablet`, `rowset`, `open` | columns; super blocks and replicas; a rowset's files; the table that was asked for |
+//! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the table that was asked for |
 //! | `prune` | the range of keys that a filter leaves, and the rows that have them |
 //! | `scan` | the scan of a rowset, and what delta files do to arrays |
 //! | `table`, `format`, `options` | a table of tablets |
@@ -27,6 +27,7 @@ mod metadata;
 mod open;
 mod options;
 mod prune;
+mod replicas;
 mod rowset;
 mod scan;
 mod schema;

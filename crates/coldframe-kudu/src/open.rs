@@ -7,10 +7,11 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Error, OpenOptions, Result};
 
 use crate::options::Options;
+use crate::replicas::{best_replicas, incomplete, missing};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
-use crate::tablet::{Server, Tablet, Unreadable, best_replicas};
+use crate::tablet::{Server, Tablet, Unreadable};
 
 /// A table's tablets, and where they are.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ pub fn tables(
     }
     // A table that is being renamed has tablets of both names: the newest schema's counts.
     let mut newest: BTreeMap<String, (u32, String)> = BTreeMap::new();
-    for tablet in best_replicas(all) {
+    let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
+    for tablet in best_replicas(all, &reading) {
         let known = newest.entry(tablet.table_id).or_insert((tablet.schema_version, tablet.table.clone()));
         if tablet.schema_version > known.0 {
             *known = (tablet.schema_version, tablet.table);
@@ -80,16 +82,21 @@ impl Found {
             all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
                 && own.tablet.as_ref().is_none_or(|id| *id == u.tablet)
         });
-        let all = best_replicas(all);
+        let reading = Reading { verify: checked, limits, snapshot: own.snapshot };
+        let broken = incomplete(&all);
+        let all = best_replicas(all, &reading);
         let tables = table_names(&all);
         if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
             return Err(first.damage.to_error());
         }
-        let tablets: Vec<Arc<Tablet>> = choose(all, &own, &tables)?.into_iter().map(Arc::new).collect();
+        let tablets = choose(all, &own, &tables)?;
+        if own.tablet.is_none() {
+            unreadable.extend(missing(&tablets, &broken).into_iter().skip(unreadable.len()));
+        }
+        let tablets: Vec<Arc<Tablet>> = tablets.into_iter().map(Arc::new).collect();
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
         let (name, schema) = (newest.table.clone(), newest.schema.clone());
-        let reading = Reading { verify: checked, limits, snapshot: own.snapshot };
         Ok(Self { folder: folder.clone(), servers, tablets, name, schema, reading, tables, unreadable })
     }
 }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use coldframe_cfile::layout::delta::STATISTICS;
 use coldframe_cfile::open::CFile;
 use coldframe_core::{Error, ErrorContext, Limits, Result};
 
+use crate::layout::container;
+use crate::layout::proto::DeltaStats;
 use crate::tablet::{RowSet, Tablet};
 
 /// How files are opened.
@@ -77,4 +80,19 @@ pub(crate) fn row_count(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> 
 pub(crate) fn column_bytes(tablet: &Tablet, rowset: &RowSet) -> u64 {
     let bytes = rowset.columns.values().map(|id| tablet.server.store.open(*id).map_or(0, |b| b.bytes.len()));
     bytes.sum()
+}
+
+/// What a delta file says of its operations.
+pub(crate) fn stats(file: &CFile) -> Result<Option<DeltaStats>> {
+    file.footer().pair(STATISTICS).map(container::decode).transpose().within(|| "deltafilestats")
+}
+
+/// The time of the newest operation that was flushed, as far as delta files tell.
+pub(crate) fn newest_operation(tablet: &Tablet, reading: &Reading) -> Option<u64> {
+    let deltas = tablet.rowsets.iter().flat_map(|rowset| rowset.redo.iter().chain(&rowset.undo));
+    let newest = |id: &u64| {
+        let opened = open_block(tablet, *id, "deltas", reading).ok()?;
+        stats(&opened.file).ok()??.max_timestamp
+    };
+    deltas.filter_map(newest).max()
 }

@@ -9,6 +9,7 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use coldframe_core::salvage::check_batch;
 use coldframe_core::{Error, ErrorContext, Result, Value, arrow_error};
 
 use crate::layout::proto;
@@ -165,10 +166,10 @@ fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
             if column.arrow == DataType::Utf8 && std::str::from_utf8(cell).is_err() {
                 return Err(Error::corrupt("expected UTF-8, found other bytes"));
             }
-            let too_large = || Error::corrupt("expected a unit of at most 2 GiB of values, found more");
-            let all =
-                cell.len().checked_mul(rows).and_then(|n| i32::try_from(n).ok()).ok_or_else(too_large)?;
-            let step = i32::try_from(cell.len()).map_err(|_| too_large())?;
+            let all = (cell.len() as u64).saturating_mul(rows as u64);
+            check_batch("read defaults", rows, all)?;
+            let too_large = |_| Error::batch_too_long("read defaults", all);
+            let (all, step) = (i32::try_from(all).map_err(too_large)?, cell.len());
             let offsets: Vec<i32> =
                 if step == 0 { vec![0; rows + 1] } else { (0..=all).step_by(cell.len()).collect() };
             data.add_buffer(Buffer::from_vec(offsets)).add_buffer(Buffer::from(cell.repeat(rows)))

@@ -1,6 +1,7 @@
 //! A table of a Kudu data directory: the best replica of each of its tablets, as one `TableFile`.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::SchemaRef;
@@ -22,6 +23,8 @@ use crate::{inspect, verify};
 pub struct KuduTable {
     found: Found,
     columns: Vec<Arc<Column>>,
+    /// Places in `columns`.
+    by_name: HashMap<String, usize>,
     schema: SchemaRef,
     parts: Vec<Part>,
 }
@@ -50,6 +53,7 @@ impl KuduTable {
         Ok(Self {
             parts: parts.collect(),
             schema: found.schema.arrow(),
+            by_name: found.schema.columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect(),
             columns: found.schema.columns.iter().cloned().map(Arc::new).collect(),
             found,
         })
@@ -140,6 +144,7 @@ impl TableFile for KuduTable {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = Vec::new();
+        let counted = self.row_count().is_some();
         for (i, part) in self.parts.iter().enumerate() {
             let number = u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))?;
             let rows = self.rows(part)?;
@@ -149,7 +154,7 @@ impl TableFile for KuduTable {
             while start < rows {
                 let end = start.saturating_add(step).min(rows);
                 let whole = rows > 0 && pieces == 1;
-                let live = part.rowset.live_rows.filter(|_| whole && self.row_count().is_some());
+                let live = part.rowset.live_rows.filter(|_| whole && counted);
                 splits.push(Split { part: number, range: start..end, rows: live });
                 start = end;
             }
@@ -176,13 +181,25 @@ impl TableFile for KuduTable {
         }
         let part = self.part(split)?;
         let wanted = request.decode.fields().iter().map(|f| {
-            let found = self.columns.iter().find(|c| c.name == *f.name());
+            let found = self.by_name.get(f.name()).and_then(|i| self.columns.get(*i));
             found.cloned().ok_or_else(|| Error::schema(format!("the table has no column `{}`", f.name())))
         });
         let columns = wanted.collect::<Result<Vec<_>>>()?;
+        // A key that begins with a column which the table does not know by its number says nothing.
+        let key = part.tablet.schema.key().into_iter();
+        let key =
+            key.map_while(|k| self.columns.iter().find(|c| c.id == k.id && c.arrow == k.arrow).cloned());
+        let key = key.collect();
         let (tablet, rowset) = (part.tablet.clone(), part.rowset.clone());
         let rows = split.range.clone();
-        Ok(Box::new(RowSetPlan::new(tablet, rowset, columns, request.clone(), self.found.reading, rows)))
+        Ok(Box::new(RowSetPlan::new(
+            tablet,
+            rowset,
+            (columns, key),
+            request.clone(),
+            self.found.reading,
+            rows,
+        )))
     }
 
     fn statistics(&self) -> Result<Value> {

@@ -10,17 +10,23 @@ use std::sync::Arc;
 
 use coldframe_core::io::Folder;
 use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
+use coldframe_encoding::limits::message::{self, Shaped};
 
 use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};
-use crate::layout::expansion::{self, Shaped};
 use crate::layout::proto::{self, Consensus, SuperBlock};
 use crate::schema::TableSchema;
 use crate::store::blocks::BlockStore;
-use crate::store::crypt::{Section, ServerKeys, decrypted};
+use crate::store::crypt::{Expected, Section, ServerKeys, decrypted};
 use crate::store::roots::{ServerDirs, join, name_of};
 
+/// `TABLET_DATA_COPYING`
+const COPYING: i32 = 0;
 /// `TABLET_DATA_READY`
 const READY: i32 = 1;
+/// `TABLET_DATA_DELETED`
+const DELETED: i32 = 2;
+/// `TABLET_DATA_TOMBSTONED`
+const TOMBSTONED: i32 = 3;
 
 /// A server whose tablets are read.
 #[derive(Debug)]
@@ -31,7 +37,7 @@ pub(crate) struct Server {
     keys: ServerKeys,
 }
 
-/// A replica whose super block cannot be read: of which table it is, nobody knows.
+/// A tablet that cannot be read: its super block is damaged, its data is not whole, or it is not there.
 #[derive(Clone, Debug)]
 pub(crate) struct Unreadable {
     pub(crate) tablet: String,
@@ -52,8 +58,7 @@ pub(crate) struct Tablet {
     pub(crate) server: Arc<Server>,
     /// Whether the super block counts the live rows of each rowset.
     pub(crate) counts_live_rows: bool,
-    ready: bool,
-    last_durable_mrs_id: i64,
+    state: Option<i32>,
     /// Number of the operation that set the Raft group's members, whether this server is one, and the term.
     standing: (i64, bool, i64),
     wal: Option<Wal>,
@@ -158,8 +163,7 @@ impl Server {
             rowsets,
             server: self.clone(),
             counts_live_rows: message.counts_live_rows,
-            ready: message.state == Some(READY),
-            last_durable_mrs_id: message.last_durable_mrs_id,
+            state: message.state,
             standing,
             wal: self.wal(folder, &id)?,
             id,
@@ -173,12 +177,12 @@ impl Server {
         checked: bool,
         limits: &Limits,
     ) -> Result<M> {
-        let (file, start) = decrypted(folder.open(path)?, &self.keys, Some(MAGIC))?;
+        let (file, start) = decrypted(folder.open(path)?, &self.keys, &Expected::start(&[MAGIC]))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
         let bytes = whole_file(file.as_ref(), limits)?;
-        let message = only_bytes(&bytes, checked)?;
-        expansion::check::<M>(message, limits)?;
-        decode(message)
+        let bytes = only_bytes(&bytes, checked)?;
+        message::check::<M>(bytes, limits, file.len())?;
+        decode(bytes)
     }
 
     fn standing(&self, consensus: &Consensus) -> (i64, bool, i64) {
@@ -227,13 +231,29 @@ impl RowSet {
 impl Tablet {
     /// Whether its data is whole: not being copied, deleted, or a tombstone.
     pub(crate) fn ready(&self) -> bool {
-        self.ready
+        self.state == Some(READY)
     }
 
-    /// What makes one replica better than another: membership in the group, then how far it has come.
-    fn rank(&self) -> impl Ord {
-        let (opid, member, term) = self.standing;
-        (self.ready, opid, member, self.schema_version, self.last_durable_mrs_id, term)
+    /// What makes one replica better than another by its super block and its Raft group: how new the members are that it
+    /// knows, whether it is one of them, how new its schema is. How often it has flushed is its own affair.
+    pub(crate) fn rank(&self) -> (i64, bool, u32) {
+        let (opid, member, _) = self.standing;
+        (opid, member, self.schema_version)
+    }
+
+    /// The Raft term that it knows.
+    pub(crate) fn term(&self) -> i64 {
+        self.standing.2
+    }
+
+    /// Why it is not read, unless its data is whole or was deleted with the tablet.
+    pub(crate) fn incomplete(&self) -> Option<&'static str> {
+        match self.state {
+            Some(READY | DELETED) => None,
+            Some(COPYING) => Some("one that was being copied"),
+            Some(TOMBSTONED) => Some("one whose data was removed"),
+            _ => Some("one in an unknown state"),
+        }
     }
 
     /// What the super block and the files beside it say.
@@ -296,21 +316,6 @@ impl RowSet {
             ("live_rows", Value::from(self.live_rows)),
         ])
     }
-}
-
-/// Of each tablet the best replica, in order of tables and partitions.
-pub(crate) fn best_replicas(mut all: Vec<Tablet>) -> Vec<Tablet> {
-    all.retain(Tablet::ready);
-    // Of equal ones the first: the sort is stable.
-    all.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
-    all.dedup_by(|next, kept| next.id == kept.id);
-    all.sort_by(|a, b| order(a).cmp(&order(b)));
-    all
-}
-
-fn order(tablet: &Tablet) -> (&str, &str, &[u8], &[i32], &str) {
-    let start = tablet.partition.start.as_deref().unwrap_or_default();
-    (&tablet.table, &tablet.table_id, start, &tablet.partition.hash_buckets, &tablet.id)
 }
 
 /// Uuids are text in all but their type.

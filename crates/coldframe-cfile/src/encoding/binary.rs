@@ -13,10 +13,10 @@ use coldframe_encoding::Cursor;
 use crate::encoding::BlockHead;
 
 /// The header's length.
-pub const HEADER_LEN: usize = 12;
+pub(crate) const HEADER_LEN: usize = 12;
 
 /// Reads the header of `block` and all places into `offsets`: one for each value and the end of the last.
-pub fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
+pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
     offsets.clear();
     let mut cursor = Cursor::new(block, 0);
     let (ordinal, count, end) = (cursor.u32_le()?, cursor.u32_le()?, cursor.u32_le()?);

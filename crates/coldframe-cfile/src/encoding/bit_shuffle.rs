@@ -15,22 +15,22 @@ use coldframe_encoding::Cursor;
 use crate::encoding::{BlockHead, Word, lz4};
 
 /// The header's length.
-pub const HEADER_LEN: usize = 20;
+pub(crate) const HEADER_LEN: usize = 20;
 
 /// Values of a chunk that is not the last.
-pub fn chunk_len(element: usize) -> usize {
+pub(crate) fn chunk_len(element: usize) -> usize {
     (8192 / element.max(1) / 8 * 8).max(128)
 }
 
 /// What decoding needs beside the block, kept from block to block.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     planes: Vec<u8>,
 }
 
 /// A place in a block.
 #[derive(Clone, Debug)]
-pub struct BitShuffle {
+pub(crate) struct BitShuffle {
     /// How many bytes a value has in the block.
     element: usize,
     /// Values with the padding.
@@ -45,7 +45,7 @@ pub struct BitShuffle {
 
 impl BitShuffle {
     /// Reads the header of the block that begins at byte `start`. `size` is that of the type.
-    pub fn new(bytes: &[u8], start: usize, size: usize) -> Result<(BlockHead, Self)> {
+    pub(crate) fn new(bytes: &[u8], start: usize, size: usize) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         let mut cursor = Cursor::new(block, 0);
         let (ordinal, count) = (cursor.u32_le()?, cursor.u32_le()?);
@@ -84,7 +84,12 @@ impl BitShuffle {
     }
 
     /// The next `out.len()` values.
-    pub fn decode<T: Word>(&mut self, bytes: &[u8], out: &mut [T], scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn decode<T: Word>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut [T],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         match self.element {
             e if e == T::SIZE => self.decode_as::<T, T>(bytes, out, scratch, |v| v, |out| Some(out)),
             1 => self.decode_as::<u8, T>(bytes, out, scratch, |v| T::from_u32(v.into()), |_| None),
@@ -161,7 +166,7 @@ impl BitShuffle {
     }
 
     /// Passes over `n` values: whole chunks by their length alone.
-    pub fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
         self.next = self.next.saturating_add(n);
         if self.next > self.padded {
             return Err(Error::corrupt(format!(

@@ -9,16 +9,16 @@
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
-use coldframe_core::{Error, ErrorKind, Result};
+use coldframe_core::arrays::{reserve, strings};
+use coldframe_core::{Error, Result};
 
 use crate::encoding::binary;
-use crate::encoding::strings::{reserve, strings};
 use crate::layout::types::KuduType;
 
 /// Code words follow.
-pub const CODE_WORDS: u32 = 1;
+pub(crate) const CODE_WORDS: u32 = 1;
 /// Values follow.
-pub const VALUES: u32 = 2;
+pub(crate) const VALUES: u32 = 2;
 /// So many bytes are copied of a value at a time, whatever its length; the rest is overwritten by the next one.
 const STEP: usize = 16;
 
@@ -31,6 +31,7 @@ pub struct Dictionary {
     entries: Vec<(u32, u32)>,
     /// The values for Arrow's own dictionaries.
     values: ArrayRef,
+    longest: u32,
 }
 
 impl Dictionary {
@@ -46,13 +47,19 @@ impl Dictionary {
             strings(starts, data.clone(), None, data_type != KuduType::Binary).map_err(|e| e.at(at))?;
         data.extend([0; STEP]);
         let lengths = places.iter().zip(places.iter().skip(1)).map(|(from, to)| (from - base, to - from));
-        let entries = std::iter::once((0, 0)).chain(lengths).collect();
-        Ok(Self { data, entries, values })
+        let entries: Vec<(u32, u32)> = std::iter::once((0, 0)).chain(lengths).collect();
+        let longest = entries.iter().map(|(_, len)| *len).max().unwrap_or(0);
+        Ok(Self { data, entries, values, longest })
     }
 
     /// How many values.
     pub fn len(&self) -> usize {
         self.entries.len() - 1
+    }
+
+    /// The length of its longest value.
+    pub fn longest(&self) -> u64 {
+        self.longest.into()
     }
 
     /// Whether it has none.
@@ -85,7 +92,7 @@ impl Dictionary {
         }
         if end > i32::MAX as usize {
             offsets.truncate(first);
-            return Err(too_long(end));
+            return Err(Error::batch_too_long("the values of a batch", end as u64));
         }
         reserve(data, end + STEP - start, places.len(), left);
         data.resize(end + STEP, 0);
@@ -122,16 +129,4 @@ impl Dictionary {
         let found = place.wrapping_sub(1);
         Error::corrupt(format!("expected a code word below {}, found {found}", self.len()))
     }
-}
-
-/// More bytes than the offsets of one array reach.
-#[cold]
-#[inline(never)]
-pub fn too_long(asked: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded {
-        what: "the values of a batch",
-        asked: asked as u64,
-        limit: i32::MAX as u64,
-        option: "batch_size",
-    })
 }

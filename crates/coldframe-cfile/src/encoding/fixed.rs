@@ -24,7 +24,7 @@ fn head(block: &[u8]) -> Result<BlockHead> {
 
 /// A place in a block of values of fixed size.
 #[derive(Clone, Debug)]
-pub enum Fixed {
+pub(crate) enum Fixed {
     /// The byte of the next value.
     Plain(usize),
     /// Runs.
@@ -37,7 +37,12 @@ pub enum Fixed {
 
 impl Fixed {
     /// Reads the header of the block that begins at byte `start`; `size` is that of the type.
-    pub fn new(encoding: Encoding, bytes: &[u8], start: usize, size: usize) -> Result<(BlockHead, Self)> {
+    pub(crate) fn new(
+        encoding: Encoding,
+        bytes: &[u8],
+        start: usize,
+        size: usize,
+    ) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         match encoding {
             Encoding::Plain => {
@@ -60,7 +65,12 @@ impl Fixed {
     }
 
     /// The next `out.len()` values.
-    pub fn decode<T: Word>(&mut self, bytes: &[u8], out: &mut [T], scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn decode<T: Word>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut [T],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         match self {
             Self::Plain(at) => {
                 if !T::read(bytes.get(*at..).unwrap_or_default(), out) {
@@ -85,7 +95,7 @@ impl Fixed {
     }
 
     /// Passes over `n` values of `size` bytes.
-    pub fn skip(&mut self, bytes: &[u8], n: usize, size: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, bytes: &[u8], n: usize, size: usize) -> Result<()> {
         match self {
             Self::Plain(at) => *at = at.saturating_add(n.saturating_mul(size)),
             Self::Rle(runs) => runs.skip(bytes, n, size)?,
@@ -98,7 +108,7 @@ impl Fixed {
 
 /// A place in a block of bits.
 #[derive(Clone, Debug)]
-pub enum Bits {
+pub(crate) enum Bits {
     /// The next bit.
     Plain(usize),
     /// Runs.
@@ -107,7 +117,7 @@ pub enum Bits {
 
 impl Bits {
     /// Reads the header of the block that begins at byte `start`.
-    pub fn new(encoding: Encoding, bytes: &[u8], start: usize) -> Result<(BlockHead, Self)> {
+    pub(crate) fn new(encoding: Encoding, bytes: &[u8], start: usize) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         let head = head(block)?;
         let first = start + HEADER_LEN;
@@ -125,7 +135,7 @@ impl Bits {
     }
 
     /// Appends the next `n` bits to `out`.
-    pub fn decode(&mut self, bytes: &[u8], n: usize, out: &mut BooleanBufferBuilder) -> Result<()> {
+    pub(crate) fn decode(&mut self, bytes: &[u8], n: usize, out: &mut BooleanBufferBuilder) -> Result<()> {
         match self {
             Self::Plain(at) => {
                 if at.saturating_add(n).div_ceil(8) > bytes.len() {
@@ -140,7 +150,7 @@ impl Bits {
     }
 
     /// Passes over `n` bits.
-    pub fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
         match self {
             Self::Plain(at) => {
                 *at = at.saturating_add(n);

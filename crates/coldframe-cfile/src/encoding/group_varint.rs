@@ -12,7 +12,7 @@ use coldframe_encoding::Cursor;
 use crate::encoding::BlockHead;
 
 /// All values of a block.
-pub fn decode(block: &[u8]) -> Result<(BlockHead, Vec<u32>)> {
+pub(crate) fn decode(block: &[u8]) -> Result<(BlockHead, Vec<u32>)> {
     let mut cursor = Cursor::new(block, 0);
     let [count, smallest, ordinal, _] = cursor.group_varint()?;
     let n = count as usize;

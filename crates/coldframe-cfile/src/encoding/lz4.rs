@@ -13,11 +13,11 @@
 mod ssse3;
 
 /// So many bytes behind the output may be overwritten.
-pub const SLACK: usize = 32;
+pub(crate) const SLACK: usize = 32;
 
 /// Decodes all of `src` into the first `size` bytes of `dst`, which has [`SLACK`] bytes more; `false` if that is not what `src`
 /// holds.
-pub fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
+pub(crate) fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("ssse3") {
         #[expect(unsafe_code, reason = "see the module")]

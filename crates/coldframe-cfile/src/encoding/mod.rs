@@ -13,32 +13,31 @@
 //! The order of count and ordinal differs. The count is that of the values that are not null, the ordinal that of the first
 //! row. A decoder holds its place in the block, not the block: the caller passes the bytes at each call.
 
-pub mod binary;
-pub mod bit_shuffle;
-pub mod dict;
-pub mod fixed;
-pub mod group_varint;
-pub mod lz4;
-pub mod prefix;
-pub mod rle;
-pub mod strings;
-pub mod transpose;
+pub(crate) mod binary;
+pub(crate) mod bit_shuffle;
+pub(crate) mod dict;
+pub(crate) mod fixed;
+pub(crate) mod group_varint;
+pub(crate) mod lz4;
+pub(crate) mod prefix;
+pub(crate) mod rle;
+pub(crate) mod transpose;
 
 use arrow_buffer::Buffer;
 use coldframe_core::{Error, Result};
 
 /// What a block says of itself at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockHead {
+pub(crate) struct BlockHead {
     /// Values that are not null.
-    pub count: u32,
+    pub(crate) count: u32,
     /// The ordinal of the first row.
-    pub ordinal: u32,
+    pub(crate) ordinal: u32,
 }
 
 impl BlockHead {
     /// An error unless the block begins at the ordinal that the index gives and has the values of its rows.
-    pub fn check(self, ordinal: u64, count: usize) -> Result<()> {
+    pub(crate) fn check(self, ordinal: u64, count: usize) -> Result<()> {
         if u64::from(self.ordinal) != ordinal {
             return Err(Error::corrupt(format!(
                 "expected the ordinal {ordinal} of the index, found {}",
@@ -53,7 +52,7 @@ impl BlockHead {
 }
 
 /// A value of fixed size.
-pub trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
+pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
     /// Its bytes.
     const SIZE: usize;
 

@@ -14,7 +14,12 @@ use coldframe_encoding::Cursor;
 use crate::encoding::BlockHead;
 
 /// All values of a block: appended to `data`, which is emptied first, and their places in it.
-pub fn decode(block: &[u8], most: usize, data: &mut Vec<u8>, offsets: &mut Vec<u32>) -> Result<BlockHead> {
+pub(crate) fn decode(
+    block: &[u8],
+    most: usize,
+    data: &mut Vec<u8>,
+    offsets: &mut Vec<u32>,
+) -> Result<BlockHead> {
     data.clear();
     offsets.clear();
     let mut cursor = Cursor::new(block, 0);

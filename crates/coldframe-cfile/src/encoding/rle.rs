@@ -25,7 +25,7 @@ enum Run {
 
 /// A place in a sequence of runs.
 #[derive(Clone, Debug)]
-pub struct Rle {
+pub(crate) struct Rle {
     /// Where the next run begins.
     next: usize,
     run: Run,
@@ -33,7 +33,7 @@ pub struct Rle {
 
 impl Rle {
     /// Runs that begin at byte `start`.
-    pub fn new(start: usize) -> Self {
+    pub(crate) fn new(start: usize) -> Self {
         Self { next: start, run: Run::Repeat { at: start, left: 0 } }
     }
 
@@ -71,7 +71,7 @@ impl Rle {
     }
 
     /// The next `out.len()` values of a type of whole bytes.
-    pub fn decode<T: Word>(&mut self, bytes: &[u8], mut out: &mut [T]) -> Result<()> {
+    pub(crate) fn decode<T: Word>(&mut self, bytes: &[u8], mut out: &mut [T]) -> Result<()> {
         while !out.is_empty() {
             self.run(bytes, false, T::SIZE)?;
             match &mut self.run {
@@ -99,7 +99,7 @@ impl Rle {
     }
 
     /// Passes over `n` values of `size` bytes.
-    pub fn skip(&mut self, bytes: &[u8], mut n: usize, size: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, bytes: &[u8], mut n: usize, size: usize) -> Result<()> {
         while n > 0 {
             self.run(bytes, false, size)?;
             let (Run::Repeat { left, .. } | Run::Literal { left, .. }) = &mut self.run;
@@ -114,7 +114,12 @@ impl Rle {
     }
 
     /// Appends the next `n` bits to `out`.
-    pub fn decode_bits(&mut self, bytes: &[u8], mut n: usize, out: &mut BooleanBufferBuilder) -> Result<()> {
+    pub(crate) fn decode_bits(
+        &mut self,
+        bytes: &[u8],
+        mut n: usize,
+        out: &mut BooleanBufferBuilder,
+    ) -> Result<()> {
         while n > 0 {
             self.run(bytes, true, 1)?;
             match &mut self.run {
@@ -137,7 +142,7 @@ impl Rle {
     }
 
     /// Passes over `n` bits.
-    pub fn skip_bits(&mut self, bytes: &[u8], mut n: usize) -> Result<()> {
+    pub(crate) fn skip_bits(&mut self, bytes: &[u8], mut n: usize) -> Result<()> {
         while n > 0 {
             self.run(bytes, true, 1)?;
             let (Run::Repeat { left, .. } | Run::Literal { left, .. }) = &mut self.run;

@@ -20,29 +20,29 @@ mod avx512;
 mod sse2;
 
 /// Values of one byte; `false` if there are too few planes or `out` is not a multiple of 8.
-pub fn untranspose_u8(planes: &[u8], out: &mut [u8]) -> bool {
+pub(crate) fn untranspose_u8(planes: &[u8], out: &mut [u8]) -> bool {
     untranspose::<1, u8>(planes, out, |planes, stride, out| portable(planes, stride, out, u8::from_le_bytes))
 }
 
 /// Values of two bytes.
-pub fn untranspose_u16(planes: &[u8], out: &mut [u16]) -> bool {
+pub(crate) fn untranspose_u16(planes: &[u8], out: &mut [u16]) -> bool {
     untranspose::<2, u16>(planes, out, |planes, stride, out| {
         portable(planes, stride, out, u16::from_le_bytes)
     })
 }
 
 /// Values of four bytes.
-pub fn untranspose_u32(planes: &[u8], out: &mut [u32]) -> bool {
+pub(crate) fn untranspose_u32(planes: &[u8], out: &mut [u32]) -> bool {
     untranspose::<4, u32>(planes, out, narrow_u32)
 }
 
 /// Values of eight bytes.
-pub fn untranspose_u64(planes: &[u8], out: &mut [u64]) -> bool {
+pub(crate) fn untranspose_u64(planes: &[u8], out: &mut [u64]) -> bool {
     untranspose::<8, u64>(planes, out, narrow_u64)
 }
 
 /// Values of sixteen bytes.
-pub fn untranspose_i128(planes: &[u8], out: &mut [i128]) -> bool {
+pub(crate) fn untranspose_i128(planes: &[u8], out: &mut [i128]) -> bool {
     untranspose::<16, i128>(planes, out, |planes, stride, out| {
         portable(planes, stride, out, i128::from_le_bytes)
     })
@@ -218,7 +218,11 @@ fn store<const W: usize, T: Copy>(
 }
 
 /// Values, a multiple of 8, to planes, appended to `out`.
-pub fn transpose<const W: usize, T: Copy>(values: &[T], out: &mut Vec<u8>, bytes: impl Fn(T) -> [u8; W]) {
+pub(crate) fn transpose<const W: usize, T: Copy>(
+    values: &[T],
+    out: &mut Vec<u8>,
+    bytes: impl Fn(T) -> [u8; W],
+) {
     let stride = values.len() / 8;
     let start = out.len();
     out.resize(start + stride * 8 * W, 0);

@@ -58,6 +58,22 @@ impl BlockPointer {
     }
 }
 
+/// A data block and the ordinals it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataBlock {
+    /// Where it stands.
+    pub pointer: BlockPointer,
+    /// Its ordinals.
+    pub rows: Range<u64>,
+}
+
+impl DataBlock {
+    /// Its name in errors.
+    pub fn name(&self) -> String {
+        format!("data block of ordinals {}..{}", self.rows.start, self.rows.end)
+    }
+}
+
 /// How all blocks of a file are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockFormat {
@@ -98,6 +114,18 @@ impl BlockFormat {
         decompressor: &mut Decompressor,
         scratch: &mut Vec<u8>,
     ) -> Result<Option<Bytes>> {
+        self.open_bounded(stored, at, decompressor, scratch, |size| self.limits.block("block", size))
+    }
+
+    /// The same; `bound` is asked before memory is.
+    fn open_bounded(
+        &self,
+        stored: &Bytes,
+        at: u64,
+        decompressor: &mut Decompressor,
+        scratch: &mut Vec<u8>,
+        bound: impl FnOnce(u64) -> Result<usize>,
+    ) -> Result<Option<Bytes>> {
         let payload = self.payload(stored, at)?;
         if self.compression == Compression::None {
             return Ok(Some(stored.slice_ref(payload)));
@@ -116,7 +144,7 @@ impl BlockFormat {
             }
             None => cursor.rest(),
         };
-        let size = self.limits.block("block", size.into())?;
+        let size = bound(size.into())?;
         if self.version == Version::V2 && body.len() == size {
             return Ok(Some(stored.slice_ref(body)));
         }
@@ -126,6 +154,17 @@ impl BlockFormat {
             .decompress_exact(self.compression.algorithm(), body, size, scratch)
             .map_err(|e| e.at(body_at))?;
         Ok(None)
+    }
+
+    /// The contents of a block that leads to others, of a file of `file_len` bytes: what they become is bounded by that.
+    pub fn open_metadata(&self, stored: &Bytes, at: u64, file_len: u64) -> Result<Bytes> {
+        let bound = |size| {
+            self.limits.decoded("index block, decompressed", size, file_len)?;
+            self.limits.metadata("index block, decompressed", size)
+        };
+        let mut scratch = Vec::new();
+        let opened = self.open_bounded(stored, at, &mut Decompressor::new(), &mut scratch, bound)?;
+        Ok(opened.unwrap_or_else(|| scratch.into()))
     }
 
     /// The block's contents in memory of their own or of `stored`.

@@ -19,11 +19,11 @@ use super::proto::IndexBlockTrailer;
 
 /// A block of an index.
 #[derive(Clone, Debug)]
-pub struct IndexBlock {
+pub(crate) struct IndexBlock {
     /// Where it stands.
-    pub pointer: BlockPointer,
+    pub(crate) pointer: BlockPointer,
     /// Whether its entries point to data blocks.
-    pub leaf: bool,
+    pub(crate) leaf: bool,
     bytes: Bytes,
     entries: usize,
     /// Where the offsets begin; entries end here.
@@ -33,12 +33,17 @@ pub struct IndexBlock {
 }
 
 /// An entry: a key and the block that begins with it.
-pub type Entry<'a> = (&'a [u8], BlockPointer);
+pub(crate) type Entry<'a> = (&'a [u8], BlockPointer);
 
 impl IndexBlock {
-    /// Parses stored bytes; what the block points to must end at `end` or before.
-    pub fn parse(stored: &Bytes, format: &BlockFormat, pointer: BlockPointer, end: u64) -> Result<Self> {
-        let bytes = format.open_owned(stored, pointer.offset)?;
+    /// Parses stored bytes of a file of `file_len` bytes; what the block points to must end at `end` or before.
+    pub(crate) fn parse(
+        stored: &Bytes,
+        format: &BlockFormat,
+        pointer: BlockPointer,
+        (end, file_len): (u64, u64),
+    ) -> Result<Self> {
+        let bytes = format.open_metadata(stored, pointer.offset, file_len)?;
         let short = || Error::corrupt(format!("expected a trailer, found {} bytes", bytes.len()));
         let (body, trailer_len) = bytes.split_last_chunk::<4>().ok_or_else(short)?;
         let trailer_len = usize::try_from(u32::from_le_bytes(*trailer_len)).unwrap_or(usize::MAX);
@@ -61,17 +66,17 @@ impl IndexBlock {
     }
 
     /// How many entries.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries
     }
 
     /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
     /// An entry.
-    pub fn entry(&self, i: usize) -> Result<Entry<'_>> {
+    pub(crate) fn entry(&self, i: usize) -> Result<Entry<'_>> {
         let place = self.bytes.get(self.offsets + 4 * i..).and_then(|b| b.first_chunk());
         let at = place.map_or(usize::MAX, |b| usize::try_from(u32::from_le_bytes(*b)).unwrap_or(usize::MAX));
         let entry = || -> Result<Entry<'_>> {
@@ -91,7 +96,7 @@ impl IndexBlock {
     }
 
     /// The last entry whose key is at most `key`; `None` if all are more.
-    pub fn floor(&self, key: &[u8]) -> Result<Option<usize>> {
+    pub(crate) fn floor(&self, key: &[u8]) -> Result<Option<usize>> {
         let (mut low, mut high) = (0, self.entries);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -4,6 +4,6 @@ pub mod block;
 pub mod bloom;
 pub mod delta;
 pub mod footer;
-pub mod index;
+pub(crate) mod index;
 pub mod proto;
 pub mod types;

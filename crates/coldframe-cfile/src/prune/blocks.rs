@@ -2,40 +2,16 @@
 
 use std::ops::Range;
 
+use coldframe_core::salvage::Loss;
 use coldframe_core::{Error, ErrorContext, Result};
 
 use super::walk::{IndexWalk, Step};
-use crate::layout::block::BlockPointer;
-use crate::open::CFile;
+use crate::layout::block::{BlockPointer, DataBlock};
+use crate::open::{CFile, Located};
 
-/// A data block and the ordinals it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataBlock {
-    /// Where it stands.
-    pub pointer: BlockPointer,
-    /// Its ordinals.
-    pub rows: Range<u64>,
-}
-
-impl DataBlock {
-    /// Its name in errors.
-    pub fn name(&self) -> String {
-        format!("data block of ordinals {}..{}", self.rows.start, self.rows.end)
-    }
-}
-
-/// Ordinals that no block gives.
-#[derive(Clone, Debug)]
-pub struct Lost {
-    /// The ordinals.
-    pub rows: Range<u64>,
-    /// The bytes given up.
-    pub bytes: Range<u64>,
-    /// What was being read.
-    pub structure: String,
-    /// Why it cannot be.
-    pub reason: String,
-}
+/// What errors call it.
+const POSITIONAL: &str = "positional index";
+const VALUE_INDEX: &str = "value index";
 
 impl CFile {
     /// A walk over an index.
@@ -43,95 +19,154 @@ impl CFile {
         IndexWalk::new(self.source().as_ref(), *self.format(), root, self.blocks_end())
     }
 
+    fn positional_root(&self) -> Result<BlockPointer> {
+        let what = "ordinals of a CFile without a positional index (an index, bloom or delta file)";
+        self.footer().positional.ok_or_else(|| Error::unsupported(what))
+    }
+
     /// The blocks that hold `rows`, by the positional index.
     pub fn blocks(&self, rows: Range<u64>) -> Result<Vec<DataBlock>> {
-        self.find_blocks(rows, None)
-    }
-
-    /// The blocks that hold `rows` and can be found; what cannot goes to `lost`.
-    pub fn blocks_lossy(&self, rows: Range<u64>, lost: &mut Vec<Lost>) -> Result<Vec<DataBlock>> {
-        match self.find_blocks(rows.clone(), Some(lost)) {
-            Err(e) if e.is_damage() => {
-                let whole = 0..self.blocks_end();
-                let (structure, reason) = (e.structure(), e.reason());
-                lost.push(Lost { rows, bytes: whole, structure, reason });
-                Ok(Vec::new())
-            }
-            other => other,
-        }
-    }
-
-    fn find_blocks(&self, rows: Range<u64>, mut lost: Option<&mut Vec<Lost>>) -> Result<Vec<DataBlock>> {
         let all = self.footer().num_values;
         let rows = rows.start..rows.end.min(all);
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let root = self.footer().positional.ok_or_else(|| {
-            Error::unsupported(
-                "ordinals of a CFile without a positional index (an index, bloom or delta file)",
-            )
-        })?;
-        let name = || "positional index";
-        let mut walk = self.walk(root).within(name)?;
-        if lost.is_some() {
-            walk = walk.lossy();
-        }
+        self.blocks_in(rows, all).within(|| POSITIONAL)
+    }
+
+    fn blocks_in(&self, rows: Range<u64>, all: u64) -> Result<Vec<DataBlock>> {
+        let root = self.positional_root()?;
+        let mut walk = self.walk(root)?;
         if rows.start > 0 {
             let key = u32::try_from(rows.start).unwrap_or(u32::MAX).to_be_bytes();
-            walk.seek(&key).within(name)?;
+            walk.seek(&key)?;
         }
-        let mut steps: Vec<(u64, Step)> = Vec::new();
+        let mut blocks: Vec<DataBlock> = Vec::new();
         let mut end = all;
-        while let Some(step) = walk.step().within(name)? {
-            let (Step::Block(key, _) | Step::Lost { key, .. }) = &step;
-            let first = ordinal(key).within(name)?;
-            let expected = match steps.last() {
-                Some((previous, _)) => *previous + 1..all,
+        while let Some(step) = walk.step()? {
+            let Step::Block(key, pointer) = step else { continue };
+            let first = ordinal(&key)?;
+            let expected = match blocks.last() {
+                Some(last) => last.rows.start + 1..all,
                 None => 0..rows.start + 1,
             };
             if !expected.contains(&first) {
                 let e = format!("expected an ordinal of {}..{}, found {first}", expected.start, expected.end);
-                return Err(Error::corrupt(e).at(root.offset).within("positional index"));
+                return Err(Error::corrupt(e).at(root.offset));
+            }
+            if let Some(last) = blocks.last_mut() {
+                last.rows.end = first;
             }
             if first >= rows.end {
                 end = first;
                 break;
             }
-            steps.push((first, step));
+            blocks.push(DataBlock { pointer, rows: first..all });
         }
-        let ends: Vec<u64> = steps.iter().skip(1).map(|(first, _)| *first).chain([end]).collect();
-        let mut blocks = Vec::with_capacity(steps.len());
-        for ((first, step), end) in steps.into_iter().zip(ends) {
-            match step {
-                Step::Block(_, pointer) => {
-                    self.format().limits.unit_rows("data block", end - first)?;
-                    blocks.push(DataBlock { pointer, rows: first..end });
-                }
-                Step::Lost { bytes, error, .. } => {
-                    if let Some(lost) = lost.as_deref_mut() {
-                        let rows = first.max(rows.start)..end.min(rows.end);
-                        let structure = "positional index".to_owned();
-                        lost.push(Lost { rows, bytes, structure, reason: error });
-                    }
-                }
-            }
+        if let Some(last) = blocks.last_mut() {
+            last.rows.end = end;
+        }
+        for block in &blocks {
+            self.format().limits.unit_rows("data block", block.rows.end - block.rows.start)?;
         }
         Ok(blocks)
     }
 
+    /// The blocks that hold `rows` and can be found; what cannot goes to `lost`. What is lost does not depend on which rows
+    /// are asked for: the whole index is walked, once for an open file.
+    pub fn blocks_lossy(&self, rows: Range<u64>, lost: &mut Vec<Loss>) -> Result<Vec<DataBlock>> {
+        let located = self.located(|| self.locate_all())?;
+        let clipped = |all: &Range<u64>| all.start.max(rows.start)..all.end.min(rows.end);
+        for loss in &located.lost {
+            let rows = clipped(&loss.rows);
+            if !rows.is_empty() {
+                lost.push(Loss { rows, ..loss.clone() });
+            }
+        }
+        let from = located.blocks.partition_point(|b| b.rows.end <= rows.start);
+        let to = located.blocks.partition_point(|b| b.rows.start < rows.end);
+        Ok(located.blocks.get(from..to.max(from)).unwrap_or_default().to_vec())
+    }
+
+    fn locate_all(&self) -> Result<Located> {
+        let all = self.footer().num_values;
+        let mut located = Located::default();
+        if all == 0 {
+            return Ok(located);
+        }
+        match self.locate(all, &mut located).within(|| POSITIONAL) {
+            Err(e) if e.is_damage() => {
+                let lost = vec![Loss::from_error(&e, 0..self.blocks_end(), 0..all)];
+                Ok(Located { blocks: Vec::new(), lost })
+            }
+            other => other.map(|()| located),
+        }
+    }
+
+    /// Each step of the index begins where the one before ends. One whose ordinal is not known, or does not rise, makes the
+    /// end of the one before unknown: both are lost.
+    fn locate(&self, all: u64, located: &mut Located) -> Result<()> {
+        let mut walk = self.walk(self.positional_root()?)?.lossy();
+        let mut spans = Spans { located, all, open: None };
+        while let Some(step) = walk.step()? {
+            match step {
+                Step::Index { .. } => {}
+                Step::Block(key, pointer) => match ordinal(&key) {
+                    Ok(first) => spans.begin(Some(first), Span::Block(pointer)),
+                    Err(e) => spans.begin(None, Span::Lost(pointer.range(), e.reason())),
+                },
+                Step::Lost { key, bytes, error } => {
+                    let first = key.and_then(|key| ordinal(&key).ok());
+                    spans.begin(first, Span::Lost(bytes, error));
+                }
+            }
+        }
+        spans.finish();
+        for block in &located.blocks {
+            self.format().limits.unit_rows("data block", block.rows.end - block.rows.start)?;
+        }
+        Ok(())
+    }
+
     /// All data blocks by the value index, for files without a positional one: delta files, indexes, blooms.
     pub fn blocks_by_value(&self) -> Result<Vec<BlockPointer>> {
-        let name = || "value index";
-        let root = self.footer().value.ok_or_else(|| Error::unsupported("a CFile without an index"))?;
-        let mut walk = self.walk(root).within(name)?;
         let mut blocks = Vec::new();
-        while let Some(step) = walk.step().within(name)? {
+        self.each_by_value(false, |step| {
             if let Step::Block(_, pointer) = step {
                 blocks.push(pointer);
             }
+        })?;
+        Ok(blocks)
+    }
+
+    /// The same, as far as the index can be read; what cannot goes to `lost`. How many rows that is, nobody knows.
+    pub(crate) fn blocks_by_value_lossy(&self, lost: &mut Vec<Loss>) -> Result<Vec<BlockPointer>> {
+        let mut blocks = Vec::new();
+        let done = self.each_by_value(true, |step| match step {
+            Step::Block(_, pointer) => blocks.push(pointer),
+            Step::Lost { bytes, error, .. } if lost.last().is_none_or(|l: &Loss| l.bytes != bytes) => {
+                lost.push(Loss { rows: 0..0, bytes, structure: VALUE_INDEX.to_owned(), reason: error });
+            }
+            _ => {}
+        });
+        match done {
+            Err(e) if e.is_damage() => lost.push(Loss::from_error(&e, 0..self.blocks_end(), 0..0)),
+            other => other?,
         }
         Ok(blocks)
+    }
+
+    fn each_by_value(&self, lossy: bool, mut see: impl FnMut(Step)) -> Result<()> {
+        let name = || VALUE_INDEX;
+        let root = self.footer().value.ok_or_else(|| Error::unsupported("a CFile without an index"))?;
+        let mut walk = self.walk(root).within(name)?;
+        if lossy {
+            walk = walk.lossy();
+        }
+        while let Some(step) = walk.step().within(name)? {
+            see(step);
+        }
+        Ok(())
     }
 
     /// The ordinals of the blocks that may hold values whose keys are `lower` or more and less than `upper`, by the
@@ -174,4 +209,80 @@ fn ordinal(key: &[u8]) -> Result<u64> {
     let bytes = <[u8; 4]>::try_from(key)
         .map_err(|_| Error::corrupt(format!("expected an ordinal of 4 bytes, found {}", key.len())))?;
     Ok(u32::from_be_bytes(bytes).into())
+}
+
+/// What ordinals from some one on are.
+enum Span {
+    Block(BlockPointer),
+    Lost(Range<u64>, String),
+}
+
+/// Makes blocks and losses of steps.
+struct Spans<'a> {
+    located: &'a mut Located,
+    all: u64,
+    open: Option<(u64, Span)>,
+}
+
+impl Spans<'_> {
+    fn begin(&mut self, first: Option<u64>, span: Span) {
+        let least = self.open.as_ref().map_or(0, |(first, _)| first + 1);
+        match (first.filter(|first| (least..self.all).contains(first)), &mut self.open) {
+            (Some(first), _) => {
+                self.close(first);
+                self.open = Some((first, span));
+            }
+            (None, Some((_, open))) => {
+                if let Span::Block(pointer) = open {
+                    *open = match span {
+                        Span::Lost(bytes, reason) => Span::Lost(bytes, reason),
+                        Span::Block(_) => Span::Lost(
+                            pointer.range(),
+                            "expected an ordinal that rises, found another".to_owned(),
+                        ),
+                    };
+                }
+            }
+            // Before the first block whose ordinal is known.
+            (None, None) => {
+                let lost = match span {
+                    Span::Lost(bytes, reason) => Span::Lost(bytes, reason),
+                    Span::Block(to) => {
+                        Span::Lost(to.range(), "expected an ordinal below the number of values".to_owned())
+                    }
+                };
+                self.open = Some((0, lost));
+            }
+        }
+    }
+
+    fn close(&mut self, end: u64) {
+        match self.open.take() {
+            Some((first, Span::Block(pointer))) => {
+                self.located.blocks.push(DataBlock { pointer, rows: first..end });
+            }
+            Some((first, Span::Lost(bytes, reason))) => self.lose(first..end, bytes, reason),
+            // The first block does not begin at the first value.
+            None if end > 0 => {
+                self.lose(
+                    0..end,
+                    0..0,
+                    "no data block that the index leads to holds these ordinals".to_owned(),
+                );
+            }
+            None => {}
+        }
+    }
+
+    fn lose(&mut self, rows: Range<u64>, bytes: Range<u64>, reason: String) {
+        match self.located.lost.last_mut() {
+            Some(last) if last.rows.end == rows.start && last.bytes == bytes => last.rows.end = rows.end,
+            _ => self.located.lost.push(Loss { rows, bytes, structure: POSITIONAL.to_owned(), reason }),
+        }
+    }
+
+    fn finish(mut self) {
+        let end = self.all;
+        self.close(end);
+    }
 }

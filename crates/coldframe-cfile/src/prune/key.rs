@@ -1,8 +1,9 @@
-//! A value as the bytes by which Kudu sorts it: what the value index holds.
+//! Values as the bytes by which Kudu sorts them, and the range of keys that a filter leaves: what value indexes hold.
 //!
 //! ```text
 //! integer, date, timestamp, decimal | highest byte first, sign bit flipped |
-//! string, binary | as it is |
+//! string, binary, the last column   | as it is |
+//! string, binary, before others     | each 00 as 00 01 .. | 00 00 |
 //! ```
 //!
 //! (`key_encoder.h`. Floating point numbers and truth values are no keys.)
@@ -12,12 +13,30 @@ use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use coldframe_core::predicate::Op;
-use coldframe_core::{Predicate, Result, arrow_error};
+use coldframe_core::{Error, Predicate, Result};
 
 use crate::layout::types::{KuduType, Physical};
 
-/// The key of `value[i]`, whose type is the one that values of `data_type` come out as; `None` where there is none.
+/// A column of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyColumn<'a> {
+    /// As filters call it.
+    pub name: &'a str,
+    /// Its type in Kudu.
+    pub data_type: KuduType,
+    /// Its type in filters.
+    pub arrow: &'a DataType,
+}
+
+/// The key of `value[i]`, whose type is one that values of `data_type` come out as; `None` where there is none.
 pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    put(data_type, cell(data_type, value, i)?, true, &mut key);
+    Some(key)
+}
+
+/// The bytes of `value[i]` as a cell has them: integers lowest byte first.
+fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     if i >= value.len() || value.is_null(i) {
         return None;
     }
@@ -28,77 +47,164 @@ pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>
         _ => {}
     }
     let Physical::Fixed(width) = data_type.physical() else { return None };
-    let mut bytes: Vec<u8> = match value.data_type() {
-        DataType::Decimal128(..) => {
-            let wide = value.as_primitive::<Decimal128Type>().value(i).to_be_bytes();
-            let (spare, own) = wide.split_at(16 - width.min(16));
-            // What the type's width cannot hold is no key of it.
-            let sign = if own.first().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
-            spare.iter().all(|b| *b == sign).then(|| own.to_vec())?
-        }
-        _ => {
-            let data = value.to_data();
-            let from = (data.offset() + i).checked_mul(width)?;
-            let own = data.buffers().first()?.as_slice().get(from..from.checked_add(width)?)?;
-            own.iter().rev().copied().collect()
-        }
-    };
-    let unsigned =
-        matches!(data_type, KuduType::UInt8 | KuduType::UInt16 | KuduType::UInt32 | KuduType::UInt64);
-    if let Some(top) = bytes.first_mut().filter(|_| !unsigned) {
-        *top ^= 0x80;
+    if let DataType::Decimal128(..) = value.data_type() {
+        let wide = value.as_primitive::<Decimal128Type>().value(i).to_le_bytes();
+        let (own, spare) = wide.split_at(width.min(16));
+        // What the type's width cannot hold is no key of it.
+        let sign = if own.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+        return spare.iter().all(|b| *b == sign).then(|| own.to_vec());
     }
-    Some(bytes)
+    let data = value.to_data();
+    let from = (data.offset() + i).checked_mul(width)?;
+    Some(data.buffers().first()?.as_slice().get(from..from.checked_add(width)?)?.to_vec())
 }
 
-/// Keys between which all values lie that can pass a filter: the first inclusive, the last exclusive.
+/// Appends the encoded form of a cell.
+fn put(data_type: KuduType, mut cell: Vec<u8>, last: bool, out: &mut Vec<u8>) {
+    match data_type.physical() {
+        Physical::Binary if last => out.append(&mut cell),
+        Physical::Binary => {
+            for byte in cell {
+                out.push(byte);
+                if byte == 0 {
+                    out.push(1);
+                }
+            }
+            out.extend([0, 0]);
+        }
+        _ => {
+            let unsigned =
+                matches!(data_type, KuduType::UInt8 | KuduType::UInt16 | KuduType::UInt32 | KuduType::UInt64);
+            if let Some(top) = cell.last_mut().filter(|_| !unsigned) {
+                *top ^= 0x80;
+            }
+            out.extend(cell.iter().rev());
+        }
+    }
+}
+
+/// Keys between which all lie that can pass a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBounds {
     /// Inclusive.
     pub lower: Option<Vec<u8>>,
     /// Exclusive.
     pub upper: Option<Vec<u8>>,
+    /// The whole key, where the filter gives it.
+    pub exact: Option<Vec<u8>>,
 }
 
 impl KeyBounds {
-    /// What `predicate` says of `column`. Anything not understood widens it.
-    pub fn new(predicate: &Predicate, column: &str, data_type: KuduType) -> Self {
+    /// What `predicate` says of the key `columns`. What is not understood widens the range.
+    pub fn new(predicate: &Predicate, columns: &[KeyColumn<'_>]) -> Self {
+        let mut prefix = Vec::new();
+        for (i, column) in columns.iter().enumerate() {
+            let last = i + 1 == columns.len();
+            let mut limits = Limits::new(*column, last);
+            limits.collect(predicate);
+            if let Some(equal) = limits.equal {
+                prefix.extend(equal);
+                continue;
+            }
+            let key = |limit: Vec<u8>| [&prefix[..], &limit].concat();
+            let above = |key: Vec<u8>| if last { Some(behind(key)) } else { successor(key) };
+            let upper = match (limits.below.map(key), limits.at_most.map(key).and_then(above)) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let lower = limits.lower.map(key).or_else(|| Some(prefix.clone()).filter(|p| !p.is_empty()));
+            return Self { lower, upper: upper.or_else(|| successor(prefix)), exact: None };
+        }
+        if columns.is_empty() {
+            return Self::default();
+        }
+        Self { lower: Some(prefix.clone()), upper: Some(behind(prefix.clone())), exact: Some(prefix) }
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_none() && self.upper.is_none()
+    }
+
+    /// Whether keys from `min` to `max` (both inclusive) can pass.
+    pub fn may_match(&self, min: Option<&[u8]>, max: Option<&[u8]>) -> bool {
+        let above = self.lower.as_deref().zip(max).is_some_and(|(lower, max)| max < lower);
+        let below = self.upper.as_deref().zip(min).is_some_and(|(upper, min)| min >= upper);
+        !above && !below
+    }
+}
+
+/// The limits that a conjunction sets to one column, encoded.
+struct Limits<'a> {
+    column: KeyColumn<'a>,
+    /// Whether it is the key's last.
+    last: bool,
+    equal: Option<Vec<u8>>,
+    lower: Option<Vec<u8>>,
+    at_most: Option<Vec<u8>>,
+    below: Option<Vec<u8>>,
+}
+
+impl<'a> Limits<'a> {
+    fn new(column: KeyColumn<'a>, last: bool) -> Self {
+        Self { column, last, equal: None, lower: None, at_most: None, below: None }
+    }
+
+    fn collect(&mut self, predicate: &Predicate) {
         match predicate {
-            Predicate::And(all) => {
-                all.iter().map(|p| Self::new(p, column, data_type)).fold(Self::default(), |a, b| Self {
-                    lower: a.lower.max(b.lower),
-                    upper: match (a.upper, b.upper) {
-                        (Some(x), Some(y)) => Some(x.min(y)),
-                        (x, y) => x.or(y),
-                    },
-                })
+            Predicate::And(all) => all.iter().for_each(|p| self.collect(p)),
+            Predicate::Compare { column, op, value, negated: false } if column == self.column.name => {
+                let Some(key) = self.key(value, 0) else { return };
+                match op {
+                    Op::Eq => self.equal = Some(key),
+                    // Of a limit the value itself is left: filters are exact.
+                    Op::Ge | Op::Gt => self.at_least(key),
+                    Op::Le => self.no_more_than(key),
+                    Op::Lt => self.below = least(self.below.take(), key),
+                    Op::Ne => {}
+                }
             }
-            Predicate::Compare { column: name, op, value, negated: false }
-                if name == column && *value.data_type() == data_type.arrow() =>
-            {
-                encode(data_type, value, 0).map(|key| Self::of(*op, key)).unwrap_or_default()
+            Predicate::In { column, values, negated: false } if column == self.column.name => {
+                // A null among them matches rows without a value, which no key has.
+                let valid = (0..values.len()).filter(|i| values.is_valid(*i));
+                let keys: Option<Vec<_>> = valid.map(|i| self.key(values, i)).collect();
+                let mut keys = keys.unwrap_or_default();
+                keys.sort();
+                keys.dedup();
+                if let [only] = &keys[..] {
+                    self.equal = Some(only.clone());
+                } else if let (Some(first), Some(last)) = (keys.first(), keys.last()) {
+                    self.at_least(first.clone());
+                    self.no_more_than(last.clone());
+                }
             }
-            Predicate::In { column: name, values, negated: false }
-                if name == column && *values.data_type() == data_type.arrow() =>
-            {
-                let keys = (0..values.len()).filter(|i| values.is_valid(*i));
-                let keys: Option<Vec<_>> = keys.map(|i| encode(data_type, values, i)).collect();
-                let keys = keys.unwrap_or_default();
-                Self { lower: keys.iter().min().cloned(), upper: keys.into_iter().max().map(behind) }
-            }
-            _ => Self::default(),
+            _ => {}
         }
     }
 
-    fn of(op: Op, key: Vec<u8>) -> Self {
-        match op {
-            Op::Eq => Self { lower: Some(key.clone()), upper: Some(behind(key)) },
-            Op::Ge => Self { lower: Some(key), upper: None },
-            Op::Gt => Self { lower: Some(behind(key)), upper: None },
-            Op::Lt => Self { lower: None, upper: Some(key) },
-            Op::Le => Self { lower: None, upper: Some(behind(key)) },
-            Op::Ne => Self::default(),
-        }
+    /// The encoded form of a literal of the column's own type.
+    fn key(&self, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
+        let cell =
+            cell(self.column.data_type, value, i).filter(|_| value.data_type() == self.column.arrow)?;
+        let mut key = Vec::new();
+        put(self.column.data_type, cell, self.last, &mut key);
+        Some(key)
+    }
+
+    fn at_least(&mut self, key: Vec<u8>) {
+        self.lower = self.lower.take().max(Some(key));
+    }
+
+    fn no_more_than(&mut self, key: Vec<u8>) {
+        self.at_most = least(self.at_most.take(), key);
+    }
+}
+
+/// The lower of two upper limits.
+fn least(limit: Option<Vec<u8>>, key: Vec<u8>) -> Option<Vec<u8>> {
+    match limit {
+        Some(limit) => Some(limit.min(key)),
+        None => Some(key),
     }
 }
 
@@ -108,11 +214,24 @@ fn behind(mut key: Vec<u8>) -> Vec<u8> {
     key
 }
 
+/// The least key that does not begin with `prefix`; `None` if there is none.
+fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
+    while let Some(last) = prefix.last_mut() {
+        if *last < 0xff {
+            *last += 1;
+            return Some(prefix);
+        }
+        prefix.pop();
+    }
+    None
+}
+
 /// `value` in the type that values of a file come out as; an error if it cannot be one.
 pub fn literal(value: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if value.data_type() == to {
         return Ok(value.clone());
     }
     let options = arrow_cast::CastOptions { safe: false, ..Default::default() };
-    arrow_cast::cast_with_options(value, to, &options).map_err(arrow_error)
+    let cast = arrow_cast::cast_with_options(value, to, &options);
+    cast.map_err(|e| Error::invalid(format!("expected a value that {to} can hold: {e}")))
 }

@@ -18,8 +18,9 @@ use coldframe_core::{Fetch, Result};
 use super::context::ColumnContext;
 use super::reader::ColumnReader;
 use crate::encoding::dict::Dictionary;
+use crate::layout::block::DataBlock;
 use crate::open::CFile;
-use crate::prune::blocks::{DataBlock, Lost};
+use coldframe_core::salvage::Loss;
 
 /// The blocks of a range of ordinals.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ impl ColumnPart {
     }
 
     /// Decodes each block once and says which cannot be. Rows that no block holds are lost as well.
-    pub fn survey(&self, bytes: &[Bytes]) -> Vec<Lost> {
+    pub fn survey(&self, bytes: &[Bytes]) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut at = self.rows.start;
         for (block, bytes) in self.blocks.iter().zip(bytes) {
@@ -131,10 +132,8 @@ impl ColumnPart {
                 vec![bytes.clone()],
                 rows.clone(),
             );
-            let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
-            if let Err(e) = reader.and_then(|mut r| r.read(count)) {
-                let bytes = block.pointer.range();
-                lost.push(Lost { rows, bytes, structure: e.structure(), reason: e.reason() });
+            if let Err(e) = reader.and_then(read_through) {
+                lost.push(Loss::from_error(&e, block.pointer.range(), rows));
             }
         }
         if at < self.rows.end {
@@ -143,8 +142,17 @@ impl ColumnPart {
         lost
     }
 
-    fn gap(&self, rows: Range<u64>) -> Lost {
+    fn gap(&self, rows: Range<u64>) -> Loss {
         let reason = "no data block that the index leads to holds these ordinals".to_owned();
-        Lost { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
+        Loss { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
     }
+}
+
+/// Decodes all rows that are left, and keeps none.
+fn read_through(mut reader: ColumnReader) -> Result<()> {
+    while !reader.rows().is_empty() {
+        let left = reader.rows().end - reader.rows().start;
+        reader.read_some(usize::try_from(left).unwrap_or(usize::MAX))?;
+    }
+    Ok(())
 }

@@ -12,19 +12,18 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter;
 use bytes::Bytes;
-use coldframe_core::{
-    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorKind, OnError, PlanRequest, Result, arrow_error,
-};
+use coldframe_core::arrays::strings;
+use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch};
+use coldframe_core::{BatchIter, DamageLog, DecodeUnit, Error, OnError, PlanRequest, Result, arrow_error};
 
 use super::column::ColumnPart;
 use super::delta;
 use super::reader::ColumnReader;
-use crate::encoding::{binary, dict, prefix, strings};
+use crate::encoding::{binary, prefix};
 use crate::layout::block::{BlockFormat, BlockPointer};
 use crate::layout::delta as entries;
 use crate::layout::types::Encoding;
 use crate::open::{ORDINAL, Purpose, VALUE};
-use crate::prune::blocks::Lost;
 
 /// What all units of a scan have in common.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct ScanContext {
     /// Where it is recorded.
     pub(crate) damage: DamageLog,
     /// Ordinals that the index does not lead to, and why.
-    lost: Vec<Lost>,
+    lost: Vec<Loss>,
     /// Which places of the dictionary can pass the filter, where it asks for nothing else.
     keep: Option<Vec<bool>>,
 }
@@ -58,7 +57,7 @@ impl ScanContext {
 
     /// With what the index does not lead to.
     #[must_use]
-    pub(crate) fn with_lost(mut self, lost: Vec<Lost>) -> Self {
+    pub(crate) fn with_lost(mut self, lost: Vec<Loss>) -> Self {
         self.lost = lost;
         self
     }
@@ -71,11 +70,11 @@ impl ScanContext {
     }
 
     /// Why the index does not lead to `rows`, where it said.
-    fn explain(&self, lost: Lost) -> Lost {
+    fn explain(&self, lost: Loss) -> Loss {
         let known =
             self.lost.iter().find(|l| l.rows.start <= lost.rows.start && lost.rows.start < l.rows.end);
         match known {
-            Some(known) if lost.bytes.is_empty() => Lost { rows: lost.rows, ..known.clone() },
+            Some(known) if lost.bytes.is_empty() => Loss { rows: lost.rows, ..known.clone() },
             _ => lost,
         }
     }
@@ -91,51 +90,35 @@ pub(crate) struct DecodeColumn {
     pub(crate) values: bool,
 }
 
-/// Ordinals that are whole, or null.
-#[derive(Clone, Debug)]
-struct Segment {
-    rows: Range<u64>,
-    null: bool,
-}
-
 impl DecodeUnit for DecodeColumn {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let mut segments = VecDeque::new();
-        if self.scan.on_error == OnError::Raise || !self.values {
-            segments.push_back(Segment { rows: self.part.rows(), null: false });
+        let stretches = if self.scan.on_error == OnError::Raise || !self.values {
+            VecDeque::from([Stretch { rows: self.part.rows(), fate: Fate::Kept }])
         } else {
-            self.survey(&bytes, &mut segments);
-        }
-        Ok(Box::new(Batches { unit: *self, bytes, reader: None, segments }))
+            self.survey(&bytes)
+        };
+        Ok(Box::new(Batches { unit: *self, bytes, reader: None, stretches }))
     }
 }
 
 impl DecodeColumn {
-    /// Records what is lost; segments are what is not, and what becomes null.
-    fn survey(&self, bytes: &[Bytes], segments: &mut VecDeque<Segment>) {
+    /// Records what is lost, and says what becomes of the rows.
+    fn survey(&self, bytes: &[Bytes]) -> VecDeque<Stretch> {
         let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
-        let mut at = self.part.rows().start;
-        for lost in self.part.survey(bytes) {
-            let lost = self.scan.explain(lost);
-            let count = lost.rows.end - lost.rows.start;
-            let limits = self.part.context().format.limits;
-            let null = self.scan.on_error == OnError::Null
-                && nullable
-                && limits.unit_rows("rows that become null", count).is_ok();
-            self.scan.damage.push(Damage {
-                bytes: lost.bytes.clone(),
-                rows_lost: Some(if null { 0 } else { count }),
-                structure: format!("{} (ordinals {}..{})", lost.structure, lost.rows.start, lost.rows.end),
-                reason: lost.reason.clone(),
-            });
-            segments.push_back(Segment { rows: at..lost.rows.start, null: false });
-            if null {
-                segments.push_back(Segment { rows: lost.rows.clone(), null: true });
+        let mut salvage = Salvage::new(self.scan.on_error, [nullable], self.scan.damage.clone());
+        for loss in self.part.survey(bytes) {
+            let mut loss = self.scan.explain(loss);
+            let Range { start, end } = loss.rows;
+            loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
+            // What only a count says is there is no row to keep.
+            match self.part.context().format.limits.unit_rows("rows that become null", end - start) {
+                Ok(_) => salvage.lose(0, loss),
+                Err(_) => salvage.lose_rows(loss),
             }
-            at = lost.rows.end;
         }
-        segments.push_back(Segment { rows: at..self.part.rows().end, null: false });
-        segments.retain(|s| !s.rows.is_empty());
+        let mut stretches = salvage.stretches(self.part.rows());
+        stretches.retain(|stretch| stretch.fate != Fate::Dropped && !stretch.rows.is_empty());
+        stretches
     }
 }
 
@@ -144,26 +127,26 @@ struct Batches {
     unit: DecodeColumn,
     bytes: Vec<Bytes>,
     reader: Option<ColumnReader>,
-    segments: VecDeque<Segment>,
+    stretches: VecDeque<Stretch>,
 }
 
 impl Batches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(segment) = self.segments.front().cloned() else { return Ok(None) };
-        let left = usize::try_from(segment.rows.end - segment.rows.start).unwrap_or(usize::MAX);
+        let Some(stretch) = self.stretches.front().cloned() else { return Ok(None) };
+        let left = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(usize::MAX);
         let mut rows = left.min(self.unit.scan.batch_rows);
         let (mut value, mut selected) = (None, None);
         if self.unit.values {
-            let (array, which) = match segment.null {
-                true => (new_null_array(&self.unit.part.context().to, rows), None),
-                false => self.read(segment.rows.start, &mut rows)?,
+            let (array, which) = match stretch.fate {
+                Fate::Kept => self.read(stretch.rows.start, &mut rows)?,
+                _ => (new_null_array(&self.unit.part.context().to, rows), None),
             };
             (value, selected) = (Some(array), which.map(|bits| BooleanArray::new(bits, None)));
         }
-        let start = segment.rows.start;
-        match self.segments.front_mut() {
+        let start = stretch.rows.start;
+        match self.stretches.front_mut() {
             Some(front) if rows < left => front.rows.start += rows as u64,
-            _ => drop(self.segments.pop_front()),
+            _ => drop(self.stretches.pop_front()),
         }
         let schema = &self.unit.scan.schema;
         let column = |name: &str| -> Result<ArrayRef> {
@@ -187,31 +170,23 @@ impl Batches {
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// The next `rows` values from `start` on, or as many as Arrow's offsets allow; of them those that can pass the
-    /// filter, and which they are.
+    /// The next `rows` values from `start` on, or as many as a batch should hold; of them those that can pass the filter, and
+    /// which they are.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
-        loop {
-            let reader = match &mut self.reader {
-                Some(reader) => reader,
-                None => self.reader.insert(self.unit.part.open(self.bytes.clone())?),
-            };
-            let behind = start.saturating_sub(reader.rows().start);
-            reader.skip(usize::try_from(behind).unwrap_or(usize::MAX));
-            let read = match &self.unit.scan.keep {
-                Some(keep) => reader.read_where(*rows, keep).map(|(array, which)| (array, Some(which))),
-                None => reader.read(*rows).map(|array| (array, None)),
-            };
-            match read {
-                Err(e)
-                    if *rows > 1
-                        && matches!(e.kind(), ErrorKind::LimitExceeded { option: "batch_size", .. }) =>
-                {
-                    self.reader = None;
-                    *rows /= 2;
-                }
-                other => return other,
-            }
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            None => self.reader.insert(self.unit.part.open(self.bytes.clone())?),
+        };
+        let behind = start.saturating_sub(reader.rows().start);
+        reader.skip(usize::try_from(behind).unwrap_or(usize::MAX));
+        if let Some(keep) = &self.unit.scan.keep {
+            let (array, which) = reader.read_where(*rows, keep)?;
+            *rows = which.len();
+            return Ok((array, Some(which)));
         }
+        let array = reader.read_some(*rows)?;
+        *rows = array.len();
+        Ok((array, None))
     }
 }
 
@@ -221,7 +196,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch();
         if next.is_err() {
-            self.segments.clear();
+            self.stretches.clear();
         }
         next.transpose()
     }
@@ -285,9 +260,12 @@ impl DecodeBlocks {
         let first = offsets.first().copied().unwrap_or(0) as usize;
         let end = offsets.last().copied().unwrap_or(0) as usize;
         let values = data.get(first..end).unwrap_or_default().to_vec();
-        let place = |o: &u32| i32::try_from(*o as usize - first).map_err(|_| dict::too_long(end));
+        let place = |o: &u32| {
+            i32::try_from(*o as usize - first)
+                .map_err(|_| Error::batch_too_long("the keys of a block", end as u64))
+        };
         let offsets = offsets.iter().map(place).collect::<Result<Vec<i32>>>()?;
-        let values = strings::strings(offsets, values, None, false).map_err(|e| e.at(at))?;
+        let values = strings(offsets, values, None, false).map_err(|e| e.at(at))?;
         let ordinal = i64::from(head.ordinal);
         let schema = &self.scan.schema;
         let column = |name: &str, to: &arrow_schema::DataType| -> Result<ArrayRef> {

@@ -12,8 +12,9 @@ use super::column::ColumnScan;
 use super::decode::{DecodeBlocks, DecodeColumn, ScanContext};
 use crate::encoding::dict::Dictionary;
 use crate::layout::block::BlockPointer;
+use crate::layout::block::DataBlock;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
-use crate::prune::blocks::{DataBlock, Lost};
+use coldframe_core::salvage::Loss;
 
 /// A unit takes further blocks up to so many stored bytes,
 const UNIT_BYTES: u64 = 2 << 20;
@@ -36,7 +37,7 @@ impl ColumnPlan {
         file: &CFile,
         blocks: Vec<DataBlock>,
         rows: Range<u64>,
-        lost: Vec<Lost>,
+        lost: Vec<Loss>,
         request: &PlanRequest,
     ) -> Result<Self> {
         let raise = request.scan.on_error == OnError::Raise;

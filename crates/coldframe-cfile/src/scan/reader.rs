@@ -16,6 +16,8 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use bytes::Bytes;
+use coldframe_core::arrays::{reserve, strings};
+use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::values::spread;
@@ -23,13 +25,12 @@ use coldframe_encoding::{Cursor, bits};
 
 use super::context::ColumnContext;
 use crate::encoding::bit_shuffle::{BitShuffle, Scratch};
-use crate::encoding::dict::{self, Dictionary, too_long};
+use crate::encoding::dict::{self, Dictionary};
 use crate::encoding::fixed::{Bits, Fixed};
 use crate::encoding::rle::Rle;
-use crate::encoding::strings::{self, strings};
 use crate::encoding::{BlockHead, Word, binary, prefix};
+use crate::layout::block::DataBlock;
 use crate::layout::types::{Encoding, KuduType, Physical};
-use crate::prune::blocks::DataBlock;
 
 /// Memory that is used from block to block.
 #[derive(Debug, Default)]
@@ -130,8 +131,18 @@ impl ColumnReader {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
 
-    /// The next `n` rows.
+    /// The next `n` rows; an error that [`Error::is_batch_too_long`] if they are more than a batch should hold. The reader is
+    /// of no use then: fewer rows need another one.
     pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
+        let array = self.read_some(n)?;
+        if array.len() < n {
+            return Err(Error::batch_too_long("the values of a batch", MOST_BATCH_BYTES.saturating_add(1)));
+        }
+        Ok(array)
+    }
+
+    /// The next `n` rows, or fewer (one at least) where their values are more than a batch should hold.
+    pub fn read_some(&mut self, n: usize) -> Result<ArrayRef> {
         let left = self.rows.end - self.rows.start;
         if n as u64 > left {
             return Err(Error::invalid(format!("expected to read at most {left} rows, found {n}")));
@@ -200,13 +211,20 @@ impl ColumnReader {
         Ok(Arc::new(BooleanArray::new(out.finish(), nulls.finish())))
     }
 
+    /// Rows of which code words are replaced at once: their values must not be more than a batch should hold.
+    fn step(&self) -> usize {
+        let longest = self.context.dictionary.as_deref().map_or(0, Dictionary::longest).max(1);
+        usize::try_from(MOST_BATCH_BYTES / longest).unwrap_or(usize::MAX).max(1)
+    }
+
     fn read_binary(&mut self, n: usize) -> Result<(Vec<i32>, Vec<u8>, Option<NullBuffer>)> {
         let mut offsets = Vec::with_capacity(n + 1);
         offsets.push(0);
         let mut data = Vec::new();
         let mut nulls = Nulls::new(n);
-        while offsets.len() <= n {
-            let segment = self.next_segment(n + 1 - offsets.len(), &mut nulls)?;
+        let step = self.step();
+        while offsets.len() <= n && (data.len() as u64) < MOST_BATCH_BYTES {
+            let segment = self.next_segment((n + 1 - offsets.len()).min(step), &mut nulls)?;
             let dictionary = self.context.dictionary.clone();
             self.in_block(|values, bytes, memory| match values {
                 Values::Codes(block) => {
@@ -226,14 +244,15 @@ impl ColumnReader {
         Ok((offsets, data, nulls.finish()))
     }
 
-    /// Of the next `n` rows those that can pass a filter, and which they are. `keep` says it of each place in the dictionary
+    /// Of the next `n` rows, or of fewer as [`Self::read_some`] has it, those that can pass a filter, and which they are. `keep` says it of each place in the dictionary
     /// (0 is null); values that stand in blocks without code words are all handed out.
     pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
         let (mut offsets, mut data) = (vec![0], Vec::new());
         let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
         let mut nulls = Nulls::new(0);
-        while selected.len() < n {
-            let segment = self.next_segment(n - selected.len(), &mut nulls)?;
+        let step = self.step();
+        while selected.len() < n && (data.len() as u64) < MOST_BATCH_BYTES {
+            let segment = self.next_segment((n - selected.len()).min(step), &mut nulls)?;
             let dictionary = self.context.dictionary.clone();
             self.in_block(|values, bytes, memory| match values {
                 Values::Codes(block) => {
@@ -272,7 +291,7 @@ impl ColumnReader {
         let mut keys: Vec<i32> = Vec::with_capacity(n);
         let (mut offsets, mut data) = (vec![0], Vec::new());
         let mut nulls = Nulls::new(n);
-        while keys.len() < n {
+        while keys.len() < n && (data.len() as u64) < MOST_BATCH_BYTES {
             let segment = self.next_segment(n - keys.len(), &mut nulls)?;
             self.in_block(|values, bytes, memory| match values {
                 Values::Codes(block) => {
@@ -510,9 +529,9 @@ fn append(
     let start = data.len();
     let end = start + bytes.len();
     if end > i32::MAX as usize {
-        return Err(too_long(end));
+        return Err(Error::batch_too_long("the values of a batch", end as u64));
     }
-    strings::reserve(data, bytes.len(), segment.rows, segment.left);
+    reserve(data, bytes.len(), segment.rows, segment.left);
     data.extend_from_slice(bytes);
     // All of it fits 31 bits, as was checked.
     let shift = i32::try_from(start).unwrap_or(0);

@@ -104,8 +104,8 @@ impl Column {
         self.encoding
     }
 
-    /// Notes the key of the row that is appended next.
-    pub(super) fn see_key(&mut self, key: &[u8]) {
+    /// Notes the key of a row that goes into the open block.
+    fn see_key(&mut self, key: &[u8]) {
         self.first.get_or_insert_with(|| key.to_vec());
         self.last.clear();
         self.last.extend_from_slice(key);
@@ -147,12 +147,19 @@ impl Column {
         Ok(n.max(1).min(left).min(most_rows - self.rows))
     }
 
-    /// Adds rows; the blocks that are full then.
-    pub(super) fn append(&mut self, values: &ArrayRef, compressor: &mut Compressor) -> Result<Vec<Finished>> {
+    /// Adds rows; the blocks that are full then. `keys` are those of the rows, where keys are indexed: each is noted with its
+    /// row, since a block may end between two rows.
+    pub(super) fn append(
+        &mut self,
+        values: &ArrayRef,
+        keys: &[Vec<u8>],
+        compressor: &mut Compressor,
+    ) -> Result<Vec<Finished>> {
         let mut full = Vec::new();
         let fixed = matches!(self.values, Values::Fixed(..));
         if fixed {
             self.append_fixed(values)?;
+            keys.iter().for_each(|key| self.see_key(key));
         }
         for i in 0..if fixed { 0 } else { values.len() } {
             let valid = values.is_valid(i);
@@ -163,6 +170,9 @@ impl Column {
             }
             if valid && !self.in_codes() {
                 self.push(values, i)?;
+            }
+            if let Some(key) = keys.get(i) {
+                self.see_key(key);
             }
             if self.nullable {
                 self.validity.push(valid);

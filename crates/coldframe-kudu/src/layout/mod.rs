@@ -1,5 +1,5 @@
 //! Bytes to plain structs: container files and the messages in them.
 
 pub(crate) mod container;
-pub(crate) mod expansion;
 pub(crate) mod proto;
+mod shapes;

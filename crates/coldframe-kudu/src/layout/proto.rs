@@ -131,6 +131,9 @@ pub(crate) struct PartitionSchema {
     pub(crate) hash: Vec<HashSchema>,
     #[prost(message, optional, tag = "2")]
     pub(crate) range: Option<RangeSchema>,
+    /// Ranges that are hashed otherwise: there are some, or none.
+    #[prost(bytes = "vec", repeated, tag = "3")]
+    pub(crate) custom: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,4 +1,3 @@
 //! Which rows of a rowset can pass a filter on the primary key.
 
-pub(crate) mod key;
 pub(crate) mod rows;

@@ -9,11 +9,11 @@ use std::ops::Range;
 use coldframe_cfile::layout::block::BlockPointer;
 use coldframe_cfile::open::CFile;
 use coldframe_cfile::prune::bloom;
+use coldframe_cfile::prune::key::KeyBounds;
 use coldframe_cfile::prune::walk::Step;
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_encoding::Cursor;
 
-use crate::prune::key::KeyBounds;
 use crate::rowset::{Reading, open_block};
 use crate::tablet::{RowSet, Tablet};
 

@@ -10,14 +10,14 @@ use arrow_select::concat::concat;
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::format::DecodeUnit;
-use coldframe_core::{BatchIter, Damage, Error, ErrorContext, OnError, PlanRequest, Result, arrow_error};
+use coldframe_core::salvage::{Fate, Loss, Salvage};
+use coldframe_core::{BatchIter, DamageLog, Error, ErrorContext, OnError, PlanRequest, Result, arrow_error};
 
 use super::patch::Changes;
 use super::source::{DeltaFile, Source};
 use crate::rowset::Location;
 use crate::schema::Column;
 use coldframe_cfile::layout::delta::{Delta, entries};
-use coldframe_cfile::prune::blocks::Lost;
 use coldframe_cfile::scan::column::{ColumnPart, ColumnScan};
 
 /// A wanted column of a unit.
@@ -51,50 +51,56 @@ pub(crate) struct DecodeRows {
     pub(crate) structure: String,
 }
 
-/// Rows that are left out because something of them cannot be read.
-struct Losses {
-    first: u64,
-    rows: usize,
-    kept: Option<BooleanBufferBuilder>,
-}
-
-impl Losses {
-    fn lose(&mut self, ordinals: &Range<u64>) {
-        let place =
-            |n: u64| usize::try_from(n.saturating_sub(self.first)).unwrap_or(usize::MAX).min(self.rows);
-        let range = place(ordinals.start)..place(ordinals.end);
-        let rows = self.rows;
-        let kept = self.kept.get_or_insert_with(|| {
-            let mut all = BooleanBufferBuilder::new(rows);
-            all.append_n(rows, true);
-            all
-        });
-        range.for_each(|row| kept.set_bit(row, false));
+impl DecodeUnit for DecodeRows {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let rows = self.rows.clone();
+        let most = self.request.scan.batch_rows;
+        match self.rows(rows.clone(), &bytes) {
+            Err(e) if e.is_batch_too_long() && rows.end - rows.start > 1 => {
+                Ok(Box::new(Pieces { unit: *self, bytes, left: halves(&rows).into(), ready: None }))
+            }
+            other => {
+                Ok(other?.map_or_else(|| Box::new(std::iter::empty()) as BatchIter, |b| in_batches(b, most)))
+            }
+        }
     }
 }
 
-impl DecodeUnit for DecodeRows {
-    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let count = usize::try_from(self.rows.end - self.rows.start)
-            .map_err(|_| Error::invalid("the unit is larger than the address space"))?;
-        let mut losses = Losses { first: self.rows.start, rows: count, kept: None };
-        let blocks = self.delta_blocks(&bytes, &mut losses)?;
-        let columns: Vec<Arc<Column>> = self.columns.iter().map(|c| c.column.clone()).collect();
-        let mut changes = Changes::new(self.rows.start, count, &columns)?;
-        for (input, block) in &blocks {
-            self.apply_block(input, block, &mut changes, &mut losses)?;
+/// The first half stands last.
+fn halves(rows: &Range<u64>) -> [Range<u64>; 2] {
+    let middle = rows.start + (rows.end - rows.start) / 2;
+    [middle..rows.end, rows.start..middle]
+}
+
+/// The rows of a unit whose values are more than a batch should hold.
+struct Pieces {
+    unit: DecodeRows,
+    bytes: Vec<Bytes>,
+    /// The rows that are left, the next ones last.
+    left: Vec<Range<u64>>,
+    ready: Option<BatchIter>,
+}
+
+impl Iterator for Pieces {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.as_mut().and_then(Iterator::next) {
+                return Some(batch);
+            }
+            let rows = self.left.pop()?;
+            match self.unit.rows(rows.clone(), &self.bytes) {
+                Ok(batch) => self.ready = batch.map(|b| in_batches(b, self.unit.request.scan.batch_rows)),
+                Err(e) if e.is_batch_too_long() && rows.end - rows.start > 1 => {
+                    self.left.extend(halves(&rows))
+                }
+                Err(e) => {
+                    self.left.clear();
+                    return Some(Err(e));
+                }
+            }
         }
-        let present = changes.take_present();
-        let batch = match self.filtered_out(&bytes, count, &changes, &mut losses)? {
-            None => return Ok(Box::new(std::iter::empty())),
-            Some(done) => self.batch(done, &bytes, count, &changes, &mut losses)?,
-        };
-        let kept = losses.kept.map(|mut b| BooleanArray::new(b.finish(), None));
-        let batch = [present, kept]
-            .into_iter()
-            .flatten()
-            .try_fold((batch, None), |(batch, before), mask| leave_out(batch, before, mask))?;
-        Ok(in_batches(batch.0, self.request.scan.batch_rows))
     }
 }
 
@@ -123,45 +129,130 @@ fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
 }
 
 impl DecodeRows {
+    /// Some rows of the unit, if there are any; what is lost of them is recorded if that succeeds.
+    fn rows(&self, rows: Range<u64>, bytes: &[Bytes]) -> Result<Option<RecordBatch>> {
+        let count = usize::try_from(rows.end - rows.start)
+            .map_err(|_| Error::invalid("the unit is larger than the address space"))?;
+        let nullable = self.columns.iter().map(|c| c.column.nullable);
+        let damage = DamageLog::default();
+        let mut salvage = Salvage::new(self.request.scan.on_error, nullable, damage.clone());
+        let batch = Rows { unit: self, rows, count }.decode(bytes, &mut salvage)?;
+        damage.records().into_iter().for_each(|record| self.request.damage.push(record));
+        Ok(batch)
+    }
+}
+
+/// Some rows of a unit being decoded.
+struct Rows<'u> {
+    unit: &'u DecodeRows,
+    rows: Range<u64>,
+    count: usize,
+}
+
+impl<'u> Rows<'u> {
+    fn decode(&self, bytes: &[Bytes], salvage: &mut Salvage) -> Result<Option<RecordBatch>> {
+        let count = self.count;
+        let blocks = self.delta_blocks(bytes, salvage)?;
+        let columns: Vec<Arc<Column>> = self.unit.columns.iter().map(|c| c.column.clone()).collect();
+        let mut changes = Changes::new(self.rows.start, count, &columns)?;
+        for (input, block) in &blocks {
+            self.apply_block(input, block, &mut changes, salvage)?;
+        }
+        let present = changes.take_present();
+        let Some(done) = self.filtered_out(bytes, &changes, salvage)? else { return Ok(None) };
+        let batch = self.batch(done, bytes, &changes, salvage)?;
+        let (batch, _) = [present, self.kept(salvage)]
+            .into_iter()
+            .flatten()
+            .try_fold((batch, None), |(batch, before), mask| leave_out(batch, before, mask))?;
+        if batch.schema() == self.unit.request.decode {
+            return Ok(Some(batch));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let (schema, columns) = (self.unit.request.decode.clone(), batch.columns().to_vec());
+        RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow_error).map(Some)
+    }
+
+    /// Which rows are not lost; `None` if none is.
+    fn kept(&self, salvage: &Salvage) -> Option<BooleanArray> {
+        if salvage.is_whole() {
+            return None;
+        }
+        let mut kept = BooleanBufferBuilder::new(self.count);
+        for stretch in salvage.stretches(self.rows.clone()) {
+            let rows = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(0);
+            kept.append_n(rows, stretch.fate != Fate::Dropped);
+        }
+        Some(BooleanArray::new(kept.finish(), None))
+    }
+
     fn tolerant(&self) -> bool {
-        self.request.scan.on_error != OnError::Raise
+        self.unit.request.scan.on_error != OnError::Raise
+    }
+
+    /// The part of a column that has these rows, and its blocks' bytes.
+    fn part(&self, scan: &ColumnScan, input: &ColumnInput, bytes: &[Bytes]) -> (ColumnPart, Vec<Bytes>) {
+        let stored = bytes.get(input.fetched.clone()).unwrap_or_default();
+        let whole = scan.part(self.unit.rows.clone());
+        part_of(scan, &whole, stored, self.rows.clone())
     }
 
     /// The contents of all delta blocks, in the order in which they apply.
-    fn delta_blocks<'d>(
-        &'d self,
-        bytes: &[Bytes],
-        losses: &mut Losses,
-    ) -> Result<Vec<(DeltaBlock<'d>, Bytes)>> {
+    fn delta_blocks(&self, bytes: &[Bytes], salvage: &mut Salvage) -> Result<Vec<(DeltaBlock<'u>, Bytes)>> {
         let mut all = Vec::new();
-        for input in &self.deltas {
-            let Some(file) = self.delta_files.get(input.file) else { continue };
+        for file in self.unit.delta_files.iter() {
+            for loss in &file.lost {
+                self.lose_entries(file, loss, salvage);
+            }
+        }
+        for input in &self.unit.deltas {
+            let Some(file) = self.unit.delta_files.get(input.file) else { continue };
             let stored = bytes.get(input.fetched.clone()).unwrap_or_default();
             for (index, stored) in input.blocks.clone().zip(stored) {
                 let Some((_, pointer)) = file.blocks.get(index) else { continue };
                 let block = DeltaBlock { file, index, at: pointer.offset };
                 match file.opened.file.format().open_owned(stored, pointer.offset) {
                     Ok(contents) => all.push((block, contents)),
-                    Err(e) => self.lose_deltas(&block, e, losses)?,
+                    Err(e) => self.lose_deltas(&block, e, salvage)?,
                 }
             }
         }
         Ok(all)
     }
 
+    /// What an index block of a delta file leads to is not known: nor are the rows that it is about.
+    fn lose_entries(&self, file: &DeltaFile, loss: &Loss, salvage: &mut Salvage) {
+        let rows = loss.rows.start.max(self.rows.start)..loss.rows.end.min(self.rows.end);
+        let place = &file.opened.place;
+        if !rows.is_empty() {
+            let (from, to) = (loss.bytes.start + place.offset, loss.bytes.end + place.offset);
+            let structure = self.named(&rows, place, &loss.structure);
+            salvage.lose_rows(Loss { rows, bytes: from..to, structure, reason: loss.reason.clone() });
+        }
+    }
+
+    fn named(&self, rows: &Range<u64>, place: &Location, structure: &str) -> String {
+        let unit = &self.unit.structure;
+        let Range { start, end } = rows;
+        format!("{unit}: {} in {}: ordinals {start}..{end}: {structure}", place.name, place.path)
+    }
+
     /// A delta block that cannot be read leaves the rows unknown that it may be about.
-    fn lose_deltas(&self, block: &DeltaBlock<'_>, e: Error, losses: &mut Losses) -> Result<()> {
+    fn lose_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
         let rows = block.file.rows_of(block.index);
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
         let e = block.file.opened.place.explain(e.at(block.at).within("delta block"));
         if !self.tolerant() || !e.is_damage() {
             return Err(e);
         }
-        let e = e.within(format!("ordinals {}..{}", rows.start, rows.end)).within(self.structure.clone());
+        // It was fetched for other rows than these.
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let e =
+            e.within(format!("ordinals {}..{}", rows.start, rows.end)).within(self.unit.structure.clone());
         let at = block.file.opened.place.offset.saturating_add(block.at);
-        let lost = rows.end.saturating_sub(rows.start);
-        self.request.damage.push(Damage::from_error(&e, at..at, Some(lost)));
-        losses.lose(&rows);
+        salvage.lose_rows(Loss::from_error(&e, at..at, rows));
         Ok(())
     }
 
@@ -170,7 +261,7 @@ impl DecodeRows {
         block: &DeltaBlock<'_>,
         contents: &'a [u8],
         changes: &mut Changes<'a>,
-        losses: &mut Losses,
+        salvage: &mut Salvage,
     ) -> Result<()> {
         let mut apply = || -> Result<()> {
             let mut places = Vec::new();
@@ -178,7 +269,7 @@ impl DecodeRows {
             changes.expect(entries.len());
             for entry in entries {
                 let delta = Delta::parse(entry, block.at)?;
-                let counts = match self.snapshot {
+                let counts = match self.unit.snapshot {
                     None => !block.file.undo,
                     Some(snapshot) => (delta.time >= snapshot) == block.file.undo,
                 };
@@ -190,20 +281,23 @@ impl DecodeRows {
         };
         match apply() {
             Ok(()) => Ok(()),
-            Err(e) => self.lose_deltas(block, e, losses),
+            Err(e) => self.lose_deltas(block, e, salvage),
         }
     }
 
     /// Whether all rows have code words of a dictionary none of whose values passes the filter. What cannot be read is not
     /// excluded: decoding it says why.
-    fn excluded_by_dictionary(&self, bytes: &[Bytes], count: usize, changes: &Changes<'_>) -> bool {
-        self.columns.iter().enumerate().any(|(place, input)| {
+    fn excluded_by_dictionary(&self, bytes: &[Bytes], changes: &Changes<'_>) -> bool {
+        self.unit.columns.iter().enumerate().any(|(place, input)| {
             let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {
                 return false;
             };
-            let stored = bytes.get(input.fetched.clone()).unwrap_or_default().to_vec();
-            let read = || scan.part(self.rows.clone()).open(stored)?.read_where(count, keep);
-            !changes.touches(place) && read().is_ok_and(|(_, which)| which.count_set_bits() == 0)
+            if changes.touches(place) {
+                return false;
+            }
+            let (part, stored) = self.part(scan, input, bytes);
+            let read = part.open(stored).and_then(|mut r| r.read_where(self.count, keep));
+            read.is_ok_and(|(_, which)| which.len() == self.count && which.count_set_bits() == 0)
         })
     }
 
@@ -211,25 +305,24 @@ impl DecodeRows {
     fn filtered_out(
         &self,
         bytes: &[Bytes],
-        count: usize,
         changes: &Changes<'_>,
-        losses: &mut Losses,
+        salvage: &mut Salvage,
     ) -> Result<Option<Vec<Option<ArrayRef>>>> {
-        if self.excluded_by_dictionary(bytes, count, changes) {
+        if self.excluded_by_dictionary(bytes, changes) {
             return Ok(None);
         }
-        let mut done: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
-        let Some(predicate) = &self.request.scan.predicate else { return Ok(Some(done)) };
+        let mut done: Vec<Option<ArrayRef>> = vec![None; self.unit.columns.len()];
+        let Some(predicate) = &self.unit.request.scan.predicate else { return Ok(Some(done)) };
         let mut names = Vec::new();
         predicate.columns(&mut names);
-        if names.is_empty() || self.columns.iter().all(|c| names.contains(&c.column.name.as_str())) {
+        if names.is_empty() || self.unit.columns.iter().all(|c| names.contains(&c.column.name.as_str())) {
             return Ok(Some(done));
         }
         let (mut fields, mut arrays): (Vec<FieldRef>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
-        for (place, (input, slot)) in self.columns.iter().zip(&mut done).enumerate() {
-            let field = self.request.decode.fields().get(place);
+        for (place, (input, slot)) in self.unit.columns.iter().zip(&mut done).enumerate() {
+            let field = self.unit.request.decode.fields().get(place);
             if let Some(field) = field.filter(|_| names.contains(&input.column.name.as_str())) {
-                let array = self.column(place, input, bytes, count, changes, losses)?;
+                let array = self.column(place, input, bytes, changes, salvage)?;
                 fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
                 arrays.push(array.clone());
                 *slot = Some(array);
@@ -243,22 +336,21 @@ impl DecodeRows {
         &self,
         mut done: Vec<Option<ArrayRef>>,
         bytes: &[Bytes],
-        count: usize,
         changes: &Changes<'_>,
-        losses: &mut Losses,
+        salvage: &mut Salvage,
     ) -> Result<RecordBatch> {
-        let mut arrays = Vec::with_capacity(self.columns.len());
-        for (place, input) in self.columns.iter().enumerate() {
+        let mut arrays = Vec::with_capacity(self.unit.columns.len());
+        for (place, input) in self.unit.columns.iter().enumerate() {
             let array = match done.get_mut(place).and_then(Option::take) {
                 Some(array) => array,
-                None => self.column(place, input, bytes, count, changes, losses)?,
+                None => self.column(place, input, bytes, changes, salvage)?,
             };
             arrays.push(array);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let options = RecordBatchOptions::new().with_row_count(Some(self.count));
         // Rows that are lost may stand as nulls where there can be none; they are left out at once.
-        let schema =
-            if losses.kept.is_some() { nullable(&self.request.decode) } else { self.request.decode.clone() };
+        let decode = &self.unit.request.decode;
+        let schema = if salvage.is_whole() { decode.clone() } else { nullable(decode) };
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(arrow_error)?;
         Ok(batch)
     }
@@ -269,22 +361,21 @@ impl DecodeRows {
         place: usize,
         input: &ColumnInput,
         bytes: &[Bytes],
-        count: usize,
         changes: &Changes<'_>,
-        losses: &mut Losses,
+        salvage: &mut Salvage,
     ) -> Result<ArrayRef> {
         let base = match &input.source {
-            Source::Default => input.column.defaults(count)?,
-            Source::Lost => return Ok(new_null_array(&input.column.arrow, count)),
-            Source::File { scan, place } => {
-                let stored = bytes.get(input.fetched.clone()).unwrap_or_default();
-                let read = scan.part(self.rows.clone()).open(stored.to_vec()).and_then(|mut r| r.read(count));
-                match read {
+            Source::Default => input.column.defaults(self.count)?,
+            Source::Lost => return Ok(new_null_array(&input.column.arrow, self.count)),
+            Source::File { scan, place: location, lost } => {
+                let (part, stored) = self.part(scan, input, bytes);
+                match part.open(stored.clone()).and_then(|mut r| r.read(self.count)) {
                     Ok(array) => array,
                     Err(e) if self.tolerant() && e.is_damage() => {
-                        self.salvage(scan, place, input, stored, losses)?
+                        let column = Hurt { scan, part, stored, location, index: lost };
+                        self.salvage(place, input, &column, salvage)?
                     }
-                    Err(e) => return Err(place.explain(e)),
+                    Err(e) => return Err(location.explain(e)),
                 }
             }
         };
@@ -294,47 +385,76 @@ impl DecodeRows {
     /// The values that can be read, with nulls in place of those that cannot.
     fn salvage(
         &self,
-        scan: &ColumnScan,
-        place: &Location,
+        place: usize,
         input: &ColumnInput,
-        stored: &[Bytes],
-        losses: &mut Losses,
+        hurt: &Hurt<'_>,
+        salvage: &mut Salvage,
     ) -> Result<ArrayRef> {
-        let part = scan.part(self.rows.clone());
-        let lost = part.survey(stored);
-        let filled = self.request.scan.on_error == OnError::Null && input.column.nullable;
         let mut pieces: Vec<ArrayRef> = Vec::new();
         let mut at = self.rows.start;
         let width = |rows: &Range<u64>| usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
-        for Lost { rows, bytes, structure, reason } in lost {
-            let good = at..rows.start;
-            at = rows.end;
-            if !good.is_empty() {
-                pieces.push(piece(scan, &part, stored, good).map_err(|e| place.explain(e))?);
+        for loss in hurt.losses() {
+            let Range { start, end } = loss.rows;
+            if at < start {
+                pieces.push(hurt.read(at..start)?);
             }
-            pieces.push(new_null_array(&input.column.arrow, width(&rows)));
-            if !filled {
-                losses.lose(&rows);
-            }
-            // What the index does not lead to was recorded when the index was read.
-            if !bytes.is_empty() {
-                let ordinals = format!("ordinals {}..{}", rows.start, rows.end);
-                self.request.damage.push(Damage {
-                    bytes: bytes.start + place.offset..bytes.end + place.offset,
-                    rows_lost: Some(if filled { 0 } else { rows.end.saturating_sub(rows.start) }),
-                    structure: format!(
-                        "{}: {} in {}: {ordinals}: {structure}",
-                        self.structure, place.name, place.path
-                    ),
-                    reason,
-                });
-            }
+            pieces.push(new_null_array(&input.column.arrow, width(&loss.rows)));
+            at = end;
+            let offset = hurt.location.offset;
+            salvage.lose(
+                place,
+                Loss {
+                    structure: self.named(&loss.rows, hurt.location, &loss.structure),
+                    bytes: loss.bytes.start + offset..loss.bytes.end + offset,
+                    ..loss
+                },
+            );
         }
         if at < self.rows.end {
-            pieces.push(piece(scan, &part, stored, at..self.rows.end).map_err(|e| place.explain(e))?);
+            pieces.push(hurt.read(at..self.rows.end)?);
         }
         let pieces: Vec<&dyn arrow_array::Array> = pieces.iter().map(AsRef::as_ref).collect();
         concat(&pieces).map_err(arrow_error).within(|| format!("column `{}`", input.column.name))
+    }
+}
+
+/// A column some of whose rows cannot be read.
+struct Hurt<'a> {
+    scan: &'a ColumnScan,
+    part: ColumnPart,
+    stored: Vec<Bytes>,
+    location: &'a Location,
+    /// What the index does not lead to.
+    index: &'a [Loss],
+}
+
+impl Hurt<'_> {
+    /// What is lost; where the index said why, with its reasons.
+    fn losses(&self) -> Vec<Loss> {
+        let mut all = Vec::new();
+        for loss in self.part.survey(&self.stored) {
+            let mut at = loss.rows.start;
+            for known in self.index.iter().filter(|_| loss.bytes.is_empty()) {
+                let rows = known.rows.start.max(at)..known.rows.end.min(loss.rows.end);
+                if !rows.is_empty() {
+                    if at < rows.start {
+                        all.push(Loss { rows: at..rows.start, ..loss.clone() });
+                    }
+                    at = rows.end;
+                    all.push(Loss { rows, ..known.clone() });
+                }
+            }
+            if at < loss.rows.end {
+                all.push(Loss { rows: at..loss.rows.end, ..loss });
+            }
+        }
+        all
+    }
+
+    fn read(&self, rows: Range<u64>) -> Result<ArrayRef> {
+        let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+        let (part, stored) = part_of(self.scan, &self.part, &self.stored, rows);
+        part.open(stored)?.read(count).map_err(|e| self.location.explain(e))
     }
 }
 
@@ -345,14 +465,18 @@ struct DeltaBlock<'a> {
     at: u64,
 }
 
-/// The values of `rows`, whose blocks are some of those of `whole`.
-fn piece(scan: &ColumnScan, whole: &ColumnPart, stored: &[Bytes], rows: Range<u64>) -> Result<ArrayRef> {
-    let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+/// The part of `rows`, whose blocks are some of those of `whole`, with their bytes.
+fn part_of(
+    scan: &ColumnScan,
+    whole: &ColumnPart,
+    stored: &[Bytes],
+    rows: Range<u64>,
+) -> (ColumnPart, Vec<Bytes>) {
     let part = scan.part(rows);
     let first = part.blocks().first().map_or(0, |b| b.pointer.offset);
     let skip = whole.blocks().iter().take_while(|b| b.pointer.offset < first).count();
-    let bytes = stored.iter().skip(skip).take(part.blocks().len()).cloned().collect();
-    part.open(bytes)?.read(count)
+    let stored = stored.iter().skip(skip).take(part.blocks().len()).cloned().collect();
+    (part, stored)
 }
 
 fn nullable(schema: &Schema) -> Arc<Schema> {

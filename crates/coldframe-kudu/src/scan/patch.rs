@@ -14,8 +14,9 @@ use arrow_schema::DataType;
 use coldframe_core::{Error, Result, arrow_error};
 
 use crate::schema::{Column, arrow_width, check_cell, widen};
-use coldframe_cfile::encoding::strings::strings;
 use coldframe_cfile::layout::delta::{ChangeType, Delta};
+use coldframe_core::arrays::strings;
+use coldframe_core::salvage::check_batch;
 
 /// A row of the unit, and its new value or null.
 type RowCell<'a> = (u32, Option<&'a [u8]>);
@@ -210,7 +211,9 @@ fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_
     };
     let (offsets, values) = (array.value_offsets(), array.value_data());
     let added: usize = last.iter().filter_map(|(_, c)| c.map(<[u8]>::len)).sum();
-    let mut out: Vec<u8> = Vec::with_capacity(values.len().saturating_add(added));
+    let all = values.len().saturating_add(added);
+    check_batch("changed values", array.len(), all as u64)?;
+    let mut out: Vec<u8> = Vec::with_capacity(all);
     let mut ends: Vec<i32> = Vec::with_capacity(array.len() + 1);
     ends.push(0);
     let mut at = 0;
@@ -230,8 +233,7 @@ fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_
 }
 
 fn end_of(out: &[u8]) -> Result<i32> {
-    i32::try_from(out.len())
-        .map_err(|_| Error::corrupt("expected at most 2 GiB of changed values, found more"))
+    i32::try_from(out.len()).map_err(|_| Error::batch_too_long("changed values", out.len() as u64))
 }
 
 /// Appends the values between the first and the last of `offsets`, and their ends.
@@ -240,8 +242,7 @@ fn copy_run(offsets: Option<&[i32]>, values: &[u8], out: &mut Vec<u8>, ends: &mu
     let Some(last) = rest.last() else { return Ok(()) };
     let place = |o: i32| usize::try_from(o).unwrap_or(usize::MAX);
     let moved = end_of(out)?.checked_sub(*first);
-    let moved =
-        moved.ok_or_else(|| Error::corrupt("expected at most 2 GiB of changed values, found more"))?;
+    let moved = moved.ok_or_else(|| Error::batch_too_long("changed values", out.len() as u64))?;
     out.extend_from_slice(values.get(place(*first)..place(*last)).unwrap_or_default());
     end_of(out)?;
     ends.extend(rest.iter().map(|end| end.wrapping_add(moved)));

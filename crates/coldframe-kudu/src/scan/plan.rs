@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, new_null_array};
 use arrow_select::concat::concat;
+use coldframe_cfile::prune::key::{KeyBounds, KeyColumn};
 use coldframe_core::{
     Damage, Error, ErrorContext, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit, arrow_error,
 };
 
 use super::decode::{ColumnInput, DecodeRows, DeltaInput};
 use super::source::{DeltaFile, Source, column_source, delta_files};
-use crate::prune::key::KeyBounds;
 use crate::prune::rows::key_rows;
 use crate::rowset::{Reading, row_count};
 use crate::schema::Column;
@@ -31,6 +31,8 @@ pub(crate) struct RowSetPlan {
     request: PlanRequest,
     reading: Reading,
     columns: Vec<Arc<Column>>,
+    /// The primary key's columns, under the names that the filter has for them.
+    key: Vec<Arc<Column>>,
     /// The split's ordinals; before [`Self::start`], as they were asked for.
     rows: Range<u64>,
     opened: Option<OpenRowSet>,
@@ -45,16 +47,17 @@ struct OpenRowSet {
 
 impl RowSetPlan {
     /// A plan of the ordinals `rows` of a rowset; nothing is read before the first unit is asked for. `columns` are those
-    /// to decode, in the order of the table that was opened.
+    /// to decode, in the order of the table that was opened, `key` those of the primary key: the tablet's own schema may be
+    /// older and have other names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,
-        columns: Vec<Arc<Column>>,
+        (columns, key): (Vec<Arc<Column>>, Vec<Arc<Column>>),
         request: PlanRequest,
         reading: Reading,
         rows: Range<u64>,
     ) -> Self {
-        Self { tablet, rowset, request, reading, columns, rows, opened: None }
+        Self { tablet, rowset, request, reading, columns, key, rows, opened: None }
     }
 
     fn tolerant(&self) -> bool {
@@ -73,7 +76,10 @@ impl RowSetPlan {
         };
         self.rows = self.rows.start.min(all)..self.rows.end.min(all);
         if let Some(predicate) = &self.request.scan.predicate {
-            let bounds = KeyBounds::new(predicate, &self.tablet.schema.key());
+            let key = self.key.iter();
+            let key = key.map(|c| KeyColumn { name: &c.name, data_type: c.data_type, arrow: &c.arrow });
+            let key: Vec<KeyColumn<'_>> = key.collect();
+            let bounds = KeyBounds::new(predicate, &key);
             match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
                 Ok(rows) => self.rows = rows,
                 // An index that cannot be read saves no work.
@@ -84,7 +90,7 @@ impl RowSetPlan {
         if self.rows.is_empty() {
             return Ok(false);
         }
-        let deltas = match delta_files(&self.tablet, &self.rowset, &self.reading) {
+        let deltas = match delta_files(&self.tablet, &self.rowset, self.tolerant(), &self.reading) {
             Ok(deltas) => Arc::new(deltas),
             // Without them no row's values are known.
             Err(e) => return self.give_up(e, Some(self.rows.end - self.rows.start)),

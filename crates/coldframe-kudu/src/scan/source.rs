@@ -9,16 +9,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_cfile::layout::block::BlockPointer;
-use coldframe_cfile::layout::delta::{STATISTICS, sorted_varint};
+use coldframe_cfile::layout::delta::sorted_varint;
 use coldframe_cfile::open::CFile;
 use coldframe_cfile::prune::walk::Step;
 use coldframe_cfile::scan::column::ColumnScan;
+use coldframe_core::salvage::Loss;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, PlanRequest, Result};
 use coldframe_encoding::Cursor;
 
-use crate::layout::container;
-use crate::layout::proto::DeltaStats;
-use crate::rowset::{Location, Opened, Reading, open_block};
+use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 
@@ -26,7 +25,12 @@ use crate::tablet::{RowSet, Tablet};
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// Blocks of a file.
-    File { scan: Arc<ColumnScan>, place: Arc<Location> },
+    File {
+        scan: Arc<ColumnScan>,
+        place: Arc<Location>,
+        /// Ordinals that the index does not lead to.
+        lost: Arc<Vec<Loss>>,
+    },
     /// The rowset is older than the column.
     Default,
     /// Its file cannot be read, and nulls stand in for it.
@@ -40,6 +44,8 @@ pub(crate) struct DeltaFile {
     pub(crate) undo: bool,
     /// The row of each block's first entry, and the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
+    /// Rows whose entries cannot be found.
+    pub(crate) lost: Vec<Loss>,
 }
 
 impl DeltaFile {
@@ -60,7 +66,12 @@ impl DeltaFile {
 }
 
 /// The delta files that matter to the snapshot, in the order in which they apply.
-pub(crate) fn delta_files(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<Vec<DeltaFile>> {
+pub(crate) fn delta_files(
+    tablet: &Tablet,
+    rowset: &RowSet,
+    tolerant: bool,
+    reading: &Reading,
+) -> Result<Vec<DeltaFile>> {
     let mut files = Vec::new();
     // Without a snapshot every operation counts, and none has to be undone.
     let undo = rowset.undo.iter().filter(|_| reading.snapshot.is_some());
@@ -69,13 +80,13 @@ pub(crate) fn delta_files(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -
         let what = if undo { "UNDO deltas" } else { "REDO deltas" };
         let opened = open_block(tablet, id, what, reading)?;
         let place = opened.place.clone();
-        let file = delta_file(opened, undo, reading).map_err(|e| place.explain(e))?;
+        let file = delta_file(opened, undo, tolerant, reading).map_err(|e| place.explain(e))?;
         files.extend(file);
     }
     Ok(files)
 }
 
-fn delta_file(opened: Opened, undo: bool, reading: &Reading) -> Result<Option<DeltaFile>> {
+fn delta_file(opened: Opened, undo: bool, tolerant: bool, reading: &Reading) -> Result<Option<DeltaFile>> {
     if let (Some(snapshot), Some(stats)) = (reading.snapshot, stats(&opened.file)?) {
         let needed = match (undo, stats.min_timestamp, stats.max_timestamp) {
             (true, _, Some(max)) => max >= snapshot,
@@ -89,23 +100,70 @@ fn delta_file(opened: Opened, undo: bool, reading: &Reading) -> Result<Option<De
     let Some(root) = opened.file.footer().value else {
         return Err(Error::corrupt("expected a value index, found none"));
     };
-    let mut blocks = Vec::new();
-    let mut walk = opened.file.walk(root).within(|| "value index")?;
-    while let Some(step) = walk.step().within(|| "value index")? {
-        if let Step::Block(key, pointer) = step {
-            let row = sorted_varint(&mut Cursor::new(&key, root.offset)).within(|| "value index")?;
-            if blocks.last().is_some_and(|(before, _)| *before > row) {
-                let e = Error::corrupt(format!("expected rows in order, found {row} behind a later one"));
-                return Err(e.at(root.offset).within("value index"));
-            }
-            blocks.push((row, pointer));
-        }
-    }
-    Ok(Some(DeltaFile { opened, undo, blocks }))
+    let index = Index { file: &opened.file, root, tolerant };
+    let (blocks, lost) = index.read().within(|| "value index")?;
+    Ok(Some(DeltaFile { opened, undo, blocks, lost }))
 }
 
-fn stats(file: &CFile) -> Result<Option<DeltaStats>> {
-    file.footer().pair(STATISTICS).map(container::decode).transpose().within(|| "deltafilestats")
+/// The row of a block's first entry, and the block.
+type DeltaBlock = (u64, BlockPointer);
+
+/// The value index of a delta file.
+struct Index<'a> {
+    file: &'a CFile,
+    root: BlockPointer,
+    tolerant: bool,
+}
+
+impl Index<'_> {
+    /// The row of each block's first entry, and the block; rows whose entries cannot be found, if that may be.
+    fn read(&self) -> Result<(Vec<DeltaBlock>, Vec<Loss>)> {
+        let mut walk = self.file.walk(self.root)?;
+        if self.tolerant {
+            walk = walk.lossy();
+        }
+        let (mut blocks, mut lost) = (Vec::new(), Vec::<Loss>::new());
+        // The row that the last step begins with, and what it has lost.
+        let (mut at, mut open) = (0u64, None::<Loss>);
+        while let Some(step) = walk.step()? {
+            let (key, found) = match step {
+                Step::Index { .. } => continue,
+                Step::Block(key, pointer) => (Some(key), Ok(pointer)),
+                Step::Lost { key, bytes, error } => (key, Err((bytes, error))),
+            };
+            let row = key.map(|key| self.row(&key, at)).transpose();
+            let (row, found) = match row {
+                Ok(row) => (row.unwrap_or(at), found),
+                Err(e) if self.tolerant => (at, Err((self.root.range(), e.reason()))),
+                Err(e) => return Err(e),
+            };
+            if let Some(mut loss) = open.take() {
+                // The step that ends it may go on with the same row.
+                loss.rows.end = row.saturating_add(1);
+                lost.push(loss);
+            }
+            match found {
+                Ok(pointer) => blocks.push((row, pointer)),
+                Err((bytes, reason)) => {
+                    let structure = "value index".to_owned();
+                    open = Some(Loss { rows: row..u64::MAX, bytes, structure, reason });
+                }
+            }
+            at = row;
+        }
+        lost.extend(open);
+        Ok((blocks, lost))
+    }
+
+    /// The row of a key, which is not before `least`.
+    fn row(&self, key: &[u8], least: u64) -> Result<u64> {
+        let row = sorted_varint(&mut Cursor::new(key, self.root.offset))?;
+        if row >= least {
+            return Ok(row);
+        }
+        let e = format!("expected rows in order, found {row} behind a later one");
+        Err(Error::corrupt(e).at(self.root.offset))
+    }
 }
 
 /// Where the values of a wanted column come from, of a rowset with `all` rows; `None` if they are lost and so are
@@ -126,27 +184,14 @@ pub(crate) fn column_source(
         let place = opened.place.clone();
         let explain = |e| place.explain(e);
         check_file(&opened.file, column, all).map_err(explain)?;
+        let mut lost = Vec::new();
         let blocks = if tolerant {
-            let mut lost = Vec::new();
-            let blocks = opened.file.blocks_lossy(rows.clone(), &mut lost).map_err(explain)?;
-            for part in lost {
-                let lost = part.rows.end.saturating_sub(part.rows.start);
-                request.damage.push(Damage {
-                    bytes: part.bytes.start + place.offset..part.bytes.end + place.offset,
-                    rows_lost: Some(lost),
-                    structure: format!(
-                        "tablet {}: rowset {}: {}: ordinals {}..{}: {}",
-                        tablet.id, rowset.id, place.name, part.rows.start, part.rows.end, part.structure
-                    ),
-                    reason: part.reason,
-                });
-            }
-            blocks
+            opened.file.blocks_lossy(rows.clone(), &mut lost).map_err(explain)?
         } else {
             opened.file.blocks(rows.clone()).map_err(explain)?
         };
         let scan = ColumnScan::of_blocks(&opened.file, blocks, &column.arrow).map_err(explain)?;
-        Ok(Source::File { scan: Arc::new(scan), place: opened.place.clone() })
+        Ok(Source::File { scan: Arc::new(scan), place: opened.place.clone(), lost: Arc::new(lost) })
     };
     match open() {
         Ok(source) => Ok(Some(source)),

@@ -18,7 +18,7 @@ use coldframe_core::{Damage, Error, ErrorKind, Limits, ReadAt, Result};
 
 use crate::layout::container::{MAGIC, Records, decode, whole_file};
 use crate::layout::proto::BlockRecord;
-use crate::store::crypt::{Section, ServerKeys, decrypted};
+use crate::store::crypt::{Expected, HEADER, Section, ServerKeys, decrypted, decrypted_block};
 use crate::store::roots::{BlockManager, DataDir, join};
 
 const CREATE: i32 = 1;
@@ -97,7 +97,7 @@ impl BlockStore {
             let path = join(&dir.path, &file_path(id));
             match self.folder.open(&path) {
                 Ok(file) => {
-                    let (file, offset) = decrypted(file, &self.keys, None)?;
+                    let (file, offset) = decrypted_block(file, &self.keys, &Expected::cfile(HEADER))?;
                     let bytes = Section::of(file.clone(), &(offset..file.len()))?;
                     return Ok(OpenBlock { bytes, path, offset });
                 }
@@ -133,7 +133,8 @@ impl BlockStore {
         };
         let container = containers.files.get(place.container).map(String::as_str).unwrap_or_default();
         let path = format!("{container}.data");
-        let (file, _) = decrypted(self.folder.open(&path)?, &self.keys, None)?;
+        let (file, _) =
+            decrypted_block(self.folder.open(&path)?, &self.keys, &Expected::cfile(place.bytes.start))?;
         let bytes = Section::of(file, &place.bytes)
             .map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
         Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))
@@ -161,7 +162,7 @@ impl BlockStore {
     /// Adds the live blocks of one container. Damage in it is noted; what stands before it holds.
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
-        let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, Some(MAGIC))
+        let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, &Expected::start(&[MAGIC]))
             .map_err(|e| e.in_file(self.full_path(&metadata)))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
         let container = all.files.len();

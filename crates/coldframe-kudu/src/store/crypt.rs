@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use coldframe_cfile::layout::types::{MAGIC_V1, MAGIC_V2};
 use coldframe_core::io::check_range;
 use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 use coldframe_encoding::crypt::{AesCtr, ecb_decrypt};
@@ -55,27 +56,86 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
+/// What the clear bytes of a file hold somewhere: a key that does not give them is not the file's.
+pub(crate) struct Expected<'a> {
+    /// Where, by physical offset.
+    at: u64,
+    /// One of these, all of the same length.
+    any: &'a [&'a [u8]],
+}
+
+impl Expected<'static> {
+    /// A CFile that begins `at` this offset of the file.
+    pub(crate) fn cfile(at: u64) -> Self {
+        Self { at, any: &[MAGIC_V2, MAGIC_V1] }
+    }
+}
+
+impl<'a> Expected<'a> {
+    /// What the file begins with, behind the encryption header.
+    pub(crate) fn start(any: &'a [&'a [u8]]) -> Self {
+        Self { at: HEADER, any }
+    }
+
+    /// Whether `clear` has it, as far as it reaches.
+    fn is_in(&self, clear: &dyn ReadAt) -> Result<bool> {
+        let len = self.any.first().map_or(0, |bytes| bytes.len()) as u64;
+        let end = self.at.saturating_add(len).min(clear.len());
+        let found = clear.read(self.at.min(end)..end)?;
+        Ok(self.any.iter().any(|expected| expected.starts_with(&found)))
+    }
+}
+
 /// `file` as it was before encryption, with the header's length in front (so that offsets stay), or itself if it is not
-/// encrypted. `expected` is what the clear bytes begin with; a key that does not give them is not the file's.
+/// encrypted. The key is the one that gives what is expected. A file with nothing behind its header, of a server that stopped
+/// while it created it, needs none.
 pub(crate) fn decrypted(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,
-    expected: Option<&[u8]>,
+    expected: &Expected<'_>,
 ) -> Result<(Arc<dyn ReadAt>, u64)> {
-    let Some(header) = encryption_header(file.as_ref())? else { return Ok((file, 0)) };
+    match with_key(file, keys, expected)? {
+        (file, start, Some(_)) => Ok((file, start)),
+        (_, _, None) => Err(no_key(keys)),
+    }
+}
+
+/// The same for a file of blocks, any of which may be damaged: where no key gives what is expected, the first one is used and
+/// the block says what is wrong with it.
+pub(crate) fn decrypted_block(
+    file: Arc<dyn ReadAt>,
+    keys: &ServerKeys,
+    expected: &Expected<'_>,
+) -> Result<(Arc<dyn ReadAt>, u64)> {
+    let (clear, start, _) = with_key(file, keys, expected)?;
+    Ok((clear, start))
+}
+
+/// Whether the key is right is known by what it gives.
+type Clear = (Arc<dyn ReadAt>, u64, Option<()>);
+
+fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -> Result<Clear> {
+    let Some(header) = encryption_header(file.as_ref())? else { return Ok((file, 0, Some(()))) };
+    if file.len() == HEADER {
+        return Ok((file, HEADER, Some(())));
+    }
+    let mut first = None;
     for key in &keys.0 {
         let Ok(file_key) = header.file_key(key) else { continue };
         let clear: Arc<dyn ReadAt> = Arc::new(Decrypted { inner: file.clone(), key: file_key });
-        let Some(expected) = expected else { return Ok((clear, HEADER)) };
-        let end = HEADER.saturating_add(expected.len() as u64).min(clear.len());
-        if clear.read(HEADER.min(end)..end)?.as_ref() == expected {
-            return Ok((clear, HEADER));
+        if expected.is_in(clear.as_ref())? {
+            return Ok((clear, HEADER, Some(())));
         }
+        first.get_or_insert(clear);
     }
+    first.map(|clear| (clear, HEADER, None)).ok_or_else(|| no_key(keys))
+}
+
+fn no_key(keys: &ServerKeys) -> Error {
     let what = if keys.0.is_empty() { "the server key is held by a key provider" } else { "no key opens it" };
-    Err(Error::new(ErrorKind::KeyUnavailable(format!(
+    Error::new(ErrorKind::KeyUnavailable(format!(
         "the file is encrypted and {what}; give the server's key as keys={{\"server\": ..}}"
-    ))))
+    )))
 }
 
 struct Header {

@@ -1,0 +1,240 @@
+//! Replicas, tablets that are not there, schemas of different age, keys of several tenants.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use coldframe_cfile::write::{Options, Writer};
+use coldframe_core::predicate::Op;
+use coldframe_core::salvage::MOST_BATCH_BYTES;
+use coldframe_core::{
+    BatchWriter, DamageLog, ErrorKind, OnError, Predicate, Scan, ScanReader, TableFile, Value,
+};
+use coldframe_testing::rows::{read, scan};
+
+use crate::edit::{changed, fields, message, number, renamed};
+use crate::folder::{Tree, as_text, table, tree};
+
+fn sorted(table: &dyn TableFile) -> Vec<String> {
+    let outcome = read(table, OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let mut rows = as_text(&outcome.batch);
+    rows.sort();
+    rows
+}
+
+/// Paths of the super blocks of a table.
+fn super_blocks(tree: &Tree, table: &str) -> Vec<String> {
+    let name = [&[7 << 3 | 2, u8::try_from(table.len()).unwrap()], table.as_bytes()].concat();
+    let blocks = tree.files.iter().filter(|(path, _)| path.contains("tablet-meta/"));
+    blocks.filter(|(_, b)| b.windows(name.len()).any(|w| w == name)).map(|(path, _)| path.clone()).collect()
+}
+
+#[test]
+fn a_replica_that_flushed_often_is_not_newer_for_that() {
+    let all = tree("replicas");
+    let rows = sorted(all.open(&table("numbers")).unwrap().as_ref());
+    for server in ["ts0", "ts1", "ts2"] {
+        let mut hurt = all.clone();
+        for path in super_blocks(&all, "numbers").into_iter().filter(|p| p.starts_with(server)) {
+            let stale = changed(&all.files[&path], |mut fields| {
+                // Nothing flushed that is known, but the number of the last flush is high.
+                fields.retain(|(field, ..)| !matches!(field, 3 | 6));
+                fields.push(number(3, 1000));
+                fields
+            });
+            hurt.files.insert(path, stale);
+        }
+        assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows, "{server}");
+    }
+}
+
+#[test]
+fn a_tablet_that_is_not_there_is_damage() {
+    let whole = tree("file_blocks");
+    let all = sorted(whole.open(&table("numbers")).unwrap().as_ref()).len();
+    let path = super_blocks(&whole, "numbers").remove(0);
+    let mut without = whole.clone();
+    without.files.remove(&path);
+    let tombstone = changed(&whole.files[&path], |mut fields| {
+        fields.retain(|(field, ..)| *field != 10);
+        fields.push(number(10, 3));
+        fields
+    });
+    let mut tombstoned = whole.clone();
+    tombstoned.files.insert(path.clone(), tombstone);
+    for (hurt, why) in [(without, "a tablet for each hash bucket"), (tombstoned, "whose data was removed")] {
+        let lossy = hurt.open(&table("numbers")).unwrap();
+        assert_eq!(lossy.row_count(), None);
+        let e = match read(lossy.as_ref(), OnError::Raise) {
+            Err(e) => e,
+            Ok(outcome) => outcome.error.unwrap(),
+        };
+        assert!(e.is_damage() && e.to_string().contains(why), "{e}");
+        let outcome = read(lossy.as_ref(), OnError::Skip).unwrap();
+        assert!((1..all).contains(&outcome.batch.num_rows()), "{}", outcome.batch.num_rows());
+        assert_eq!(outcome.damage.len(), 1, "{:?}", outcome.damage);
+        assert!(outcome.damage[0].reason.contains(why), "{:?}", outcome.damage);
+        // Who asks for one tablet gets that one.
+        let other = super_blocks(&whole, "numbers").remove(1);
+        let mut one = coldframe_core::OpenOptions::default();
+        let id = other.rsplit('/').next().unwrap().to_owned();
+        one.extra.insert("tablet".to_owned(), Value::Str(id));
+        assert_eq!(sorted(hurt.open(&one).unwrap().as_ref()).len(), outcome.batch.num_rows());
+    }
+}
+
+#[test]
+fn a_filter_means_the_columns_of_the_newest_schema() {
+    let mut both = tree("file_blocks");
+    let path = super_blocks(&both, "events").remove(0);
+    let id = "0123456789abcdef0123456789abcdef";
+    // Another tablet of the table, with the same rows: there the key column `region` has become `zone`, and `tag` `region`.
+    let newer = changed(&both.files[&path], |mut fields| {
+        fields.retain(|(field, ..)| !matches!(field, 2 | 9));
+        fields.push((2, 2, id.as_bytes().to_vec()));
+        fields.push(number(9, 1000));
+        renamed(&mut fields, &[("region", "zone"), ("tag", "region")]);
+        fields
+    });
+    both.files.insert(path.replace(path.rsplit('/').next().unwrap(), id), newer);
+    let events = both.open(&table("events")).unwrap();
+    assert!(events.schema().field_with_name("zone").is_ok());
+    for label in ["label 1", "label 3", "nowhere"] {
+        let value: ArrayRef = Arc::new(StringArray::from(vec![label]));
+        let one = Predicate::compare("region", Op::Eq, value);
+        let opaque = Predicate::Or(vec![one.clone(), one.clone()]);
+        let rows = |predicate| {
+            let outcome =
+                scan(events.as_ref(), &Scan { predicate: Some(predicate), ..Scan::default() }, None).unwrap();
+            as_text(&outcome.batch)
+        };
+        assert_eq!(rows(one), rows(opaque), "{label}");
+    }
+}
+
+#[test]
+fn a_container_with_nothing_but_a_header_needs_no_key() {
+    let whole = tree("encrypted");
+    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let mut hurt = whole.clone();
+    let path = whole.ending(".metadata").remove(0);
+    let folder = path.rsplit_once('/').unwrap().0;
+    for ending in ["metadata", "data"] {
+        let header = whole.files[&path].slice(..64);
+        hurt.files.insert(format!("{folder}/00000000000000000000000000000000.{ending}"), header);
+    }
+    assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows);
+}
+
+#[test]
+fn of_several_keys_the_one_that_fits_each_file() {
+    let whole = tree("encrypted");
+    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let mut hurt = whole.clone();
+    for path in whole.ending("instance").into_iter().filter(|p| !p.ends_with("block_manager_instance")) {
+        // A tenant's key stands before the server's own.
+        let key = (3, 2, b"00112233445566778899aabbccddeeff".to_vec());
+        let with = changed(&whole.files[&path], |mut fields| {
+            fields.push((6, 2, message(&[key])));
+            fields
+        });
+        hurt.files.insert(path, with);
+    }
+    assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows);
+    // A block whose first bytes are damaged does not make the key unknown.
+    let path = whole.ending(".data").into_iter().find(|p| whole.files[p].len() > 5000).unwrap();
+    let mut bytes = whole.files[&path].to_vec();
+    bytes[4096] ^= 1;
+    hurt.files.insert(path, bytes.into());
+    let outcome = read(hurt.open(&table("numbers")).unwrap().as_ref(), OnError::Skip).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    match read(hurt.open(&table("numbers")).unwrap().as_ref(), OnError::Raise) {
+        Ok(outcome) => {
+            assert!(outcome.error.is_none_or(|e| !matches!(e.kind(), ErrorKind::KeyUnavailable(_))))
+        }
+        Err(e) => assert!(!matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{e}"),
+    }
+}
+
+/// One column as a file.
+fn cfile(values: ArrayRef, nullable: bool) -> Vec<u8> {
+    #[derive(Clone, Default)]
+    struct Shared(Arc<std::sync::Mutex<Vec<u8>>>);
+    impl std::io::Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let out = Shared::default();
+    let batch = RecordBatch::try_from_iter_with_nullable([("value", values, nullable)]).unwrap();
+    let writer = Writer::new(Box::new(out.clone()), &batch.schema(), &Options::default());
+    let mut writer = Box::new(writer.unwrap());
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    out.0.lock().unwrap().clone()
+}
+
+#[test]
+fn rows_of_long_values_come_in_batches_that_fit() {
+    let mut tree = tree("file_blocks");
+    let path = super_blocks(&tree, "numbers").remove(0);
+    let mut blocks = Vec::new();
+    let changed = changed(&tree.files[&path], |all| {
+        let mut seen = 0;
+        let rowset = |(field, kind, value): (u64, u8, Vec<u8>)| {
+            seen += usize::from(field == 6);
+            if field != 6 {
+                return Some((field, kind, value));
+            }
+            // One rowset, its columns alone.
+            let mut own = fields(&value);
+            own.retain(|(field, ..)| matches!(field, 1..=3));
+            if seen == 1 {
+                for (_, _, column) in own.iter().filter(|(field, ..)| *field == 3) {
+                    let block = fields(column).into_iter().find(|(field, ..)| *field == 2).unwrap().2;
+                    let id = fields(&block).remove(0).2;
+                    blocks.push(u64::from_le_bytes(id.try_into().unwrap()));
+                }
+            }
+            (seen == 1).then(|| (6, kind, message(&own)))
+        };
+        all.into_iter().filter_map(rowset).collect()
+    });
+    tree.files.insert(path.clone(), changed);
+    let rows = 54_000;
+    let words: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
+    let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
+    let long = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(words))).unwrap();
+    let columns: [(ArrayRef, bool); 2] =
+        [(Arc::new(Int32Array::from_iter_values(0..rows)), false), (Arc::new(long), true)];
+    for ((values, nullable), id) in columns.into_iter().zip(&blocks) {
+        let path = tree.ending(&format!("/{id:016}")).remove(0);
+        tree.files.insert(path, cfile(values, nullable).into());
+    }
+    let mut options = coldframe_core::OpenOptions::default();
+    let id = path.rsplit('/').next().unwrap().to_owned();
+    options.extra.insert("tablet".to_owned(), Value::Str(id));
+    let table = tree.open(&options).unwrap();
+    let mut next = 0;
+    for split in table.splits(u64::MAX).unwrap() {
+        let mut reader =
+            ScanReader::try_new(table.as_ref(), &Scan::default(), &split, DamageLog::default()).unwrap();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            let (keys, text) =
+                (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
+            assert!(text.value_data().len() as u64 <= 2 * MOST_BATCH_BYTES);
+            for (key, value) in keys.values().iter().zip(text.iter()) {
+                assert_eq!((*key, value.unwrap().len()), (next, 40_000));
+                assert!(value.unwrap().starts_with(&(key % 6).to_string()));
+                next += 1;
+            }
+        }
+    }
+    assert_eq!(next, rows);
+}
