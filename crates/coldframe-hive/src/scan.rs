@@ -6,12 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
-    BatchIter, DecodeUnit, Error, OnError, Plan, PlanRequest, Predicate, Result, Scan, Split, Unit,
-    arrow_error,
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Plan, PlanRequest, Predicate, Result, Scan,
+    Split, Unit, arrow_error,
 };
 
 use crate::events::{Events, IDENTITY};
@@ -49,6 +50,8 @@ struct Shared {
     write_id: i64,
     bucket: i32,
     statement: i32,
+    on_error: OnError,
+    damage: DamageLog,
 }
 
 impl AcidPlan {
@@ -93,6 +96,8 @@ impl AcidPlan {
             write_id: part.data.write_id,
             bucket: part.data.bucket,
             statement: part.data.statement,
+            on_error,
+            damage: request.damage.clone(),
         };
         let inner_split = Split { part: 0, range: split.range.clone(), rows: None };
         Ok(Self {
@@ -205,6 +210,8 @@ impl DecodeUnit for LiveRows {
 impl Shared {
     /// The live rows of a batch with the columns that are handed on.
     fn live(&self, batch: &RecordBatch, first: i64) -> Result<RecordBatch> {
+        let known = self.known(batch)?;
+        let batch = known.as_ref().unwrap_or(batch);
         let keep: Option<BooleanArray> = match self.rows {
             Rows::Identified => Some(self.events.live(batch, self.statement)?),
             Rows::Counted { .. } => {
@@ -218,6 +225,27 @@ impl Shared {
             Some(keep) => filter_record_batch(&batch, &keep).map_err(arrow_error),
             None => Ok(batch),
         }
+    }
+
+    /// Without the rows whose identity was lost and became null: whether they were deleted cannot be told. `None` if there are
+    /// none.
+    fn known(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+        if self.rows != Rows::Identified || self.on_error != OnError::Null {
+            return Ok(None);
+        }
+        let columns = IDENTITY.iter().filter_map(|name| batch.column_by_name(name));
+        let nulls = columns.fold(None, |all, column| NullBuffer::union(all.as_ref(), column.nulls()));
+        let Some(nulls) = nulls.filter(|n| n.null_count() > 0) else { return Ok(None) };
+        self.damage.push(Damage {
+            bytes: 0..0,
+            rows_lost: Some(nulls.null_count() as u64),
+            structure: "identities of rows".to_owned(),
+            reason:
+                "expected the identity of each row, found it lost: whether the row was deleted cannot be told"
+                    .to_owned(),
+        });
+        let known = BooleanArray::new(nulls.into_inner(), None);
+        filter_record_batch(batch, &known).map(Some).map_err(arrow_error)
     }
 
     fn own_columns(&self, batch: &RecordBatch) -> Result<RecordBatch> {
@@ -260,7 +288,7 @@ fn child(row: &StructArray, name: &str) -> Result<Option<ArrayRef>> {
     if matches!(child.data_type(), DataType::Union(..) | DataType::Null) {
         return Ok(Some(child.clone()));
     }
-    let nulls = arrow_buffer::NullBuffer::union(Some(outer), child.nulls());
+    let nulls = NullBuffer::union(Some(outer), child.nulls());
     let data = child.to_data().into_builder().nulls(nulls).build().map_err(arrow_error)?;
     Ok(Some(arrow_array::make_array(data)))
 }

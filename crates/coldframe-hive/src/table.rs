@@ -59,15 +59,29 @@ impl AcidTable {
             let path = data.path.clone();
             open(data).map_err(|e| e.in_file(path))
         };
-        let files = state::current_files(folder, ids.as_deref())?;
-        Self::new(files.into_iter().map(open_named).collect::<Result<_>>()?, ids)
+        // Of a file that is being written to nothing counts before the first flush: it has no rows and no columns yet.
+        let (unflushed, files): (Vec<DataFile>, Vec<DataFile>) =
+            state::current_files(folder, ids.as_deref())?
+                .into_iter()
+                .partition(|data| data.valid_len == Some(0));
+        let parts: Vec<Part> = files.into_iter().map(open_named).collect::<Result<_>>()?;
+        let columns = match unflushed.into_iter().next() {
+            Some(data) if parts.iter().all(|p| p.data.role != Role::Rows) => {
+                let whole = DataFile { valid_len: None, ..data };
+                open_named(whole)
+                    .within(|| "the columns of a table of which nothing is flushed")?
+                    .row_fields()?
+            }
+            _ => Vec::new(),
+        };
+        Self::new(parts, columns, ids)
     }
 
-    /// Of files as [`state::current_files`] names them.
-    pub(crate) fn new(parts: Vec<Part>, ids: Option<Arc<WriteIds>>) -> Result<Self> {
+    /// Of files as [`state::current_files`] names them; with `columns` if none of them has rows.
+    pub(crate) fn new(parts: Vec<Part>, columns: Vec<FieldRef>, ids: Option<Arc<WriteIds>>) -> Result<Self> {
         let events_in: Vec<Part> = parts.iter().filter(|p| p.has_events()).cloned().collect();
         let rows: Vec<Part> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
-        let schema = table_schema(&rows)?;
+        let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows)?;
         Ok(Self { rows, first_rows, events_in, ids, schema, events: Mutex::new(None) })
     }
@@ -119,10 +133,12 @@ fn read_events(part: &Part, events: &mut Events) -> Result<()> {
 }
 
 /// The columns of the newest file; older files may lack some of them.
-fn table_schema(rows: &[Part]) -> Result<SchemaRef> {
+fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     let newest = rows.iter().enumerate().max_by_key(|(i, p)| (p.data.write_id, *i));
-    let Some((_, newest)) = newest else { return Ok(Arc::new(Schema::empty())) };
-    let fields = newest.row_fields()?;
+    let fields = match newest {
+        Some((_, newest)) => newest.row_fields()?,
+        None => columns,
+    };
     for part in rows {
         for field in part.row_fields()? {
             let same = fields.iter().find(|f| f.name() == field.name());

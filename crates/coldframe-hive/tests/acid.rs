@@ -289,3 +289,19 @@ fn the_fixture() {
     let ids = all.batch.column_by_name("id").unwrap().as_primitive::<Int32Type>();
     assert_eq!((all.batch.num_rows(), ids.null_count()), (5, 0));
 }
+
+/// A stream of which nothing is flushed yet has no rows; it does not take the columns of the others away.
+#[test]
+fn a_delta_without_a_flush_takes_no_columns_away() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "delta_2_9/bucket_00000", &events(&[(0, 2, BUCKET, 0, 2, value(7))]));
+    std::fs::write(dir.path().join("delta_2_9/bucket_00000_flush_length"), 0u64.to_be_bytes()).unwrap();
+    let alone = open(dir.path()).unwrap();
+    let names: Vec<&str> = alone.schema().fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names, ["id", "name"]);
+    assert!(ids(alone.as_ref(), None).is_empty());
+    put(dir.path(), "base_1/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
+    let table = open(dir.path()).unwrap();
+    assert_eq!(table.schema().fields().len(), 2);
+    assert_eq!(ids(table.as_ref(), None), [3]);
+}
