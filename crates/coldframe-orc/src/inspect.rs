@@ -55,9 +55,9 @@ fn stripe_node(shape: &Shape, stripe: &Stripe) -> Result<Node> {
     let layout = match shape.layout(stripe) {
         Ok(layout) => layout,
         Err(e) if e.is_damage() => {
-            node.children.push(Node::new("streams", stripe.bytes.start..stripe.footer.start));
-            node.children
-                .push(Node::new("stripe footer", stripe.footer.clone()).with("damage", e.to_string()));
+            node = node.with("damage", e.to_string());
+            node.push(Node::new("streams", stripe.bytes.start..stripe.footer.start));
+            node.push(Node::new("stripe footer", stripe.footer.clone()));
             return Ok(node);
         }
         Err(e) => return Err(e),

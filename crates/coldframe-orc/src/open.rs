@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_core::{Damage, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::codec::Decompressor;
+use coldframe_encoding::limits::message::Shaped;
 use prost::Message;
 
 use crate::layout::encryption::Encryption;
@@ -56,7 +57,7 @@ impl Shape {
             schema::schema(&tree, &tail.footer, &options).at(tail.footer_bytes.start).within(within)?;
         let encryption = Encryption::new(&tail.footer, &tree.ends(), &|name| options.keys.get(name))?;
         // Notices a wrong key before it makes noise of values.
-        encryption.file_statistics(&tail.footer, tail.compression, &options.limits)?;
+        encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
         let mut stripes = Vec::with_capacity(tail.footer.stripes.len());
         let mut rows = 0u64;
         for (number, stated) in tail.footer.stripes.iter().enumerate() {
@@ -84,9 +85,9 @@ impl Shape {
         let message = self
             .tail
             .compression
-            .message(&mut Decompressor::new(), &stored, range.start, limits)
+            .message(&mut Decompressor::new(), &stored, range.start, limits, self.tail.file_len)
             .within(|| "metadata")?;
-        proto::decode("metadata", &message).at(range.start)
+        proto::decode("metadata", message, limits, self.tail.file_len).at(range.start)
     }
 
     /// What the footer of a stripe says.
@@ -97,15 +98,16 @@ impl Shape {
         let message = self
             .tail
             .compression
-            .message(&mut Decompressor::new(), &stored, range.start, limits)
+            .message(&mut Decompressor::new(), &stored, range.start, limits, self.tail.file_len)
             .within(|| "stripe footer")?;
-        let footer: StripeFooter = proto::decode("stripe footer", &message).at(range.start)?;
+        let footer: StripeFooter =
+            proto::decode("stripe footer", message, limits, self.tail.file_len).at(range.start)?;
         StripeLayout::new(footer, stripe, self.tree.columns().len(), &self.encryption)
             .map_err(|e| e.within("stripe footer").at(range.start))
     }
 
     /// The messages of some index streams of a stripe, read together.
-    pub(crate) fn index_streams<M: Message + Default>(
+    pub(crate) fn index_streams<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,
         places: &[&StreamPlace],
@@ -117,16 +119,25 @@ impl Shape {
         }
         let stored = coldframe_core::io::read_coalesced(self.source.as_ref(), &ranges)?;
         let mut codec = Decompressor::new();
+        let mut together = 0u64;
         let message = |(place, stored): (&&StreamPlace, Bytes)| {
             let stored = self.decrypted(stored, place, 0, stripe)?;
-            let bytes = self.tail.compression.message(&mut codec, &stored, place.bytes.start, limits)?;
-            proto::decode("index", &bytes).at(place.bytes.start)
+            let bytes = self.tail.compression.message(
+                &mut codec,
+                &stored,
+                place.bytes.start,
+                limits,
+                self.tail.file_len,
+            )?;
+            together = together.saturating_add(bytes.len() as u64);
+            limits.decoded("the indexes of a stripe", together, self.tail.file_len)?;
+            proto::decode("index", bytes, limits, self.tail.file_len).at(place.bytes.start)
         };
         places.iter().zip(stored).map(message).collect::<Result<_>>().map_err(|e| e.within(stripe.name()))
     }
 
     /// The row indexes of `columns`, or what `M` has of them; nothing for one that has none.
-    pub(crate) fn row_indexes<M: Message + Default>(
+    pub(crate) fn row_indexes<M: Message + Default + Shaped>(
         &self,
         stripe: &Stripe,
         layout: &StripeLayout,

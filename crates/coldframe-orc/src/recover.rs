@@ -17,6 +17,7 @@ mod types;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use coldframe_core::io::Folder;
 use coldframe_core::{Damage, Error, Limits, ReadAt, Result, SchemaSpec};
 use coldframe_encoding::Cursor;
@@ -40,6 +41,10 @@ const REACH: u64 = 1 << 20;
 const POSTSCRIPT: usize = 255;
 /// Block size where nothing states it: the length of a chunk has 23 bits.
 const LARGEST_BLOCK: u64 = 8 << 20;
+/// Most streams of a column in a stripe, and most bytes of an entry that names one.
+const STREAMS: usize = 16;
+/// See [`STREAMS`].
+const LONGEST_STREAM: usize = 24;
 /// Most chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
@@ -165,8 +170,9 @@ fn inner_tail(source: &Arc<dyn ReadAt>, limits: &Limits) -> Result<Option<Tail>>
 
 /// The codec by which a stripe's footer is found first.
 fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result<PostScript> {
+    const BROTLI: u32 = 6;
     let mut best: Option<(u64, PostScript)> = None;
-    for kind in 0..=6 {
+    for kind in 0..=BROTLI {
         let postscript = PostScript {
             compression: Some(kind),
             compression_block_size: Some(LARGEST_BLOCK.min(limits.max_block_bytes)),
@@ -175,10 +181,17 @@ fn detect_codec(source: &dyn ReadAt, footer: &Footer, limits: &Limits) -> Result
             magic: Some("ORC".to_owned()),
             ..PostScript::default()
         };
+        let places = match &best {
+            // Nothing tells where its chunks may begin, so it is tried at every place, and only if no other is found.
+            Some(_) if kind == BROTLI => break,
+            // Found without a codec: that may be what a chunk holds as it is, behind its header.
+            Some((at, found)) if found.compression() == 0 => at.saturating_sub(HEADER as u64)..*at,
+            Some((at, _)) => MAGIC.len() as u64..*at,
+            None => MAGIC.len() as u64..source.len(),
+        };
         let compression = Compression::new(&postscript, limits)?;
-        let search = Search::new(source, compression, &footer.types, limits);
-        let end = best.as_ref().map_or(source.len(), |(at, _)| *at);
-        if let Some(found) = search.next(MAGIC.len() as u64, end)? {
+        let mut search = Search::new(source, compression, &footer.types, limits);
+        if let Some(found) = search.next(MAGIC.len() as u64, places)? {
             best = Some((found.footer.start, postscript));
         }
     }
@@ -196,9 +209,9 @@ fn search(
 ) -> Result<Recovered> {
     let Known { postscript, mut footer } = known;
     let compression = Compression::new(&postscript, limits)?;
-    let search = Search::new(source, compression, &footer.types, limits);
+    let mut search = Search::new(source, compression, &footer.types, limits);
     let (mut at, mut lost, mut stride) = (from, Vec::new(), footer.row_index_stride.map_or(0, u64::from));
-    while let Some(found) = search.next(at, source.len())? {
+    while let Some(found) = search.next(at, at..source.len())? {
         if found.start > at {
             lost.push(unknown(at..found.start));
         }
@@ -259,10 +272,14 @@ struct Found {
 struct Search<'a> {
     source: &'a dyn ReadAt,
     compression: Compression,
+    /// The same for footers, which are not long: what is tried as one need not become a whole block.
+    footers: Compression,
     columns: usize,
     /// Whether the root is a struct, whose statistics count all rows.
     counts_rows: bool,
     limits: &'a Limits,
+    /// The bytes read last and where they begin: stripes that are found one behind the other are in the same ones.
+    held: (u64, Bytes),
 }
 
 impl<'a> Search<'a> {
@@ -273,17 +290,35 @@ impl<'a> Search<'a> {
         limits: &'a Limits,
     ) -> Self {
         let counts_rows = types.first().is_some_and(|root| root.kind() == Kind::Struct.number());
-        Self { source, compression, columns: types.len(), counts_rows, limits }
+        let columns = types.len();
+        let longest = columns.saturating_mul(STREAMS * LONGEST_STREAM).saturating_add(64 << 10);
+        let footers = Compression { block_size: compression.block_size.min(longest), ..compression };
+        Self { source, compression, footers, columns, counts_rows, limits, held: (0, Bytes::new()) }
     }
 
-    /// The first stripe that begins at `from` or behind it and whose footer begins in front of `end`.
-    fn next(&self, from: u64, end: u64) -> Result<Option<Found>> {
+    /// The bytes from `start` on, to [`REACH`] behind the end of a window; and where that is.
+    fn window(&mut self, start: u64, end: u64) -> Result<(Bytes, u64)> {
+        let (held_from, held) = &self.held;
+        let held_end = held_from.saturating_add(held.len() as u64);
+        let whole = held_end == self.source.len();
+        let searched = if whole { held_end } else { held_end.saturating_sub(REACH) };
+        if *held_from <= start && start < searched {
+            let from = usize::try_from(start - held_from).unwrap_or(usize::MAX).min(held.len());
+            return Ok((held.slice(from..), searched.min(end)));
+        }
+        let window_end = (start + WINDOW).min(end);
+        let bytes = self.source.read(start..(start + WINDOW + REACH).min(self.source.len()))?;
+        self.held = (start, bytes.clone());
+        Ok((bytes, window_end))
+    }
+
+    /// The first stripe that begins at `from` or behind it and whose footer begins in `places`.
+    fn next(&mut self, from: u64, places: Range<u64>) -> Result<Option<Found>> {
         let mut codec = Decompressor::new();
         let mut message = Vec::new();
-        let mut start = from;
+        let Range { mut start, end } = places;
         while start < end {
-            let window_end = (start + WINDOW).min(end);
-            let bytes = self.source.read(start..(window_end + REACH).min(self.source.len()))?;
+            let (bytes, window_end) = self.window(start, end)?;
             let places = usize::try_from(window_end - start).unwrap_or(usize::MAX).min(bytes.len());
             for place in 0..places {
                 let rest = bytes.get(place..).unwrap_or_default();
@@ -310,16 +345,28 @@ impl<'a> Search<'a> {
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else { return false };
         let header = ChunkHeader::new(*header);
         let Some(stored) = rest.get(..header.length) else { return false };
-        match (stored, header.original, self.compression.algorithm) {
-            ([], ..) => false,
-            ([ENTRY, ..], true, _) => header.length <= self.compression.block_size,
-            (_, true, _) => false,
-            ([0x28, 0xb5, 0x2f, 0xfd, ..], _, Algorithm::Zstd) => true,
-            (_, _, Algorithm::Zstd) => false,
-            // A literal first: its length is in the token's upper half.
-            ([token, ENTRY, ..], _, Algorithm::Lz4) => *token >= 0x10 && *token < 0xf0,
-            ([0xf0..=0xff, _, ENTRY, ..], _, Algorithm::Lz4) => true,
-            (_, _, Algorithm::Lz4) => false,
+        if header.original {
+            return stored.first() == Some(&ENTRY) && header.length <= self.footers.block_size;
+        }
+        match self.compression.algorithm {
+            Algorithm::Zstd => stored.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
+            Algorithm::Lz4 => match stored {
+                // A literal first: its length is in the token's upper half.
+                [token, ENTRY, ..] => *token >= 0x10 && *token < 0xf0,
+                [0xf0..=0xff, _, ENTRY, ..] => true,
+                _ => false,
+            },
+            Algorithm::Snappy => begins_with_literal(stored, ENTRY),
+            Algorithm::Lzo => match stored {
+                // A literal first: its length is in the first byte, or in those behind a 0.
+                [18..=255 | 1..=15, ENTRY, ..] => true,
+                [0, rest @ ..] => {
+                    let zeros = rest.iter().take(64).take_while(|byte| **byte == 0).count();
+                    rest.get(zeros + 1) == Some(&ENTRY)
+                }
+                _ => false,
+            },
+            Algorithm::Deflate => may_inflate_to(stored, ENTRY),
             _ => header.length >= 4,
         }
     }
@@ -339,8 +386,8 @@ impl<'a> Search<'a> {
         message.clear();
         let mut chunks = Cursor::new(rest, 0);
         for _ in 0..FOOTER_CHUNKS {
-            let chunk = self.compression.stored(&mut chunks).ok()?;
-            self.compression.decompress(codec, &chunk, message).ok()?;
+            let chunk = self.footers.stored(&mut chunks).ok()?;
+            self.footers.decompress(codec, &chunk, message).ok()?;
             if message.first() != Some(&0x0a) {
                 return None;
             }
@@ -391,10 +438,15 @@ impl<'a> Search<'a> {
         // Without the root's index the rows are not known, and nothing says that this is a stripe.
         let Some(index) = root_index.filter(|i| i.end - i.start <= REACH) else { return Ok(None) };
         let stored = self.source.read(start + index.start..start + index.end)?;
-        let Ok(message) = self.compression.message(codec, &stored, start + index.start, self.limits) else {
+        let Ok(message) =
+            self.compression.message(codec, &stored, start + index.start, self.limits, self.source.len())
+        else {
             return Ok(None);
         };
-        let Ok(index) = proto::decode::<RowIndex>("row index", &message) else { return Ok(None) };
+        let Ok(index) = proto::decode::<RowIndex>("row index", message, self.limits, self.source.len())
+        else {
+            return Ok(None);
+        };
         let counts: Option<Vec<u64>> =
             index.entry.iter().map(|e| self.rows(e.statistics.as_ref()?)).collect();
         let Some(counts) = counts.filter(|c| !c.is_empty()) else { return Ok(None) };
@@ -404,9 +456,37 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Whether a snappy block may begin with a literal whose first byte is `first`: behind the length of its content the tag says so.
+fn begins_with_literal(block: &[u8], first: u8) -> bool {
+    let length = block.iter().take(5).take_while(|byte| **byte >= 0x80).count() + 1;
+    let Some([tag, rest @ ..]) = block.get(length..) else { return false };
+    let more = usize::from(tag >> 2).saturating_sub(59);
+    tag & 3 == 0 && rest.get(more) == Some(&first)
+}
+
+/// Whether deflated bytes may begin with `first`, as far as the head of the first block says.
+fn may_inflate_to(stored: &[u8], first: u8) -> bool {
+    let [head, next, ..] = *stored else { return false };
+    match head >> 1 & 3 {
+        0 => match *stored {
+            [_, a, b, c, d, byte, ..] => (a, b) == (!c, !d) && byte == first,
+            _ => false,
+        },
+        // Fixed codes: 8 bits from 0x30 on for the bytes below 0x90, the highest bit first.
+        1 => {
+            let code = first.wrapping_add(0x30).reverse_bits();
+            (u16::from(head) | u16::from(next) << 8) >> 3 & 0xff == u16::from(code)
+        }
+        // Codes of their own: so many of literals and lengths, so many of distances.
+        2 => head >> 3 <= 29 && next & 31 <= 29,
+        _ => false,
+    }
+}
+
 /// The length of a footer that nothing but its fields delimits: streams, `columns` encodings, zone, variants.
 fn plain_footer(bytes: &[u8], columns: usize) -> Option<usize> {
     let (mut at, mut last, mut encodings) = (Cursor::new(bytes, 0), 1, 0);
+    let mut streams = columns.saturating_mul(STREAMS).saturating_add(64);
     let mut end = None;
     while let Some(tag) = at.rest().first() {
         let field = tag >> 3;
@@ -418,7 +498,10 @@ fn plain_footer(bytes: &[u8], columns: usize) -> Option<usize> {
         let length = usize::try_from(at.uleb128().ok()?).ok()?;
         let Ok(content) = at.take(length) else { break };
         match field {
-            1 => _ = proto::Stream::decode(content).ok()?,
+            1 => {
+                proto::Stream::decode(content).ok()?;
+                streams = streams.checked_sub(1)?;
+            }
             2 => {
                 proto::ColumnEncoding::decode(content).ok()?;
                 encodings += 1;

@@ -8,7 +8,6 @@
 //! | [`decode`] | batches of a stripe |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
-//! | [`zone`] | the writer's wall clock |
 
 pub(crate) mod column;
 pub(crate) mod decode;
@@ -18,4 +17,3 @@ pub(crate) mod ranges;
 pub(crate) mod rle;
 pub(crate) mod stream;
 mod varint;
-pub(crate) mod zone;

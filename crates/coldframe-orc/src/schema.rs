@@ -27,6 +27,12 @@ use crate::options::Options;
 /// Scale of decimals that state no precision.
 const OLD_SCALE: i8 = 10;
 
+/// Arrow's name of an extension type, in a field's metadata.
+const EXTENSION: &str = "ARROW:extension:name";
+/// Extension types over lists and bytes of a fixed size.
+const FOREIGN_EXTENSIONS: [&str; 3] =
+    ["arrow.uuid", "arrow.fixed_shape_tensor", "arrow.variable_shape_tensor"];
+
 /// The column of a file that has none.
 pub(crate) const ROWS: &str = "__rows";
 
@@ -63,6 +69,10 @@ fn child(tree: &TypeTree, id: usize) -> Result<&Column> {
 fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Result<FieldRef> {
     let field = Field::new(name, data_type(tree, column, options)?, true);
     let mut metadata: HashMap<String, String> = column.attributes.iter().cloned().collect();
+    // Their storage is none that ORC has: whoever knows the type would refuse the column.
+    if metadata.get(EXTENSION).is_some_and(|name| FOREIGN_EXTENSIONS.contains(&name.as_str())) {
+        metadata.retain(|key, _| !key.starts_with("ARROW:extension:"));
+    }
     if let Some(crs) = &column.crs {
         metadata.insert("crs".to_owned(), crs.clone());
     }

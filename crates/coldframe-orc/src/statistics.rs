@@ -3,6 +3,7 @@
 //! Where a key opens a column, its own statistics stand in place of those of what the mask left. They are encrypted like
 //! streams: `EncryptionVariant.fileStatistics`, and in front of the metadata one stream a column with an entry a stripe.
 
+use bytes::Bytes;
 use coldframe_core::{ErrorContext, Result, Value};
 use coldframe_encoding::codec::Decompressor;
 
@@ -19,16 +20,19 @@ const STRIPE_STATISTICS: u32 = 100;
 pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     let limits = &shape.options.limits;
     let mut of_file = shape.tail.footer.statistics.clone();
-    for (root, found) in
-        shape.encryption.file_statistics(&shape.tail.footer, shape.tail.compression, limits)?
-    {
+    for (root, found) in shape.encryption.file_statistics(
+        &shape.tail.footer,
+        shape.tail.compression,
+        limits,
+        shape.tail.file_len,
+    )? {
         for (place, own) in of_file.iter_mut().skip(root).zip(found.column) {
             *place = own;
         }
     }
-    let mut of_stripes: Vec<Vec<ColumnStatistics>> =
-        shape.metadata()?.stripe_stats.into_iter().map(|s| s.col_stats).collect();
-    for (column, own) in encrypted(shape)? {
+    let metadata = found(shape.metadata())?.unwrap_or_default();
+    let mut of_stripes: Vec<Vec<Bytes>> = metadata.stripe_stats.into_iter().map(|s| s.col_stats).collect();
+    for (column, own) in found(encrypted(shape))?.unwrap_or_default() {
         for (stripe, own) in of_stripes.iter_mut().zip(own) {
             if let Some(place) = stripe.get_mut(column) {
                 *place = own;
@@ -37,20 +41,30 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     }
     let mut stripes = Vec::with_capacity(shape.stripes.len());
     for stripe in &shape.stripes {
-        let columns =
-            of_stripes.get(stripe.number).map_or(Value::Null, |s| by_column(shape, s.iter().map(Some)));
+        let columns = of_stripes
+            .get(stripe.number)
+            .map_or(Value::Null, |s| by_column(shape, s.iter().map(proto::statistics)));
         stripes.push(Value::map([
             ("rows", Value::from(stripe.rows)),
             ("columns", columns),
-            ("row_groups", row_groups(shape, stripe).within(|| stripe.name())?),
+            ("row_groups", row_groups(shape, stripe)?),
         ]));
     }
-    let of_file = by_column(shape, of_file.iter().map(Some));
+    let of_file = by_column(shape, of_file.iter().map(proto::statistics));
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
 }
 
+/// What is not damaged; statistics that are cost nothing but themselves, and [`crate::verify`] tells.
+fn found<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(e) if e.is_damage() => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// The encrypted statistics of stripes that a key opens: column, and one for each stripe.
-fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<ColumnStatistics>)>> {
+fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
     let footer = &shape.tail.footer;
     let mut at = shape.tail.stripe_statistics_bytes.start;
     let mut found = Vec::new();
@@ -79,10 +93,11 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<ColumnStatistics>)>> {
             let message = shape
                 .tail
                 .compression
-                .message(&mut Decompressor::new(), &stored, start, limits)
+                .message(&mut Decompressor::new(), &stored, start, limits, shape.tail.file_len)
                 .within(within)?;
             let own: ColumnarStripeStatistics =
-                proto::decode("encrypted stripe statistics", &message).at(start)?;
+                proto::decode("encrypted stripe statistics", message, limits, shape.tail.file_len)
+                    .at(start)?;
             found.push((column, own.col_stats));
         }
     }
@@ -92,29 +107,44 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<ColumnStatistics>)>> {
 /// One list of columns for each row group; nothing without indexes.
 fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let columns: Vec<usize> = (0..shape.tree.columns().len()).collect();
-    let layout = shape.layout(stripe)?;
-    let indexes = shape.row_indexes::<RowIndex>(stripe, &layout, &columns)?;
+    let Some(layout) = found(shape.layout(stripe))? else { return Ok(Value::Null) };
+    let indexes = match found(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
+        Some(indexes) => indexes,
+        // One that is damaged does not take the others along.
+        None => {
+            let one = |column: &usize| {
+                let index = found(shape.row_indexes(stripe, &layout, &[*column]))?;
+                Ok(index.and_then(|mut index| index.pop().flatten()))
+            };
+            columns.iter().map(one).collect::<Result<_>>()?
+        }
+    };
     let count = indexes.iter().flatten().map(|i| i.entry.len()).max().unwrap_or(0);
     let group = |group: usize| {
-        let stats = indexes.iter().map(|i| i.as_ref()?.entry.get(group)?.statistics.as_ref());
+        let stats = indexes.iter().map(|i| i.as_ref()?.entry.get(group)?.statistics.clone());
         by_column(shape, stats)
     };
     Ok(Value::List((0..count).map(group).collect()))
 }
 
 /// One map for each column that has statistics.
-fn by_column<'a>(shape: &Shape, stats: impl Iterator<Item = Option<&'a ColumnStatistics>>) -> Value {
+fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>>) -> Value {
     let columns = shape.tree.columns().iter().zip(stats).filter_map(|(column, stats)| {
         let mut out = vec![
             ("column".to_owned(), Value::from(column.id)),
             ("path".to_owned(), column.path.clone().into()),
         ];
-        if let Value::Map(found) = to_value(stats?) {
+        if let Value::Map(found) = to_value(&stats?) {
             out.extend(found);
         }
         Some(Value::Map(out))
     });
     Value::List(columns.collect())
+}
+
+/// Text, or bytes that are none.
+fn text(stored: Option<&[u8]>) -> Value {
+    stored.map_or(Value::Null, Value::text_or_bytes)
 }
 
 /// The statistics as plain data, under the names of the specification.
@@ -139,19 +169,19 @@ fn to_value(stats: &ColumnStatistics) -> Value {
         put("sum", s.sum.into());
     }
     if let Some(s) = &stats.string_statistics {
-        put("min", s.minimum.clone().into());
-        put("max", s.maximum.clone().into());
-        put("lower_bound", s.lower_bound.clone().into());
-        put("upper_bound", s.upper_bound.clone().into());
+        put("min", text(s.minimum.as_deref()));
+        put("max", text(s.maximum.as_deref()));
+        put("lower_bound", text(s.lower_bound.as_deref()));
+        put("upper_bound", text(s.upper_bound.as_deref()));
         put("total_length", s.sum.into());
     }
     if let Some(s) = &stats.bucket_statistics {
         put("true_count", s.count.first().copied().into());
     }
     if let Some(s) = &stats.decimal_statistics {
-        put("min", s.minimum.clone().into());
-        put("max", s.maximum.clone().into());
-        put("sum", s.sum.clone().into());
+        put("min", text(s.minimum.as_deref()));
+        put("max", text(s.maximum.as_deref()));
+        put("sum", text(s.sum.as_deref()));
     }
     if let Some(s) = &stats.date_statistics {
         put("min_days", s.minimum.map(i64::from).into());

@@ -42,6 +42,7 @@ use std::io::Write;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
+use bytes::Bytes;
 use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
@@ -228,7 +229,9 @@ impl<W: Write> Writer<W> {
             number_of_rows: Some(self.rows),
             ..Default::default()
         });
-        self.metadata.stripe_stats.push(proto::StripeStatistics { col_stats: statistics });
+        self.metadata
+            .stripe_stats
+            .push(proto::StripeStatistics { col_stats: statistics.iter().map(encoded).collect() });
         for stream in index.iter().chain(&data) {
             self.put(&stream.bytes)?;
         }
@@ -252,7 +255,9 @@ impl<W: Write> Writer<W> {
             self.write_stripe()?;
         }
         self.footer.content_length = Some(self.position);
-        self.root.file_statistics(&mut self.footer.statistics);
+        let mut statistics = Vec::new();
+        self.root.file_statistics(&mut statistics);
+        self.footer.statistics = statistics.iter().map(encoded).collect();
         let metadata = self.context.codec.whole(&proto::encode(&self.metadata))?;
         let footer = self.context.codec.whole(&proto::encode(&self.footer))?;
         let is_compressed = self.options.codec != Algorithm::None;
@@ -284,6 +289,11 @@ impl<W: Write + Send> BatchWriter for Writer<W> {
     fn finish(self: Box<Self>) -> Result<u64> {
         Self::finish(*self).map(|(_, length)| length)
     }
+}
+
+/// Statistics as footers hold them.
+fn encoded(statistics: &proto::ColumnStatistics) -> Bytes {
+    proto::encode(statistics).into()
 }
 
 /// `CompressionKind`

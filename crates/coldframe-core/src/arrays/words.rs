@@ -75,6 +75,11 @@ impl Words {
     /// The entries that `places` name, one behind the other; `places` become their lengths. An error that leaves `places` as they
     /// were where one names no entry, or where they are more than a batch should hold.
     pub fn gather(&self, places: &mut [u32]) -> Result<Gathered> {
+        self.gather_of(places, places.len())
+    }
+
+    /// [`Self::gather`] of the values that `rows` rows have: those of one row may be longer together, there are no fewer to read.
+    pub fn gather_of(&self, places: &mut [u32], rows: usize) -> Result<Gathered> {
         let mut total = 0u64;
         let mut missing = None;
         for place in places.iter() {
@@ -87,7 +92,7 @@ impl Words {
             let found = self.entries.len();
             return Err(Error::corrupt(format!("expected one of {found} entries, found {place}")));
         }
-        check_batch("the text of a batch", places.len(), total)?;
+        check_batch("the text of a batch", rows, total)?;
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         let bytes = match self.words.is_empty() {
             true => self.copy_long(places, total),

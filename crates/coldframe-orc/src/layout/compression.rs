@@ -138,13 +138,14 @@ impl Compression {
         Ok(())
     }
 
-    /// The content of a whole message (a footer, an index) that is stored at `offset`.
+    /// The content of a whole message (a footer, an index) that is stored at `offset` of a file of `file_len` bytes.
     pub(crate) fn message(
         self,
         codec: &mut Decompressor,
         stored: &[u8],
         offset: u64,
         limits: &Limits,
+        file_len: u64,
     ) -> Result<Vec<u8>> {
         if self.algorithm == Algorithm::None {
             limits.metadata("a message", stored.len() as u64)?;
@@ -156,6 +157,8 @@ impl Compression {
             let chunk = self.stored(&mut chunks)?;
             self.decompress(codec, &chunk, &mut out)?;
             limits.metadata("a message", out.len() as u64).map_err(|e| e.at(offset))?;
+            // Twice: as it is, and as what it is decoded to.
+            limits.decoded("a message", 2 * out.len() as u64, file_len).map_err(|e| e.at(offset))?;
         }
         Ok(out)
     }

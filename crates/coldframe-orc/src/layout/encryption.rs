@@ -144,6 +144,7 @@ impl Encryption {
         footer: &proto::Footer,
         compression: Compression,
         limits: &Limits,
+        file_len: u64,
     ) -> Result<Vec<(usize, proto::FileStatistics)>> {
         let mut found = Vec::new();
         let stated = footer.encryption.iter().flat_map(|e| &e.variants);
@@ -153,9 +154,11 @@ impl Encryption {
             let (Some(key), Some(stored)) = (key, &stated.file_statistics) else { continue };
             let mut plain = stored.clone();
             key.decrypt(0, &mut plain)?;
-            let read = compression
-                .message(&mut Decompressor::new(), &plain, 0, limits)
-                .and_then(|message| proto::decode::<proto::FileStatistics>("file statistics", &message));
+            let read = compression.message(&mut Decompressor::new(), &plain, 0, limits, file_len).and_then(
+                |message| {
+                    proto::decode::<proto::FileStatistics>("file statistics", message, limits, file_len)
+                },
+            );
             let statistics = read.ok().filter(|s| s.column.len() == variant.columns).ok_or_else(|| {
                 let (name, root) = (&variant.key_name, variant.root);
                 let message =

@@ -5,12 +5,67 @@
 //! `ColumnEncoding` 3, `ColumnStatistics` 11 to 13, `TimestampStatistics` 3 to 6. Enumerations are plain numbers: one that is
 //! not known must not cost the message. Optional numbers have a getter of the same name that gives 0 for none.
 
-use coldframe_encoding::{Error, Result};
+use coldframe_encoding::limits::message::{Shape, Shaped, check};
+use coldframe_encoding::{Error, Limits, Result};
 use prost::Message;
+use prost::bytes::Bytes;
 
-/// Decodes a message; `what` names it in the error.
-pub fn decode<M: Message + Default>(what: &str, bytes: &[u8]) -> Result<M> {
+/// Decodes a message of a file of `file_len` bytes; `what` names it in the error.
+pub(crate) fn decode<M: Message + Default + Shaped>(
+    what: &str,
+    bytes: Vec<u8>,
+    limits: &Limits,
+    file_len: u64,
+) -> Result<M> {
+    check::<M>(&bytes, limits, file_len).map_err(|e| e.within(what))?;
+    decode_small(what, Bytes::from(bytes))
+}
+
+/// Decodes a message that is too short to become much.
+pub(crate) fn decode_small<M: Message + Default>(what: &str, bytes: Bytes) -> Result<M> {
     M::decode(bytes).map_err(|e| Error::corrupt(format!("expected a message: {e}")).within(what))
+}
+
+/// The statistics of a column as a footer holds them; none where the bytes are none.
+pub(crate) fn statistics(stored: &Bytes) -> Option<ColumnStatistics> {
+    ColumnStatistics::decode(stored.clone()).ok()
+}
+
+macro_rules! shaped {
+    ($($message:ty = [$($tag:literal: $shape:expr),*];)*) => {$(
+        impl Shaped for $message {
+            const SHAPE: Shape = Shape::of::<Self>(&[$(($tag, $shape)),*]);
+        }
+    )*};
+}
+
+shaped! {
+    StripeInformation = [];
+    StringPair = [];
+    UserMetadataItem = [];
+    Stream = [];
+    ColumnEncoding = [];
+    DataMask = [3: Shape::packed::<u32>()];
+    EncryptionKey = [];
+    EncryptionVariant = [4: Stream::SHAPE];
+    Encryption = [1: DataMask::SHAPE, 2: EncryptionKey::SHAPE, 3: EncryptionVariant::SHAPE];
+    Type = [2: Shape::packed::<u32>(), 7: StringPair::SHAPE];
+    Footer = [3: StripeInformation::SHAPE, 4: Type::SHAPE, 5: UserMetadataItem::SHAPE, 10: Encryption::SHAPE];
+    StripeStatistics = [];
+    Metadata = [1: StripeStatistics::SHAPE];
+    ColumnarStripeStatistics = [];
+    FileStatistics = [];
+    StripeEncryptionVariant = [1: Stream::SHAPE, 2: ColumnEncoding::SHAPE];
+    StripeFooter = [1: Stream::SHAPE, 2: ColumnEncoding::SHAPE, 4: StripeEncryptionVariant::SHAPE];
+    BucketStatistics = [1: Shape::packed::<u64>()];
+    GeospatialStatistics = [2: Shape::packed::<i32>()];
+    ColumnStatistics = [5: BucketStatistics::SHAPE, 13: GeospatialStatistics::SHAPE];
+    RowIndexEntry = [1: Shape::packed::<u64>(), 2: ColumnStatistics::SHAPE];
+    RowIndex = [1: RowIndexEntry::SHAPE];
+    PositionEntry = [1: Shape::packed::<u64>()];
+    PositionIndex = [1: PositionEntry::SHAPE];
+    BloomFilter = [];
+    BloomFilterIndex = [1: BloomFilter::SHAPE];
 }
 
 /// The last bytes of a file but one, never compressed.
@@ -63,9 +118,9 @@ pub struct Footer {
     /// Rows of the file.
     #[prost(uint64, optional, tag = "6")]
     pub number_of_rows: Option<u64>,
-    /// Statistics of each column.
-    #[prost(message, repeated, tag = "7")]
-    pub statistics: Vec<ColumnStatistics>,
+    /// [`ColumnStatistics`] of each column, encoded: a file of many columns is opened without them.
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub statistics: Vec<Bytes>,
     /// Rows of a row group; 0 without indexes.
     #[prost(uint32, optional, tag = "8")]
     pub row_index_stride: Option<u32>,
@@ -174,25 +229,25 @@ pub struct Metadata {
 /// Statistics of a stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct StripeStatistics {
-    /// One for each column.
-    #[prost(message, repeated, tag = "1")]
-    pub col_stats: Vec<ColumnStatistics>,
+    /// [`ColumnStatistics`] of each column, encoded.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub col_stats: Vec<Bytes>,
 }
 
 /// Statistics of one encrypted column, one for each stripe.
 #[derive(Clone, PartialEq, Message)]
 pub struct ColumnarStripeStatistics {
-    /// One for each stripe.
-    #[prost(message, repeated, tag = "1")]
-    pub col_stats: Vec<ColumnStatistics>,
+    /// [`ColumnStatistics`] of each stripe, encoded.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub col_stats: Vec<Bytes>,
 }
 
 /// Statistics of the file, of the columns of an encryption variant.
 #[derive(Clone, PartialEq, Message)]
 pub struct FileStatistics {
-    /// One for each column from the variant's root on.
-    #[prost(message, repeated, tag = "1")]
-    pub column: Vec<ColumnStatistics>,
+    /// [`ColumnStatistics`] of each column from the variant's root on, encoded.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub column: Vec<Bytes>,
 }
 
 /// Statistics of a column in a file, stripe or row group.
@@ -267,24 +322,24 @@ pub struct DoubleStatistics {
     pub sum: Option<f64>,
 }
 
-/// Of strings.
+/// Of strings. Some writers cut them, or have texts of other character sets: they are bytes until they are looked at.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct StringStatistics {
     /// Least value.
-    #[prost(string, optional, tag = "1")]
-    pub minimum: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "1")]
+    pub minimum: Option<Vec<u8>>,
     /// Greatest value.
-    #[prost(string, optional, tag = "2")]
-    pub maximum: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub maximum: Option<Vec<u8>>,
     /// Total length in bytes.
     #[prost(sint64, optional, tag = "3")]
     pub sum: Option<i64>,
     /// At most the least value, where that is too long to store.
-    #[prost(string, optional, tag = "4")]
-    pub lower_bound: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub lower_bound: Option<Vec<u8>>,
     /// At least the greatest value.
-    #[prost(string, optional, tag = "5")]
-    pub upper_bound: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "5")]
+    pub upper_bound: Option<Vec<u8>>,
 }
 
 /// Of booleans.
@@ -299,14 +354,14 @@ pub struct BucketStatistics {
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct DecimalStatistics {
     /// Least value.
-    #[prost(string, optional, tag = "1")]
-    pub minimum: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "1")]
+    pub minimum: Option<Vec<u8>>,
     /// Greatest value.
-    #[prost(string, optional, tag = "2")]
-    pub maximum: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub maximum: Option<Vec<u8>>,
     /// Sum.
-    #[prost(string, optional, tag = "3")]
-    pub sum: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub sum: Option<Vec<u8>>,
 }
 
 /// Of dates, in days.

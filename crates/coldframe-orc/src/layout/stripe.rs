@@ -170,6 +170,7 @@ impl StripeLayout {
             index: HashMap::with_capacity(footer.streams.len()),
         };
         let mut at = stripe.bytes.start;
+        let mut held = [false; 2];
         for stream in &footer.streams {
             let kind = StreamKind::from_number(stream.kind());
             let start = at;
@@ -182,6 +183,12 @@ impl StripeLayout {
                     continue;
                 }
             };
+            // One for each area; more would place all streams of all variants again.
+            if let Some(held) = held.get_mut(usize::from(index))
+                && std::mem::replace(held, true)
+            {
+                return Err(Error::corrupt("expected one place holder of encrypted streams, found another"));
+            }
             let mut inside = start;
             for (variant, streams) in footer.encryption.iter().enumerate() {
                 for stream in &streams.streams {

@@ -76,7 +76,8 @@ impl End {
         })?;
         let postscript_start = start + at as u64;
         let bytes = rest.get(at..).unwrap_or_default();
-        let postscript: PostScript = proto::decode("postscript", bytes).at(postscript_start)?;
+        let postscript: PostScript =
+            proto::decode_small("postscript", bytes.to_vec().into()).at(postscript_start)?;
         check_version(&postscript).at(postscript_start)?;
         let compression =
             Compression::new(&postscript, limits).at(postscript_start).within(|| "postscript")?;
@@ -116,9 +117,11 @@ impl Tail {
     /// With the footer as `stored` in a file of `len` bytes.
     pub(crate) fn new(end: End, stored: &[u8], len: u64, limits: &Limits) -> Result<Self> {
         let start = end.footer_bytes.start;
-        let footer =
-            end.compression.message(&mut Decompressor::new(), stored, start, limits).within(|| "footer")?;
-        let footer: Footer = proto::decode("footer", &footer).at(start)?;
+        let footer = end
+            .compression
+            .message(&mut Decompressor::new(), stored, start, limits, len)
+            .within(|| "footer")?;
+        let footer: Footer = proto::decode("footer", footer, limits, len).at(start)?;
         // What a cut file ends with may pass for a postscript that names no footer.
         if footer.types.is_empty() {
             let message =

@@ -112,6 +112,8 @@ pub(crate) struct Column {
     pub(crate) children: Vec<usize>,
     /// Their names, for a struct.
     pub(crate) field_names: Vec<String>,
+    /// Whether a list or map around it gives it other numbers of values than there are rows.
+    pub(crate) repeated: bool,
     /// The column behind the last one inside it.
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
@@ -139,7 +141,8 @@ pub(crate) struct TypeTree {
 impl TypeTree {
     /// Checks that the types are a tree in pre-order.
     pub(crate) fn new(types: &[proto::Type], limits: &Limits) -> Result<Self> {
-        limits.columns("the footer's list of types", types.len() as u64)?;
+        // The root of a table is no column of it.
+        limits.columns("the footer's list of types", types.len().saturating_sub(1) as u64)?;
         let mut columns = Vec::with_capacity(types.len());
         for (id, stated) in types.iter().enumerate() {
             let found = column(id, stated).map_err(|e| e.within(format!("type {id}")))?;
@@ -152,7 +155,7 @@ impl TypeTree {
         }
         let mut tree = Self { columns };
         if !tree.columns.is_empty() {
-            let end = tree.place(0, String::new(), 1, limits)?;
+            let end = tree.place(0, String::new(), false, 1, limits)?;
             if end != tree.columns.len() {
                 let message = format!("expected a tree of {} types, found one of {end}", tree.columns.len());
                 return Err(Error::corrupt(message));
@@ -162,10 +165,18 @@ impl TypeTree {
     }
 
     /// Gives column `id` its path and its end.
-    fn place(&mut self, id: usize, path: String, depth: u64, limits: &Limits) -> Result<usize> {
+    fn place(
+        &mut self,
+        id: usize,
+        path: String,
+        repeated: bool,
+        depth: u64,
+        limits: &Limits,
+    ) -> Result<usize> {
         limits.depth("the tree of types", depth)?;
         let Some(column) = self.columns.get_mut(id) else { return Ok(id) };
         column.path.clone_from(&path);
+        column.repeated = repeated;
         let (kind, children) = (column.kind, column.children.clone());
         let names = column.field_names.clone();
         let mut next = id + 1;
@@ -180,8 +191,14 @@ impl TypeTree {
                 Kind::Map => if place == 0 { "key" } else { "value" }.to_owned(),
                 _ => format!("_union_{place}"),
             };
-            let below = if path.is_empty() { step } else { format!("{path}.{step}") };
-            next = self.place(child, below, depth + 1, limits)?;
+            let below = path_below(&path, step);
+            next = self.place(
+                child,
+                below,
+                repeated || matches!(kind, Kind::List | Kind::Map),
+                depth + 1,
+                limits,
+            )?;
         }
         if let Some(column) = self.columns.get_mut(id) {
             column.end = next;
@@ -208,6 +225,20 @@ impl TypeTree {
     pub(crate) fn ends(&self) -> Vec<usize> {
         self.columns.iter().map(|c| c.end).collect()
     }
+}
+
+/// Longest path of a column: it is repeated for each column inside, so that a long name would be as often in memory.
+const LONGEST_PATH: usize = 256;
+
+/// The path of a child, cut in the middle where it is too long: it is for people.
+fn path_below(path: &str, step: String) -> String {
+    let whole = if path.is_empty() { step } else { format!("{path}.{step}") };
+    if whole.len() <= LONGEST_PATH {
+        return whole;
+    }
+    let half = LONGEST_PATH / 2 - 2;
+    let (front, back) = (whole.floor_char_boundary(half), whole.ceil_char_boundary(whole.len() - half));
+    format!("{}\u{2026}{}", whole.get(..front).unwrap_or_default(), whole.get(back..).unwrap_or_default())
 }
 
 fn column(id: usize, stated: &proto::Type) -> Result<Column> {
@@ -237,6 +268,7 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
         kind,
         children,
         field_names: stated.field_names.clone(),
+        repeated: false,
         end: id + 1,
         path: String::new(),
         maximum_length: stated.maximum_length,

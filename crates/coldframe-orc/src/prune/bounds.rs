@@ -83,8 +83,8 @@ fn ends(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks)
         }
         DataType::Decimal128(precision, scale) if quirks.short_decimal_statistics || *precision > 18 => {
             let s = stats.decimal_statistics.as_ref()?;
-            let value = |text: &Option<String>, up| {
-                let unscaled = parse_decimal(text.as_deref()?, *scale, up)?;
+            let value = |text: &Option<Vec<u8>>, up| {
+                let unscaled = parse_decimal(as_text(text)?, *scale, up)?;
                 let array = Decimal128Array::from(vec![unscaled]);
                 Some(Arc::new(array.with_precision_and_scale(*precision, *scale).ok()?) as ArrayRef)
             };
@@ -142,10 +142,15 @@ fn narrow(value: f64) -> Option<f32> {
     (f64::from(short) == value).then_some(short)
 }
 
+/// What is UTF-8: other bytes are in an order of their own, and promise nothing.
+fn as_text(stored: &Option<Vec<u8>>) -> Option<&str> {
+    std::str::from_utf8(stored.as_deref()?).ok()
+}
+
 fn strings(stats: &ColumnStatistics, stored: Stored) -> Option<Ends> {
     let s = stats.string_statistics.as_ref()?;
-    let low = s.minimum.as_deref().or(s.lower_bound.as_deref());
-    let high = s.maximum.as_deref().or(s.upper_bound.as_deref());
+    let low = as_text(&s.minimum).or(as_text(&s.lower_bound));
+    let high = as_text(&s.maximum).or(as_text(&s.upper_bound));
     let one = |text: String| Arc::new(StringArray::from(vec![text])) as ArrayRef;
     let Stored::Char(width) = stored else {
         return Some((low.map(|t| one(t.to_owned())), high.map(|t| one(t.to_owned()))));
@@ -311,6 +316,19 @@ mod tests {
         assert!(bounds(&stats, to, Stored::Plain, quirks(JAVA, 7)).max.is_some());
         assert!(bounds(&stats, to, Stored::Plain, quirks(JAVA, 6)).max.is_none());
         assert!(bounds(&stats, &DataType::Decimal128(20, 2), Stored::Plain, quirks(JAVA, 6)).max.is_some());
+    }
+
+    #[test]
+    fn strings_that_are_not_text_promise_nothing() {
+        let latin = with(|s| {
+            s.string_statistics = Some(StringStatistics {
+                minimum: Some(b"a".to_vec()),
+                maximum: Some(b"\xfcber".to_vec()),
+                ..Default::default()
+            });
+        });
+        let found = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
+        assert!(found.min.is_some() && found.max.is_none());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use coldframe_core::{Predicate, Result};
 
 use super::bloom::{Filter, Hashing};
 use super::filter::Pruner;
-use crate::layout::proto::{BloomFilterIndex, ColumnStatistics, Metadata, RowIndex};
+use crate::layout::proto::{self, BloomFilterIndex, ColumnStatistics, Metadata, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::open::Shape;
 
@@ -64,10 +64,14 @@ impl StripePruner {
         let Some(stated) = stated else { return Ok(true) };
         let encryption = &self.shape.encryption;
         // The plain statistics of an encrypted column are those of what its mask left.
-        let statistics = |column: usize| -> Option<&ColumnStatistics> {
-            let plain = encryption.variant_of(column).is_none() && encryption.missing_key(column).is_none();
-            stated.col_stats.get(column).filter(|_| plain)
+        let plain = |column: &usize| {
+            encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
         };
+        let columns = self.pruner.columns().into_iter().filter(plain);
+        let found: HashMap<usize, ColumnStatistics> = columns
+            .filter_map(|column| Some((column, proto::statistics(stated.col_stats.get(column)?)?)))
+            .collect();
+        let statistics = |column: usize| found.get(&column);
         Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
     }
 

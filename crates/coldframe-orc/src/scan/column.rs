@@ -7,15 +7,11 @@
 //! | [`decimal`] | decimals |
 //! | [`timestamp`] | both kinds |
 //! | [`text`], [`dictionary`] | strings and binary, direct and by dictionary |
-//! | [`build`] | arrays of strings |
-//! | [`calendar`] | hybrid days |
 //! | [`nested`] | struct, list, map, union |
 //!
 //! A stream has values only for rows that are there: not for nulls, and not for rows whose parent is null. A reader decodes
 //! such a dense run into the front of an array's memory and spreads it over the rows.
 
-mod build;
-mod calendar;
 mod decimal;
 pub(crate) mod dictionary;
 pub(crate) mod input;

@@ -4,13 +4,13 @@
 //! steps: the batch that failed is read again row group by row group from where the index says they begin; of those that fail
 //! again the rows are lost, or with [`OnError::Null`] the values of the columns that fail.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use bytes::Bytes;
+use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{
     BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error, threads,
 };
@@ -21,7 +21,6 @@ use super::column::{self, ColumnReader};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
 use super::stream::Codec;
-use super::zone::Zone;
 use crate::layout::compression::Compression;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Kind;
@@ -47,25 +46,13 @@ impl DecodeUnit for DecodeStripe {
             let part_of = StoredPart { start: part.start, offset: part.bytes.start, bytes };
             streams.entry((part.column, part.kind)).or_default().push(part_of);
         }
-        let zoned = |id: &usize| scan.shape.tree.get(*id).is_some_and(|c| c.kind == Kind::Timestamp);
-        let zone = match scan.needed.iter().any(zoned) {
-            true => Zone::named(job.layout.writer_timezone.as_deref())?,
-            false => Zone::named(None)?,
-        };
         let batch_rows = scan.batch_rows;
-        let ends = scan.shape.tree.ends();
-        let stored_in = |(id, _): &(usize, _)| {
-            let inside = *id..ends.get(*id).copied().unwrap_or(*id);
-            let parts = job.parts.iter().filter(|part| inside.contains(&part.column));
-            parts.map(|part| part.bytes.end - part.bytes.start).sum()
-        };
         Ok(Box::new(StripeBatches {
-            stored: scan.columns.iter().map(stored_in).collect(),
-            runs: std::mem::take(&mut job.runs),
+            stored: stored_bytes(&scan, &job),
+            runs: std::mem::take(&mut job.runs).into_iter().map(|run| (run, false)).collect(),
             scan,
             job,
             streams,
-            zone,
             dictionaries: Dictionaries::default(),
             codec: Codec::default(),
             run: None,
@@ -73,9 +60,29 @@ impl DecodeUnit for DecodeStripe {
             careful: false,
             failed: false,
             unexplained: None,
-            recorded: AtomicBool::new(false),
+            recorded: Mutex::default(),
         }))
     }
+}
+
+/// Stored bytes of each column to decode, with those inside it.
+fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
+    let tree = &scan.shape.tree;
+    // Of all columns in front of each: a column's own are a difference.
+    let mut sums = vec![0u64; tree.columns().len() + 1];
+    for part in &job.parts {
+        if let Some(sum) = sums.get_mut(part.column + 1) {
+            *sum += part.bytes.end - part.bytes.start;
+        }
+    }
+    let mut all = 0u64;
+    for sum in &mut sums {
+        all = all.saturating_add(*sum);
+        *sum = all;
+    }
+    let before = |id: usize| sums.get(id).copied().unwrap_or(all);
+    let end = |id: usize| tree.get(id).map_or(id, |column| column.end);
+    scan.columns.iter().map(|(id, _)| before(end(*id)).saturating_sub(before(*id))).collect()
 }
 
 /// The run that is being decoded.
@@ -95,12 +102,12 @@ struct StripeBatches {
     scan: Arc<ScanShared>,
     job: StripeJob,
     streams: StoredStreams,
-    zone: Arc<Zone>,
     dictionaries: Dictionaries,
     codec: Codec,
     /// Stored bytes of each column to decode.
     stored: Vec<u64>,
-    runs: VecDeque<Run>,
+    /// What is left to do; whether columns that fail become null there.
+    runs: VecDeque<(Run, bool)>,
     run: Option<Current>,
     batch_rows: usize,
     /// Whether it goes by row groups, since something failed.
@@ -108,60 +115,87 @@ struct StripeBatches {
     failed: bool,
     /// The failure since which it goes by row groups.
     unexplained: Option<Error>,
-    /// Whether anything was recorded as lost.
-    recorded: AtomicBool,
+    /// What was recorded as lost: where a run begins, and the column; nothing for whole rows. A run that is read again, in
+    /// fewer rows at once, is not recorded twice.
+    recorded: Mutex<BTreeSet<(u64, Option<usize>)>>,
 }
 
 impl Iterator for StripeBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if self.failed {
-                return None;
-            }
-            let mut current = match self.run.take() {
-                Some(current) => current,
-                None => {
-                    let Some(run) = self.runs.pop_front() else {
-                        self.explain();
-                        return None;
-                    };
-                    match self.start(run.clone(), false) {
-                        Ok(current) => current,
-                        Err(e) => {
-                            if let Err(e) = self.confine(e, run.rows.start, run) {
-                                self.failed = true;
-                                return Some(Err(e));
-                            }
-                            continue;
-                        }
-                    }
-                }
-            };
-            let result = self.batch(&mut current);
-            let (row, run) = (current.row, current.run.clone());
-            match result {
-                Ok(batch) => {
-                    if row < run.rows.end {
-                        self.run = Some(current);
-                    }
-                    if let Some(batch) = batch {
-                        return Some(Ok(batch));
-                    }
+        while !self.failed {
+            match self.advance() {
+                Ok(Step::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Step::Again) => {}
+                Ok(Step::Done) => {
+                    self.explain();
+                    return None;
                 }
                 Err(e) => {
-                    if let Err(e) = self.confine(e, row, run) {
-                        self.failed = true;
-                        return Some(Err(e));
-                    }
+                    self.failed = true;
+                    return Some(Err(e));
                 }
             }
         }
+        None
     }
 }
 
+/// What came of a step.
+enum Step {
+    Batch(RecordBatch),
+    /// Nothing yet.
+    Again,
+    Done,
+}
+
 impl StripeBatches {
+    /// Decodes a batch, or opens the next run. Each failure leaves less to do: fewer rows at once, single row groups, nulls
+    /// for columns that fail, at last a run less.
+    fn advance(&mut self) -> Result<Step> {
+        let mut current = match self.run.take() {
+            Some(current) => current,
+            None => {
+                let Some((run, lenient)) = self.runs.pop_front() else { return Ok(Step::Done) };
+                match self.start(run.clone(), lenient) {
+                    Ok(current) => current,
+                    Err(e) => {
+                        let row = run.rows.start;
+                        return self.confine(self.as_loss(e), row, run, lenient).map(|()| Step::Again);
+                    }
+                }
+            }
+        };
+        match self.batch(&mut current) {
+            Ok(batch) => {
+                if current.row < current.run.rows.end {
+                    self.run = Some(current);
+                }
+                Ok(batch.map_or(Step::Again, Step::Batch))
+            }
+            Err(e) => {
+                let Current { row, run, lenient, .. } = current;
+                self.confine(e, row, run, lenient).map(|()| Step::Again)
+            }
+        }
+    }
+
+    /// A number or name in the stripe's footer that nobody knows, an encoding or a time zone, is damage where damage is passed
+    /// over: a reader of other stripes need not end for it.
+    fn as_loss(&self, e: Error) -> Error {
+        match e.kind() {
+            ErrorKind::Unsupported(what) if self.scan.on_error != OnError::Raise => {
+                let lost = Error::corrupt(what.clone()).within(e.structure());
+                match e.offset() {
+                    Some(at) => lost.at(at),
+                    None => lost,
+                }
+            }
+            _ => e,
+        }
+    }
+
     /// Opens the streams where a run begins.
     fn start(&self, run: Run, lenient: bool) -> Result<Current> {
         let shape = &self.scan.shape;
@@ -173,23 +207,26 @@ impl StripeBatches {
             compression: Compression { strict: self.careful, ..shape.tail.compression },
             codec: self.codec.clone(),
             dictionaries: &self.dictionaries,
-            zone: self.zone.clone(),
+            timezone: self.job.layout.writer_timezone.as_deref(),
             quirks: shape.quirks,
             limits: shape.options.limits,
+            rows: self.job.stripe.rows,
+            file_len: shape.tail.file_len,
+            one_row: self.batch_rows == 1,
         };
         let is_struct = shape.tree.root().is_some_and(|r| r.kind == Kind::Struct);
         let stored = is_struct && self.job.layout.stream(0, StreamKind::Present).is_some();
         let root = if stored { Some(input.bits(0, StreamKind::Present)?) } else { None };
         let mut readers = Vec::with_capacity(self.scan.columns.len());
-        for (id, field) in &self.scan.columns {
+        for (place, (id, field)) in self.scan.columns.iter().enumerate() {
             let of = shape
                 .tree
                 .get(*id)
                 .ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))?;
-            match column::reader(&input, of, field) {
+            match column::reader(&input, of, field).map_err(|e| self.as_loss(e)) {
                 Ok(reader) => readers.push(Some(reader)),
                 Err(e) if lenient && e.is_damage() => {
-                    self.record(e, run.rows.end - run.rows.start - run.skip);
+                    self.record(e, &run, Some(place), 0);
                     readers.push(None);
                 }
                 Err(e) => return Err(e),
@@ -235,7 +272,7 @@ impl StripeBatches {
     ) -> Result<Vec<ArrayRef>> {
         let threads = self.scan.threads;
         let lenient = current.lenient;
-        let lost = current.run.rows.end - current.row;
+        let run = current.run.clone();
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
             let null = || match self.scan.columns.get(place) {
                 Some((_, field)) => new_null_array(field.data_type(), rows),
@@ -244,7 +281,7 @@ impl StripeBatches {
             let Some(open) = reader else { return Ok(null()) };
             match open.read(rows, nulls) {
                 Err(e) if lenient && e.is_damage() => {
-                    self.record(e, lost);
+                    self.record(e, &run, Some(place), 0);
                     *reader = None;
                     Ok(null())
                 }
@@ -265,44 +302,41 @@ impl StripeBatches {
     }
 
     /// Goes on behind a failure at row `row` of `run`, or hands the error on.
-    fn confine(&mut self, e: Error, row: u64, run: Run) -> Result<()> {
-        // Values that are too long for one array fit in fewer rows.
-        let too_long = matches!(e.kind(), ErrorKind::LimitExceeded { option: "batch_size", .. });
-        if too_long && self.batch_rows > 1 {
-            self.batch_rows = (self.batch_rows / 8).max(1);
-            let skip = row - run.rows.start;
-            self.runs.push_front(Run { skip: skip.max(run.skip), ..run });
+    fn confine(&mut self, e: Error, row: u64, run: Run, lenient: bool) -> Result<()> {
+        let done = row.max(run.rows.start + run.skip);
+        let again = Run { skip: done - run.rows.start, ..run.clone() };
+        // Values that are too long for one batch fit in fewer rows.
+        if e.is_batch_too_long() && self.batch_rows > 1 {
+            self.batch_rows = fewer_rows(&e, self.batch_rows);
+            self.runs.push_front((again, lenient));
             return Ok(());
         }
+        let e = too_long_for_all(e);
         if self.scan.on_error == OnError::Raise || !e.is_damage() {
             return Err(e);
         }
         if !self.careful {
             self.careful = true;
             self.unexplained = Some(e);
-            self.by_groups(row, &run);
-            return Ok(());
+            self.by_groups(done, run);
+        } else if self.scan.on_error == OnError::Null && !lenient {
+            self.runs.push_front((again, true));
+        } else {
+            // Of what is nobody's column, the nulls of the root, all rows behind are lost.
+            self.record(e, &run, None, run.rows.end - done);
         }
-        if self.scan.on_error == OnError::Null {
-            let skip = (row - run.rows.start).max(run.skip);
-            self.run = Some(self.start(Run { skip, ..run }, true)?);
-            return Ok(());
-        }
-        let row = row.max(run.rows.start + run.skip);
-        self.record(e, run.rows.end - row);
         Ok(())
     }
 
-    /// Replaces what is left by single row groups.
-    fn by_groups(&mut self, row: u64, run: &Run) {
-        let done = row.max(run.rows.start + run.skip);
+    /// Replaces what is left, from row `done` of `run` on, by single row groups.
+    fn by_groups(&mut self, done: u64, run: Run) {
         if self.job.groups.is_empty() {
-            self.runs.push_front(Run { skip: done - run.rows.start, ..run.clone() });
+            self.runs.push_front((Run { skip: done - run.rows.start, ..run }, false));
             return;
         }
         let groups = self.job.groups.iter().filter(|g| g.rows.end > done).map(|group| {
             let skip = done.saturating_sub(group.rows.start);
-            Run { skip, ..group.clone() }
+            (Run { skip, ..group.clone() }, false)
         });
         self.runs = groups.collect();
     }
@@ -310,14 +344,18 @@ impl StripeBatches {
     /// Row groups that decode one by one but not in a row: one of them is damaged in a way that does not show. Which rows
     /// that costs cannot be told, but that there is damage is.
     fn explain(&mut self) {
-        if let Some(e) = self.unexplained.take().filter(|_| !self.recorded.load(Ordering::Relaxed)) {
+        let recorded = !self.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if let Some(e) = self.unexplained.take().filter(|_| !recorded) {
             self.log(e, None);
         }
     }
 
-    fn record(&self, e: Error, rows: u64) {
-        self.recorded.store(true, Ordering::Relaxed);
-        self.log(e, Some(rows));
+    /// Records that `rows` rows of a run are lost, or that values of a column are.
+    fn record(&self, e: Error, run: &Run, column: Option<usize>, rows: u64) {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if recorded.insert((run.rows.start, column)) {
+            self.log(e, Some(rows));
+        }
     }
 
     fn log(&self, e: Error, rows: Option<u64>) {
@@ -328,4 +366,19 @@ impl StripeBatches {
         let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
         self.scan.damage.push(Damage::from_error(&e, bytes, rows));
     }
+}
+
+/// How many rows to read at once where `rows` took too much: as many as should fit, and no more than half.
+fn fewer_rows(e: &Error, rows: usize) -> usize {
+    let ErrorKind::BatchTooLong { asked, .. } = e.kind() else { return (rows / 2).max(1) };
+    let fit = (rows as u64).saturating_mul(MOST_BATCH_BYTES) / (*asked).max(1);
+    usize::try_from(fit).unwrap_or(usize::MAX).min(rows / 2).max(1)
+}
+
+/// What one row holds that no array can.
+fn too_long_for_all(e: Error) -> Error {
+    let ErrorKind::BatchTooLong { what, asked } = *e.kind() else { return e };
+    let limit = i32::MAX.unsigned_abs().into();
+    let limited = Error::new(ErrorKind::LimitExceeded { what, asked, limit, option: "max_block_bytes" });
+    limited.within(e.structure())
 }

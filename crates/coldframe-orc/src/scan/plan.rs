@@ -135,6 +135,10 @@ impl StripePlan {
     fn groups_by(&self, job: &StripeJob, indexes: &[Option<PositionIndex>], stride: u64) -> Option<Vec<Run>> {
         let shape = &self.scan.shape;
         let count = usize::try_from(job.stripe.rows.div_ceil(stride)).ok()?;
+        // An index that has them says that there are so many row groups; a number in the footer alone does not.
+        if !indexes.iter().flatten().any(|index| index.entry.len() >= count) {
+            return None;
+        }
         let mut groups = Vec::with_capacity(count);
         for group in 0..count {
             let mut all = Vec::new();

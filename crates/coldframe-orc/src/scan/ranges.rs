@@ -57,12 +57,12 @@ pub(crate) fn of_runs(
             }
             let length = place.bytes.end - place.bytes.start;
             let at = |group: &Run| group.positions.as_ref().map(|p| p.of(*id, kind)).unwrap_or_default();
+            let chunks = chunks_of(groups.iter().map(|group| at(group).chunk));
             for (_, range) in runs(groups, wanted) {
                 let start = groups.get(range.start).map_or(0, |first| at(first).chunk).min(length);
-                let later = groups.iter().skip(range.end).map(|group| at(group).chunk);
                 let end = groups
                     .get(range.end)
-                    .map_or(length, |next| end_before(at(next), later, compression).min(length));
+                    .map_or(length, |next| end_before(at(next), &chunks, compression).min(length));
                 let end = end.clamp(start, length);
                 let bytes = place.bytes.start + start..place.bytes.start + end;
                 parts.push(PartPlan { column: *id, kind, start, bytes });
@@ -70,6 +70,14 @@ pub(crate) fn of_runs(
         }
     }
     parts
+}
+
+/// The places of chunks in order, each once.
+fn chunks_of(places: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut chunks: Vec<u64> = places.collect();
+    chunks.sort_unstable();
+    chunks.dedup();
+    chunks
 }
 
 /// The runs of wanted groups, with which groups they are.
@@ -95,14 +103,14 @@ pub(crate) fn runs<'a>(
 }
 
 /// Where in its stream the bytes of a row group end at the latest, if the next one begins at `next`: behind the run of values that
-/// `next` is in, which may reach from its chunk into later ones. `chunks` are the places of chunks that the index knows.
+/// `next` is in, which may reach from its chunk into later ones. `chunks` are the places of chunks that the index knows, in order.
 ///
 /// ```text
 /// stored stream   | chunk | chunk | chunk | chunk | chunk |
 /// row group 7             ^ position           ^ position of row group 8, in a run that begins here
 /// bytes of it             |--------------------------|    to the end of that run, in whole chunks
 /// ```
-fn end_before(next: StreamPosition, chunks: impl Iterator<Item = u64>, compression: Compression) -> u64 {
+fn end_before(next: StreamPosition, chunks: &[u64], compression: Compression) -> u64 {
     let in_run = next.run > 0 || next.bit > 0;
     if compression.algorithm == Algorithm::None {
         return next.chunk.saturating_add(if in_run { LONGEST_RUN } else { 0 });
@@ -114,10 +122,8 @@ fn end_before(next: StreamPosition, chunks: impl Iterator<Item = u64>, compressi
     let block = compression.block_size as u64;
     let needed = if in_run { 1 + LONGEST_RUN.div_ceil(block.max(1)) } else { 1 };
     let most = next.chunk.saturating_add(needed.saturating_mul(HEADER as u64 + block));
-    let mut known: Vec<u64> = chunks.filter(|c| *c > next.chunk).collect();
-    known.sort_unstable();
-    known.dedup();
-    let nth = usize::try_from(needed - 1).ok().and_then(|n| known.get(n));
+    let behind = chunks.partition_point(|chunk| *chunk <= next.chunk);
+    let nth = usize::try_from(needed - 1).ok().and_then(|n| chunks.get(behind.saturating_add(n)));
     nth.map_or(most, |end| most.min(*end))
 }
 
@@ -133,7 +139,8 @@ mod tests {
             run: *run,
             bit: 0,
         };
-        next.map(|n| end_before(position(&all[n]), all.iter().map(|p| p.0), compression))
+        let chunks = chunks_of(all.iter().map(|p| p.0));
+        next.map(|n| end_before(position(&all[n]), &chunks, compression))
     }
 
     #[test]

@@ -248,6 +248,17 @@ impl ByteStream {
         Ok(())
     }
 
+    /// The next `n` bytes, which it must be able to have.
+    pub(crate) fn take(&mut self, n: u64) -> Result<Vec<u8>> {
+        let most = self.most_left();
+        let Some(n) = usize::try_from(n).ok().filter(|n| *n <= most) else {
+            return Err(Error::corrupt(format!("expected {n} bytes, found at most {most}")).at(self.offset()));
+        };
+        let mut out = Vec::with_capacity(n);
+        self.append(n, &mut out)?;
+        Ok(out)
+    }
+
     /// Passes over `n` bytes.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {

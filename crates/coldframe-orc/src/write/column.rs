@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array, UnionArray};
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
@@ -61,6 +62,7 @@ pub(super) struct Column {
     id: u32,
     path: String,
     kind: Kind,
+    nullable: bool,
     bits: BitRle,
     present: Stream,
     data: Data,
@@ -99,9 +101,10 @@ impl Column {
             id: of.id,
             path: of.path.clone(),
             kind: of.kind.clone(),
+            nullable: of.nullable,
             bits: BitRle::default(),
             present: Stream::default(),
-            data: Data::new(&of.kind, options.aligned, options.dictionary_threshold),
+            data: Data::new(&of.kind, options),
             children: of.children.iter().map(|c| Self::new(c, options)).collect(),
             group: statistics.clone(),
             stripe: statistics.clone(),
@@ -157,6 +160,17 @@ impl Column {
 
     fn write(&mut self, array: &ArrayRef, context: &mut Shared) -> Result<()> {
         let path = &self.path;
+        if !self.nullable && array.logical_null_count() > 0 {
+            let nulls = array.logical_null_count();
+            let message = format!("expected values in a column that is not nullable, found {nulls} nulls");
+            return Err(Error::invalid(message).within(format!("column {path:?}")));
+        }
+        let most = rows_at_once(array);
+        if array.len() > most {
+            let starts = (0..array.len()).step_by(most);
+            let mut parts = starts.map(|start| array.slice(start, most.min(array.len() - start)));
+            return parts.try_for_each(|part| self.write(&part, context));
+        }
         let mut array = plain(array).map_err(|e| e.within(format!("column {path:?}")))?;
         if let Kind::String(length) = self.kind {
             array = super::text::fitted(array, length);
@@ -368,6 +382,41 @@ fn span(offsets: &[i32]) -> (usize, usize) {
     let at = |offset: Option<&i32>| offset.and_then(|o| usize::try_from(*o).ok()).unwrap_or_default();
     let (start, end) = (at(offsets.first()), at(offsets.last()));
     (start, end.saturating_sub(start))
+}
+
+/// How many rows become plain arrays at once: values that a dictionary or run ends hold once are as often in those as they occur,
+/// and long layouts hold more than a plain one can.
+fn rows_at_once(array: &ArrayRef) -> usize {
+    const MOST: usize = 64 << 20;
+    let longest = match array.data_type() {
+        DataType::Dictionary(..) => longest(array.as_any_dictionary().values()),
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => array.as_run_opt::<Int16Type>().map_or(0, |runs| longest(runs.values())),
+            DataType::Int32 => array.as_run_opt::<Int32Type>().map_or(0, |runs| longest(runs.values())),
+            _ => array.as_run_opt::<Int64Type>().map_or(0, |runs| longest(runs.values())),
+        },
+        DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8View | DataType::BinaryView => {
+            longest(array)
+        }
+        _ => 0,
+    };
+    (MOST / longest.max(1)).max(1)
+}
+
+/// The longest of some texts; 0 of values of a fixed size.
+fn longest(values: &ArrayRef) -> usize {
+    fn of<'v, V: AsRef<[u8]> + 'v>(values: impl Iterator<Item = Option<V>>) -> usize {
+        values.flatten().map(|v| v.as_ref().len()).max().unwrap_or(0)
+    }
+    match values.data_type() {
+        DataType::Utf8 => of(values.as_string::<i32>().iter().map(|v| v.map(str::as_bytes))),
+        DataType::LargeUtf8 => of(values.as_string::<i64>().iter().map(|v| v.map(str::as_bytes))),
+        DataType::Utf8View => of(values.as_string_view().iter().map(|v| v.map(str::as_bytes))),
+        DataType::Binary => of(values.as_binary::<i32>().iter()),
+        DataType::LargeBinary => of(values.as_binary::<i64>().iter()),
+        DataType::BinaryView => of(values.as_binary_view().iter()),
+        _ => 0,
+    }
 }
 
 /// The array in the one layout of its type that is written; what is in it is not looked at.

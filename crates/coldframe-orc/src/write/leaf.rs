@@ -27,11 +27,12 @@ use super::bloom::Bloom;
 use super::byte_rle::{BitRle, ByteRle};
 use super::decimal;
 use super::integers::IntStream;
+use super::options::WriteOptions;
 use super::schema::Kind;
 use super::statistics::{OfType, Statistics, decimal_sum, range_of, sum_of, trimmed_decimal, widen};
 use super::stream::{Codec, Stream};
 use super::text::Text;
-use super::timestamp;
+use super::timestamp::{self, LastSecond};
 use crate::layout::stripe::StreamKind;
 
 /// The streams of a column but for PRESENT.
@@ -45,7 +46,7 @@ pub(super) enum Data {
     Text(Box<Text>),
     Binary(Stream, IntStream),
     Decimal(Stream, IntStream),
-    Timestamp(IntStream, IntStream),
+    Timestamp(IntStream, IntStream, LastSecond),
     Lengths(IntStream),
 }
 
@@ -59,7 +60,8 @@ pub(super) struct Sinks<'a> {
 }
 
 impl Data {
-    pub(super) fn new(kind: &Kind, aligned: bool, dictionary_threshold: f64) -> Self {
+    pub(super) fn new(kind: &Kind, options: &WriteOptions) -> Self {
+        let aligned = options.aligned;
         let integers = |signed| IntStream::new(signed, aligned);
         match kind {
             Kind::Struct(_) => Self::Nothing,
@@ -67,10 +69,10 @@ impl Data {
             Kind::Byte | Kind::Union => Self::Bytes(ByteRle::default(), Stream::default()),
             Kind::Short | Kind::Int | Kind::Long | Kind::Date => Self::Integers(integers(true)),
             Kind::Float | Kind::Double => Self::Floats(Stream::default()),
-            Kind::String(_) => Self::Text(Box::new(Text::new(dictionary_threshold, aligned))),
+            Kind::String(_) => Self::Text(Box::new(Text::new(options.dictionary_threshold, aligned))),
             Kind::Binary => Self::Binary(Stream::default(), integers(false)),
             Kind::Decimal(..) => Self::Decimal(Stream::default(), integers(true)),
-            Kind::Timestamp(_) => Self::Timestamp(integers(true), integers(false)),
+            Kind::Timestamp(_) => Self::Timestamp(integers(true), integers(false), options.last_second),
             Kind::List | Kind::Map => Self::Lengths(integers(false)),
         }
     }
@@ -106,7 +108,7 @@ impl Data {
                 data.position(codec, to);
                 integers.position(codec, to);
             }
-            Self::Timestamp(seconds, nanos) => {
+            Self::Timestamp(seconds, nanos, _) => {
                 seconds.position(codec, to);
                 nanos.position(codec, to);
             }
@@ -123,7 +125,7 @@ impl Data {
             Self::Binary(data, integers) | Self::Decimal(data, integers) => {
                 data.memory(codec) + integers.memory(codec)
             }
-            Self::Timestamp(seconds, nanos) => seconds.memory(codec) + nanos.memory(codec),
+            Self::Timestamp(seconds, nanos, _) => seconds.memory(codec) + nanos.memory(codec),
         }
     }
 
@@ -155,7 +157,7 @@ impl Data {
             Self::Decimal(data, scales) => {
                 vec![(Values, data.take(codec)?), (Secondary, scales.take(codec)?)]
             }
-            Self::Timestamp(seconds, nanos) => {
+            Self::Timestamp(seconds, nanos, _) => {
                 vec![(Values, seconds.take(codec)?), (Secondary, nanos.take(codec)?)]
             }
         })
@@ -209,7 +211,7 @@ impl Data {
             }
             Self::Binary(data, lengths) => write_binary(data, lengths, array, sinks),
             Self::Decimal(data, scales) => write_decimals(data, scales, array, sinks),
-            Self::Timestamp(seconds, nanos) => write_timestamps(seconds, nanos, array, sinks),
+            Self::Timestamp(seconds, nanos, last) => write_timestamps(seconds, nanos, *last, array, sinks),
             Self::Nothing | Self::Lengths(_) => Ok(()),
         }
     }
@@ -361,6 +363,7 @@ fn write_decimals(
 fn write_timestamps(
     seconds: &mut IntStream,
     nanos: &mut IntStream,
+    last: LastSecond,
     array: &ArrayRef,
     mut sinks: Sinks<'_>,
 ) -> Result<()> {
@@ -386,7 +389,7 @@ fn write_timestamps(
     let mut fractions = Vec::with_capacity(values.len());
     sinks.integers.clear();
     for value in values {
-        let (second, fraction) = timestamp::stored(value, unit)?;
+        let (second, fraction) = timestamp::stored(value, unit, last)?;
         sinks.integers.push(second);
         fractions.push(fraction);
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::options::{integer, pairs, text, text_or_bytes, unexpected};
+use coldframe_core::options::{choice, integer, pairs, text, text_or_bytes, unexpected};
 use coldframe_core::{OptionDoc, Value};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
 use super::schema::Length;
 use super::stream::MAX_BLOCK;
+use super::timestamp::LastSecond;
 
 /// How to write a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub(crate) struct WriteOptions {
     pub(crate) bloom_filter_fpp: f64,
     /// Columns of text that are varchar or char, by their paths.
     pub(super) types: Vec<(String, Length)>,
+    /// What becomes of values in the last second before 1970.
+    pub(super) last_second: LastSecond,
     /// User metadata, in order.
     pub(crate) metadata: Vec<(String, Vec<u8>)>,
 }
@@ -53,6 +56,7 @@ impl Default for WriteOptions {
             bloom_filter_columns: Vec::new(),
             bloom_filter_fpp: 0.01,
             types: Vec::new(),
+            last_second: LastSecond::default(),
             metadata: Vec::new(),
         }
     }
@@ -96,6 +100,11 @@ pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
         name: "types",
         help: "\"varchar(n)\" or \"char(n)\" by the names of string columns, nested ones as a.b: values are cut to n characters, \
                of char filled up with blanks",
+    },
+    OptionDoc {
+        name: "last_second",
+        help: "times in the last second before 1970 with a millisecond or more, which Java cannot read: \"refuse\" (default) ends \
+               the writing, \"cpp\" stores them for readers in C++",
     },
     OptionDoc { name: "metadata", help: "the file's user metadata: text or bytes by name" },
 ];
@@ -154,6 +163,9 @@ pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<Wr
     let types = pairs(extra, "types", text_or_bytes)?.into_iter();
     to.types =
         types.map(|(path, of)| Ok((path, String::from_utf8_lossy(&of).parse()?))).collect::<Result<_>>()?;
+    if choice(extra, "last_second", ["refuse", "cpp"])? == Some(true) {
+        to.last_second = LastSecond::Cpp;
+    }
     to.metadata = pairs(extra, "metadata", text_or_bytes)?;
     Ok(to)
 }
@@ -212,6 +224,7 @@ mod tests {
             ("bloom_filter_columns", Value::from("a, b.c")),
             ("bloom_filter_fpp", Value::Float(0.5)),
             ("types", Value::map([("t", Value::from("char(5)"))])),
+            ("last_second", Value::from("cpp")),
             ("metadata", Value::map([("b", Value::from("1")), ("a", Value::Bytes(vec![255]))])),
         ];
         let known: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
@@ -228,6 +241,7 @@ mod tests {
             bloom_filter_columns: vec!["a".to_owned(), "b.c".to_owned()],
             bloom_filter_fpp: 0.5,
             types: vec![("t".to_owned(), Length::Exactly(5))],
+            last_second: LastSecond::Cpp,
             metadata: vec![("b".to_owned(), b"1".to_vec()), ("a".to_owned(), vec![255])],
         };
         assert_eq!(parse(&given).unwrap(), expected);

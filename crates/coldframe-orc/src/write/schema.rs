@@ -37,6 +37,8 @@ pub(super) struct ColumnType {
     pub(super) path: String,
     pub(super) kind: Kind,
     pub(super) children: Vec<ColumnType>,
+    /// Whether its values may be null.
+    pub(super) nullable: bool,
     attributes: Vec<(String, String)>,
 }
 
@@ -128,6 +130,13 @@ impl ColumnType {
         let root = Field::new("", DataType::Struct(schema.fields().clone()), false);
         let mut types = Types { next: 0, limits: Limits::default() };
         let mut root = types.of_field(&root, "", 0)?;
+        let columns = types.next.saturating_sub(1);
+        if u64::from(columns) > types.limits.max_columns {
+            return Err(Error::schema(format!(
+                "expected at most {} columns with those inside them, which is what is read back by default; found {columns}",
+                types.limits.max_columns
+            )));
+        }
         for (path, length) in lengths {
             let Some(column) = root.find(path) else {
                 return Err(Error::not_found(format!("column {path:?} of `types`")));
@@ -186,11 +195,19 @@ struct Types {
 
 impl Types {
     fn of_field(&mut self, field: &Field, parent: &str, depth: u64) -> Result<ColumnType> {
-        self.limits.depth("type tree", depth)?;
+        // The root is the first level of the tree that is read back.
+        if depth >= self.limits.max_depth {
+            return Err(Error::schema(format!(
+                "expected types of at most {} levels, found a deeper one",
+                self.limits.max_depth - 1
+            ))
+            .within(format!("column {:?}", short(parent))));
+        }
         let id = self.next;
         self.next += 1;
         let separator = if parent.is_empty() { "" } else { "." };
         let path = format!("{parent}{separator}{}", field.name());
+        check_extension(field).map_err(|e| e.within(format!("column {path:?}")))?;
         let mut children = Vec::new();
         let mut child = |types: &mut Self, field: &Field| -> Result<()> {
             children.push(types.of_field(field, &path, depth + 1)?);
@@ -210,6 +227,10 @@ impl Types {
                     return Err(Error::schema(format!("a map of {entries}")).within(path));
                 };
                 entries.iter().try_for_each(|f| child(self, f))?;
+                // A key that is null cannot be read back.
+                if let Some(key) = children.first_mut() {
+                    key.nullable = false;
+                }
                 Kind::Map
             }
             DataType::Struct(fields) => {
@@ -231,7 +252,49 @@ impl Types {
         };
         let mut attributes: Vec<_> = field.metadata().iter().map(|(k, v)| (k.clone(), v.clone())).collect();
         attributes.sort();
-        Ok(ColumnType { id, path, kind, children, attributes })
+        Ok(ColumnType { id, path, kind, children, nullable: field.is_nullable(), attributes })
+    }
+}
+
+/// The end of a path that is too long for a message.
+fn short(path: &str) -> &str {
+    path.get(..path.floor_char_boundary(60)).unwrap_or_default()
+}
+
+/// Arrow's name of an extension type, in a field's metadata.
+const EXTENSION: &str = "ARROW:extension:name";
+
+/// An extension type over a type that ORC gives back as another one: every reader of the file would be misled.
+fn check_extension(field: &Field) -> Result<()> {
+    let Some(name) = field.metadata().get(EXTENSION) else { return Ok(()) };
+    if is_read_back(field.data_type()) {
+        return Ok(());
+    }
+    Err(Error::schema(format!(
+        "the extension type {name} is stored as {}, which ORC gives back as another type: cast the column to its storage first",
+        field.data_type()
+    )))
+}
+
+/// Whether a column of the type is read back as the same type, but for the unit of times.
+fn is_read_back(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Boolean
+        | DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Utf8
+        | DataType::Binary
+        | DataType::Date32
+        | DataType::Timestamp(..)
+        | DataType::Decimal128(..) => true,
+        DataType::List(item) => is_read_back(item.data_type()),
+        DataType::Map(entries, _) => is_read_back(entries.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|f| is_read_back(f.data_type())),
+        _ => false,
     }
 }
 

@@ -141,7 +141,7 @@ impl Statistics {
                 to.binary_statistics = Some(proto::BinaryStatistics { sum: Some(sum.cast_signed()) });
             }
             OfType::Decimal(range, sum, scale) => {
-                let text = |v: i128| trimmed_decimal(v, *scale);
+                let text = |v: i128| trimmed_decimal(v, *scale).into_bytes();
                 to.decimal_statistics = Some(proto::DecimalStatistics {
                     minimum: range.map(|r| text(r.0)),
                     maximum: range.map(|r| text(r.1)),
@@ -184,12 +184,12 @@ fn text(range: Option<&(Vec<u8>, Vec<u8>)>, sum: u64) -> proto::StringStatistics
     let Some((min, max)) = range else { return to };
     to.sum = Some(sum.cast_signed());
     match (std::str::from_utf8(min), cut(min)) {
-        (Ok(min), None) => to.minimum = Some(min.to_owned()),
-        (_, front) => to.lower_bound = front.map(str::to_owned),
+        (Ok(min), None) => to.minimum = Some(min.into()),
+        (_, front) => to.lower_bound = front.map(Vec::from),
     }
     match (std::str::from_utf8(max), cut(max)) {
-        (Ok(max), None) => to.maximum = Some(max.to_owned()),
-        (_, front) => to.upper_bound = front.and_then(successor),
+        (Ok(max), None) => to.maximum = Some(max.into()),
+        (_, front) => to.upper_bound = front.and_then(successor).map(String::into_bytes),
     }
     to
 }
@@ -281,7 +281,7 @@ mod tests {
         });
         let stored = all.to_proto().string_statistics.unwrap();
         assert_eq!((stored.minimum, stored.maximum, stored.sum), (None, None, Some(9)));
-        assert_eq!(stored.lower_bound.unwrap(), "\u{e4}".repeat(512));
+        assert_eq!(stored.lower_bound.unwrap(), "\u{e4}".repeat(512).into_bytes());
         assert_eq!(stored.upper_bound, None); // nothing is larger
         assert_eq!(successor("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(successor("\u{d7ff}").as_deref(), Some("\u{e000}"));

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! ORC specification v1, "Timestamp Columns". Before 1970, if the fraction is a millisecond or more, Java's writer
-//! rounds the second towards zero, and readers take one off again. They cannot for the second before 1970, which Java
-//! so moves by one. There the C++ writer's way is taken: a fraction below zero. C++ reads that back; Java's
-//! `Timestamp` refuses it, but does not give another time.
+//! rounds the second towards zero, and readers take one off again. They cannot for the last second before 1970: its rounded
+//! second is that of the epoch, which is not before it, so Java's own writer moves such values by one second. There is no way
+//! to store them that Java reads right, so they are refused. The C++ way, a fraction below zero, is an option
+//! ([`LastSecond::Cpp`]): C++ and this reader read it back, while Java, and Spark with it, fails for the whole file.
 
 use arrow_schema::TimeUnit;
 use coldframe_encoding::{Error, Result};
@@ -29,11 +30,27 @@ fn parts(value: i64, unit: TimeUnit) -> (i64, i64) {
     (value.div_euclid(in_second), value.rem_euclid(in_second) * (SECOND / in_second))
 }
 
+/// What becomes of values in the last second before 1970 that have a millisecond or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum LastSecond {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They are stored as C++ does.
+    Cpp,
+}
+
 /// What is stored for a value.
-pub(super) fn stored(value: i64, unit: TimeUnit) -> Result<(i64, i64)> {
+pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i64, i64)> {
     let (mut second, mut nanos) = parts(value, unit);
     if second < 0 && nanos >= MILLISECOND {
         second += 1;
+        if second == 0 && last == LastSecond::Refuse {
+            return Err(Error::invalid(format!(
+                "1969-12-31 23:59:59.{nanos:09} cannot be stored so that Java reads it: nothing between 23:59:59.001 and 1970 can; \
+                 the option `last_second=\"cpp\"` stores it for readers in C++, and Java fails for the file"
+            )));
+        }
         if second == 0 {
             nanos -= SECOND;
         }
@@ -74,7 +91,9 @@ mod tests {
 
     #[test]
     fn seconds_before_1970_are_rounded_as_java_does() {
-        let of = |value| stored(value, TimeUnit::Nanosecond).map(|(s, n)| (s + EPOCH, n)).unwrap();
+        let of = |value| {
+            stored(value, TimeUnit::Nanosecond, LastSecond::Cpp).map(|(s, n)| (s + EPOCH, n)).unwrap()
+        };
         assert_eq!(of(1_500_000_000), (1, 5 << 3 | 7));
         assert_eq!(of(-1_500_000_000), (-1, 5 << 3 | 7));
         assert_eq!(of(-1_999_500_000), (-2, 5 << 3 | 4));
@@ -83,8 +102,24 @@ mod tests {
         assert_eq!(of(-2_000_000_000), (-2, 0));
         assert_eq!(of(1_000_000_010), (1, 10 << 3));
         assert_eq!(of(1_000_000_100), (1, 1 << 3 | 1));
-        assert!(stored(i64::MIN, TimeUnit::Second).is_err());
-        assert_eq!(stored(i64::MIN, TimeUnit::Millisecond).unwrap().0 + EPOCH, i64::MIN / 1000);
+        assert!(stored(i64::MIN, TimeUnit::Second, LastSecond::Cpp).is_err());
+        assert_eq!(
+            stored(i64::MIN, TimeUnit::Millisecond, LastSecond::Cpp).unwrap().0 + EPOCH,
+            i64::MIN / 1000
+        );
+    }
+
+    #[test]
+    fn what_java_cannot_read_is_refused_by_name() {
+        for value in [-1i64, -500, -999] {
+            let e = stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap_err();
+            assert!(e.to_string().contains("1969-12-31 23:59:59."), "{e}");
+        }
+        for value in [-1000i64, -1001, -1999, 0, 1] {
+            stored(value, TimeUnit::Millisecond, LastSecond::Refuse).unwrap();
+        }
+        // Less than a millisecond behind the second is told by Java.
+        stored(-999_999_500, TimeUnit::Nanosecond, LastSecond::Refuse).unwrap();
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod crafted;
+
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;

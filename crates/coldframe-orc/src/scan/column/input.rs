@@ -1,9 +1,9 @@
 //! The streams of a stripe, opened where a row group begins.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
+use coldframe_core::salvage::check_batch;
 use coldframe_core::{Error, Limits, Result};
 
 use super::Present;
@@ -17,7 +17,6 @@ use crate::layout::types::TypeTree;
 use crate::scan::rle::bytes::{BitRle, ByteRle};
 use crate::scan::rle::int::{IntRle, Version};
 use crate::scan::stream::{ByteStream, Codec};
-use crate::scan::zone::Zone;
 
 /// Part of a stream, decrypted.
 #[derive(Clone, Debug)]
@@ -32,6 +31,24 @@ pub(crate) struct StoredPart {
 
 /// The parts of streams that were fetched, by column and kind.
 pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
+
+/// What a batch may hold of one column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    one_row: bool,
+}
+
+impl Bound {
+    /// An error that fewer rows answer, where `values` of a batch take too many `bytes`.
+    pub(crate) fn check(self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
+        check_batch(what, self.rows(values), bytes)
+    }
+
+    /// How many rows may be fewer: one where there are not, however many values it has.
+    pub(crate) fn rows(self, values: usize) -> usize {
+        if self.one_row { 1 } else { values.max(2) }
+    }
+}
 
 /// What readers are made from.
 #[derive(Debug)]
@@ -50,18 +67,29 @@ pub(crate) struct Input<'a> {
     pub(crate) codec: Codec,
     /// Shared by all readers of a column.
     pub(crate) dictionaries: &'a Dictionaries,
-    /// The writer's zone.
-    pub(crate) zone: Arc<Zone>,
+    /// Java's name of the writer's zone.
+    pub(crate) timezone: Option<&'a str>,
     /// Calendar and decimals.
     pub(crate) quirks: Quirks,
     /// Bounds.
     pub(crate) limits: Limits,
+    /// Rows of the stripe.
+    pub(crate) rows: u64,
+    /// Length of the file.
+    pub(crate) file_len: u64,
+    /// Whether batches have one row, which must be read however long its values are.
+    pub(crate) one_row: bool,
 }
 
 impl Input<'_> {
     /// A column's encoding.
     pub(crate) fn encoding(&self, column: usize) -> ColumnEncoding {
         self.layout.encoding(column)
+    }
+
+    /// How many rows are asked for how many bytes: none but one row may be too long.
+    pub(crate) fn bound(&self) -> Bound {
+        Bound { one_row: self.one_row }
     }
 
     /// The version of integer runs that a column's encoding means.
@@ -85,7 +113,8 @@ impl Input<'_> {
     fn open_at(&self, column: usize, kind: StreamKind, position: StreamPosition) -> Result<ByteStream> {
         let parts = self.streams.get(&(column, kind)).map(Vec::as_slice).unwrap_or_default();
         // The last part that begins in front of the position: parts do not overlap by more than their slop.
-        let part = parts.iter().rev().find(|p| p.start <= position.chunk);
+        let behind = parts.partition_point(|p| p.start <= position.chunk);
+        let part = parts.get(behind.wrapping_sub(1)).filter(|p| p.start <= position.chunk);
         let Some(part) = part else {
             if position != StreamPosition::default() {
                 return Err(Error::corrupt(format!("expected a stream {}, found none", kind.name())));

@@ -9,9 +9,9 @@
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
-use coldframe_core::{Error, ErrorContext, ErrorKind, Limits, Result, arrow_error};
+use coldframe_core::{Error, ErrorContext, Limits, Result, arrow_error};
 
-use super::input::Input;
+use super::input::{Bound, Input};
 use super::{ColumnReader, Present, Validity, array, boxed, column, dense, reader, to_rows};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -77,12 +77,13 @@ struct Lengths {
     present: Present,
     lengths: IntRle,
     limits: Limits,
+    bound: Bound,
 }
 
 impl Lengths {
     fn new(input: &Input<'_>, of: &Column) -> Result<Self> {
         let lengths = input.integers(of.id, StreamKind::Length, input.version(of.id)?, false)?;
-        Ok(Self { present: input.present(of.id)?, lengths, limits: input.limits })
+        Ok(Self { present: input.present(of.id)?, lengths, limits: input.limits, bound: input.bound() })
     }
 
     /// Nulls, offsets and how many elements there are.
@@ -96,17 +97,8 @@ impl Lengths {
         self.lengths.read(dense(&mut lengths, &validity)).within(|| "LENGTH")?;
         to_rows(&mut lengths, &validity)?;
         let total: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
-        self.limits.block("the elements of a batch", total.saturating_mul(ELEMENT))?;
-        if i32::try_from(total).is_err() {
-            let limit = i32::MAX.unsigned_abs().into();
-            let what = "the elements of a batch";
-            return Err(Error::new(ErrorKind::LimitExceeded {
-                what,
-                asked: total,
-                limit,
-                option: "batch_size",
-            }));
-        }
+        self.bound.check("the elements of a batch", rows, total.saturating_mul(ELEMENT))?;
+        self.limits.block("the elements of a row", total.saturating_mul(ELEMENT))?;
         let lengths = lengths.into_iter().map(|n| n as usize);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         Ok((validity.nulls, OffsetBuffer::from_lengths(lengths), total))

@@ -6,8 +6,8 @@ use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int8Type, Int16Ty
 use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
 use coldframe_core::{ErrorContext, Result};
+use coldframe_encoding::calendar;
 
-use super::calendar;
 use super::input::Input;
 use super::{ColumnReader, Present, array, boxed, dense, expand, placed, primitive, to_rows};
 use crate::layout::stripe::StreamKind;
@@ -105,8 +105,8 @@ fn rebase<W: Word>(days: &mut [W]) {
     for day in days {
         let stored = u32::from_le_bytes(day.widen().to_le_bytes().first_chunk().copied().unwrap_or_default());
         let stored = stored.cast_signed();
-        if stored < calendar::CUTOVER {
-            *day = W::from_signed(calendar::to_proleptic(stored).into()).unwrap_or(*day);
+        if i64::from(stored) < calendar::CUTOVER {
+            *day = W::from_signed(calendar::hybrid_to_proleptic(stored.into())).unwrap_or(*day);
         }
     }
 }

@@ -9,14 +9,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use arrow_array::{ArrayRef, DictionaryArray, StringArray};
+use arrow_array::{ArrayRef, DictionaryArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
+use coldframe_core::arrays::{Words, binary_of_lengths, text_of_lengths};
 use coldframe_core::{ErrorContext, Result, arrow_error};
 
-use super::build::{self, take, total};
-use super::dictionary::{Dictionaries, Dictionary};
-use super::input::Input;
+use super::dictionary::{self, Dictionaries, Most};
+use super::input::{Bound, Input};
 use super::{ColumnReader, Present, array, boxed, dense, primitive, to_rows};
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
@@ -35,6 +35,7 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
             data,
             lengths,
             scratch: Vec::new(),
+            bound: input.bound(),
             form: if keyed { Form::Keyed } else { Form::Text },
         });
     }
@@ -48,21 +49,23 @@ pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Resu
         }
     };
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, false)?;
-    boxed(ByDictionary { present, data, dictionary, scratch: Vec::new(), keyed })
+    boxed(ByDictionary { present, data, dictionary, scratch: Vec::new(), bound: input.bound(), keyed })
 }
 
 /// The dictionary of a column, whatever the row group.
-fn read_dictionary(input: &Input<'_>, column: &Column) -> Result<Dictionary> {
+fn read_dictionary(input: &Input<'_>, column: &Column) -> Result<Words> {
     let entries = u64::from(input.encoding(column.id).dictionary_size());
     let lengths = IntRle::new(input.whole(column.id, StreamKind::Length)?, input.version(column.id)?, false);
-    Dictionary::read(entries, lengths, input.whole(column.id, StreamKind::DictionaryData)?, &input.limits)
+    let most = Most { rows: input.rows, repeated: column.repeated, file_len: input.file_len };
+    let data = input.whole(column.id, StreamKind::DictionaryData)?;
+    dictionary::read(entries, lengths, data, &input.limits, most)
 }
 
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
-    boxed(Direct { present, data, lengths, scratch: Vec::new(), form: Form::Binary })
+    boxed(Direct { present, data, lengths, scratch: Vec::new(), bound: input.bound(), form: Form::Binary })
 }
 
 fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
@@ -85,6 +88,7 @@ struct Direct {
     lengths: IntRle,
     /// Memory for lengths.
     scratch: Vec<u32>,
+    bound: Bound,
     form: Form,
 }
 
@@ -94,13 +98,14 @@ impl ColumnReader for Direct {
         self.scratch.resize(rows, 0);
         let stored = dense(&mut self.scratch, &validity);
         self.lengths.read(stored).within(|| "LENGTH")?;
-        let total = total(stored)?;
+        let total: u64 = stored.iter().map(|length| u64::from(*length)).sum();
+        self.bound.check("the text of a batch", rows, total)?;
         to_rows(&mut self.scratch, &validity)?;
-        let bytes = take(&mut self.data, total).within(|| "DATA")?;
+        let bytes = self.data.take(total).within(|| "DATA")?;
         if self.form == Form::Binary {
-            return Ok(array(build::binary(&self.scratch, bytes, validity.nulls)?));
+            return Ok(array(binary_of_lengths(&self.scratch, bytes, validity.nulls)?));
         }
-        let text = build::strings(&self.scratch, bytes, validity.nulls)?;
+        let text = text_of_lengths(&self.scratch, bytes, validity.nulls)?;
         if self.form == Form::Text {
             return Ok(array(text));
         }
@@ -112,9 +117,10 @@ impl ColumnReader for Direct {
 struct ByDictionary {
     present: Present,
     data: IntRle,
-    dictionary: Arc<Dictionary>,
+    dictionary: Arc<Words>,
     /// Memory for places and lengths.
     scratch: Vec<u32>,
+    bound: Bound,
     keyed: bool,
 }
 
@@ -127,15 +133,12 @@ impl ColumnReader for ByDictionary {
         if self.keyed {
             to_rows(&mut self.scratch, &validity)?;
             let keys = primitive(std::mem::take(&mut self.scratch), validity.nulls);
-            let keyed = DictionaryArray::<arrow_array::types::Int32Type>::try_new(
-                keys,
-                self.dictionary.values().clone(),
-            );
+            let keyed =
+                DictionaryArray::<arrow_array::types::Int32Type>::try_new(keys, self.dictionary.values());
             return Ok(array(keyed.map_err(arrow_error)?));
         }
-        let bytes = self.dictionary.gather(stored)?;
+        let gathered = self.dictionary.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
         to_rows(&mut self.scratch, &validity)?;
-        let text: StringArray = build::checked_strings(&self.scratch, bytes, validity.nulls)?;
-        Ok(array(text))
+        Ok(array(gathered.text(&self.scratch, validity.nulls)?))
     }
 }

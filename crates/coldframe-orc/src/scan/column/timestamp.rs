@@ -16,21 +16,23 @@ use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, TimeUnit};
 use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_encoding::calendar;
+use coldframe_encoding::zone::Zone;
 
-use super::calendar;
 use super::input::Input;
 use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::int::IntRle;
-use crate::scan::zone::Zone;
 use crate::schema;
 
 /// Nanoseconds above this had no whole millisecond.
 const MILLI: i64 = 999_999;
 const SECOND: i64 = 1_000_000_000;
 /// 1582-10-15 in seconds.
-const CUTOVER: i64 = calendar::CUTOVER as i64 * 86_400;
+const CUTOVER: i64 = calendar::CUTOVER * 86_400;
+/// 2015-01-01T00:00:00 in UTC.
+const BASE: i64 = 1_420_070_400;
 
 /// Values converted together.
 const BATCH: usize = 1024;
@@ -38,14 +40,14 @@ const BATCH: usize = 1024;
 pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     let version = input.version(column.id)?;
     let instant = column.kind == Kind::TimestampInstant;
-    let zone = if instant { Zone::named(None)? } else { input.zone.clone() };
+    let zone = Zone::named(input.timezone.filter(|_| !instant))?;
     boxed(Timestamps {
         present: input.present(column.id)?,
         seconds: input.integers(column.id, StreamKind::Data, version, true)?,
         nanos: input.integers(column.id, StreamKind::Secondary, version, false)?,
         fractions: vec![0; BATCH],
         clock: Clock {
-            base: zone.base(),
+            base: base(&zone),
             zone,
             instant,
             unit: schema::unit_of(field.data_type()),
@@ -53,6 +55,12 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         },
         data_type: field.data_type().clone(),
     })
+}
+
+/// Seconds of the instant that timestamps count from.
+fn base(zone: &Zone) -> i64 {
+    // The wall clock is known, the instant is not: the offset half a day around is the same in January.
+    BASE - zone.offset(BASE)
 }
 
 struct Timestamps {
@@ -150,7 +158,7 @@ impl Clock {
             }
             let mut wall = seconds.wrapping_add(offset);
             if self.hybrid && wall < CUTOVER {
-                wall = calendar::seconds_to_proleptic(wall);
+                wall = calendar::hybrid_to_proleptic_seconds(wall);
             }
             let result = match self.unit {
                 TimeUnit::Microsecond => {
@@ -224,7 +232,7 @@ mod tests {
             let zone = Zone::named(Some(zone)).unwrap();
             for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {
                 let clock =
-                    Clock { base: zone.base(), zone: zone.clone(), instant: false, unit, hybrid: true };
+                    Clock { base: base(&zone), zone: zone.clone(), instant: false, unit, hybrid: true };
                 let mut usual = 0;
                 for start in [-2_000_000_000i64, -1_420_070_400, 0, 7_000_000, 600_000_000, 9_000_000_000] {
                     let stored: Vec<u64> = (0..50).map(|n| (start + n * 1000).cast_unsigned()).collect();
