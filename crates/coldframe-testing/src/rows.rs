@@ -1,7 +1,11 @@
 //! Scans and their rows.
 
-use arrow_array::{Array, RecordBatch};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, FieldRef};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{Damage, DamageLog, OnError, Result, Scan, ScanReader, Split, TableFile};
 
@@ -65,11 +69,38 @@ pub fn assert_valid(batch: &RecordBatch) {
 /// Each row as one text. Null is not to be confused with any text.
 pub fn as_text(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("\u{0}");
+    let arrays: Vec<ArrayRef> =
+        batch.columns().iter().map(|c| make_array(without_zones(c.to_data()))).collect();
     let columns: Vec<ArrayFormatter<'_>> =
-        batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
+        arrays.iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
     (0..batch.num_rows())
         .map(|row| columns.iter().map(|c| format!("{}\u{1}", c.value(row))).collect())
         .collect()
+}
+
+/// The same values without the names of zones, which are printed by another library than is there.
+fn without_zones(data: ArrayData) -> ArrayData {
+    let data_type = zoneless(data.data_type());
+    let children = data.child_data().iter().cloned().map(without_zones).collect();
+    data.into_builder().data_type(data_type).child_data(children).build().unwrap()
+}
+
+fn zoneless(data_type: &DataType) -> DataType {
+    let field =
+        |f: &FieldRef| -> FieldRef { Arc::new(f.as_ref().clone().with_data_type(zoneless(f.data_type()))) };
+    match data_type {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, None),
+        DataType::List(f) => DataType::List(field(f)),
+        DataType::LargeList(f) => DataType::LargeList(field(f)),
+        DataType::FixedSizeList(f, n) => DataType::FixedSizeList(field(f), *n),
+        DataType::Map(f, sorted) => DataType::Map(field(f), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        DataType::Union(fields, mode) => {
+            DataType::Union(fields.iter().map(|(id, f)| (id, field(f))).collect(), *mode)
+        }
+        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(zoneless(value))),
+        other => other.clone(),
+    }
 }
 
 /// How many rows of `got` stand in `truth` in the same order (greedily: a row that does not is passed over).
@@ -87,6 +118,17 @@ pub fn in_order(got: &[String], truth: &[String]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zones_are_no_matter() {
+        use arrow_array::{StructArray, TimestampMillisecondArray};
+        let at = TimestampMillisecondArray::from(vec![Some(1000), None]).with_timezone("America/New_York");
+        let field = arrow_schema::Field::new("t", at.data_type().clone(), true);
+        let nested = StructArray::from(vec![(Arc::new(field), Arc::new(at.clone()) as ArrayRef)]);
+        let columns: [(&str, ArrayRef); 2] = [("a", Arc::new(at)), ("b", Arc::new(nested))];
+        let text = as_text(&RecordBatch::try_from_iter(columns).unwrap());
+        assert_eq!(text[0], "1970-01-01T00:00:01\u{1}{t: 1970-01-01T00:00:01}\u{1}");
+    }
 
     #[test]
     fn rows_in_order() {
