@@ -2,6 +2,7 @@
 # make test   Rust tests, Python tests, lints
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
+# make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
 # make wheel  the wheel that users and executors install
 #
 # All set up .venv themselves and rebuild only what changed. Needs Rust, Python 3.10+ and make.
@@ -14,7 +15,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 DEMO_OUT ?= demo-out
 
 .NOTPARALLEL:
-.PHONY: demo test test-rust test-python lint bench peers wheel clean
+.PHONY: demo test test-rust test-python lint bench fuzz fuzz-smoke peers wheel clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
 	@rm -rf $(DEMO_OUT)
@@ -34,9 +35,16 @@ lint: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/ruff check python tests benches
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/mypy
+	$(BIN)/python tests/lint/circles.py
 
 bench: $(VENV)/.venv
 	cargo bench -p coldframe-benches
+
+fuzz:
+	fuzz/run $(FUZZ_TARGETS)
+
+fuzz-smoke:
+	FUZZ_ALL_SECONDS=120 fuzz/run $(FUZZ_TARGETS)
 
 peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 	$(BIN)/python benches/peers.py
@@ -76,4 +84,4 @@ $(VENV)/.built-dev: $(VENV)/.base $(RUST) pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) target dist $(DEMO_OUT)
+	rm -rf $(VENV) target fuzz/target fuzz/corpus fuzz/findings dist $(DEMO_OUT)
