@@ -83,15 +83,15 @@ fn what_cannot_be_opened_says_why() {
     let e = open("no/such/file", None, &OpenOptions::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::NotFound(_)));
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let e = open(&folder.display().to_string(), None, &OpenOptions::default()).unwrap_err();
+    let e = open(folder.as_path(), None, &OpenOptions::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
 
     let mut options = OpenOptions::default();
     options.extra.insert("max_columns".into(), coldframe::Value::Int(2));
-    let e = open(&fixture("binary_lz4.rc").display().to_string(), None, &options).unwrap_err();
+    let e = open(fixture("binary_lz4.rc"), None, &options).unwrap_err();
     assert!(e.to_string().contains("`max_columns`"), "{e}");
     options.extra.insert("seperator".into(), "x".into());
-    let e = open(&fixture("binary_lz4.rc").display().to_string(), None, &options).unwrap_err();
+    let e = open(fixture("binary_lz4.rc"), None, &options).unwrap_err();
     assert!(e.to_string().contains("rcfile has no option `seperator`; it knows: serde, "), "{e}");
 }
 
@@ -114,6 +114,6 @@ fn a_write_that_fails_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     let written = write(false).unwrap();
     assert_eq!((written.rows, written.bytes), (2, std::fs::metadata(&dest).unwrap().len()));
-    assert_eq!(rows(&open(&dest.display().to_string(), None, &OpenOptions::default()).unwrap()), 2);
+    assert_eq!(rows(&open(dest.as_path(), None, &OpenOptions::default()).unwrap()), 2);
     std::fs::remove_dir_all(&folder).unwrap();
 }
