@@ -1,10 +1,6 @@
 //! What is written is read: random nested tables, both dialects, all codecs, pages and row groups of all sizes.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "the steps of a test, in functions that several tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
 
 use std::ops::Range;
 use std::sync::Arc;
