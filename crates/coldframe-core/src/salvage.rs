@@ -186,9 +186,12 @@ impl Salvage {
         cuts.extend([rows.start, rows.end]);
         cuts.sort_unstable();
         cuts.dedup();
+        // Of many columns few are damaged: the others are not asked at each cut.
+        let null: Vec<(usize, &Ranges)> =
+            self.null.iter().enumerate().filter(|(_, r)| !r.is_empty()).collect();
         let mut stretches: VecDeque<Stretch> = VecDeque::with_capacity(cuts.len());
         for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
-            let fate = self.fate(*start);
+            let fate = self.fate(*start, &null);
             match stretches.back_mut() {
                 Some(last) if last.fate == fate => last.rows.end = *end,
                 _ => stretches.push_back(Stretch { rows: *start..*end, fate }),
@@ -197,12 +200,23 @@ impl Salvage {
         stretches
     }
 
-    fn fate(&self, at: u64) -> Fate {
+    /// `null` are the columns with rows that become null.
+    fn fate(&self, at: u64, null: &[(usize, &Ranges)]) -> Fate {
         if self.dropped.contains(at) {
             return Fate::Dropped;
         }
-        let null: Arc<[bool]> = self.null.iter().map(|ranges| ranges.contains(at)).collect();
-        if null.contains(&true) { Fate::Null(null) } else { Fate::Kept }
+        let mut lost =
+            null.iter().filter(|(_, rows)| rows.contains(at)).map(|(column, _)| *column).peekable();
+        if lost.peek().is_none() {
+            return Fate::Kept;
+        }
+        let mut columns = vec![false; self.null.len()];
+        for column in lost {
+            if let Some(place) = columns.get_mut(column) {
+                *place = true;
+            }
+        }
+        Fate::Null(columns.into())
     }
 }
 

@@ -1,10 +1,10 @@
 //! What stands in the bytes: the footer's structures in Thrift's compact protocol, page headers, codings of levels and
 //! integers, and the layouts that share one magic.
 
-pub mod dialect;
-pub mod footer;
-pub mod group_varint;
-pub mod levels;
+pub(crate) mod dialect;
+pub(crate) mod footer;
+pub(crate) mod group_varint;
+pub(crate) mod levels;
 pub mod metadata;
-pub mod page;
-pub mod thrift;
+pub(crate) mod page;
+pub(crate) mod thrift;

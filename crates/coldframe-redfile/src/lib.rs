@@ -9,31 +9,33 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`table`] | an open file as a table |
-//! | [`scan`] | the row groups of a split; their pages as rows; those as batches |
-//! | [`open`] | the footer, the footers of many files in one; the open file as data |
-//! | [`recover`] | row groups without a footer |
-//! | [`pages`] | levels and values of a page |
-//! | [`schema`] | the tree of elements, its levels, its Arrow form |
-//! | [`layout`] | plain structs of what stands in the bytes; the dialects |
+//! | `table` | an open file as a table |
+//! | `scan` | the row groups of a split; their pages as rows; those as batches |
+//! | `open` | the footer, the footers of many files in one; the open file as data |
+//! | `recover` | row groups without a footer |
+//! | `pages` | levels and values of a page |
+//! | `schema` | the tree of elements, its levels, its Arrow form |
+//! | `layout` | plain structs of what stands in the bytes; the dialects |
 //! | [`write`](mod@write), `inspect` | the writer; where each byte belongs |
-//! | [`mod@format`], [`options`] | the format for the registry; what the user says |
+//! | `format`, `options` | the format for the registry; what the user says |
 //!
 //! `docs/formats/redfile.md` describes the format as real writers write it.
 
-pub mod format;
+mod format;
 mod inspect;
-pub mod layout;
-pub mod open;
-pub mod options;
-pub mod pages;
-pub mod recover;
-pub mod scan;
-pub mod schema;
-pub mod table;
+mod layout;
+mod open;
+mod options;
+mod pages;
+mod recover;
+mod scan;
+mod schema;
+mod table;
 mod verify;
 pub mod write;
 
 pub use format::RedfileFormat;
+pub use layout::dialect::Dialect;
 pub use layout::metadata;
+pub use open::groups::{Chunk, Group};
 pub use table::RedFile;

@@ -1,8 +1,8 @@
 //! An open Redfile as data: one file, or the files that a metadata file or a summary names.
 
-pub mod footer;
-pub mod groups;
-pub mod summary;
+pub(crate) mod footer;
+pub(crate) mod groups;
+pub(crate) mod summary;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::layout::dialect::Dialect;
 use crate::schema::TypeOptions;
 
 /// The options of `open`.
-pub const OPEN_OPTIONS: &[OptionDoc] = &[
+pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "dialect",
         help: "\"auto\" (default) tells it by the pages; \"redelm-a\" .. \"redelm-f\" or \"spec\" where they cannot",
@@ -30,26 +30,26 @@ pub const OPEN_OPTIONS: &[OptionDoc] = &[
 
 /// The options, read.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// The dialect; `None` is auto.
-    pub dialect: Option<Dialect>,
+    pub(crate) dialect: Option<Dialect>,
     /// Types that the file leaves open.
-    pub types: TypeOptions,
+    pub(crate) types: TypeOptions,
     /// Whether an earlier footer does.
-    pub recover: bool,
+    pub(crate) recover: bool,
     /// What the columns are, if no footer can say.
-    pub schema: Option<SchemaRef>,
+    pub(crate) schema: Option<SchemaRef>,
     /// Rows of each row group but the last, if no footer can say.
-    pub row_group_rows: Option<u64>,
+    pub(crate) row_group_rows: Option<u64>,
     /// Whether checksums are compared.
-    pub verify: bool,
+    pub(crate) verify: bool,
     /// Bounds.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl Options {
     /// From what the user said.
-    pub fn new(options: &OpenOptions) -> Result<Self> {
+    pub(crate) fn new(options: &OpenOptions) -> Result<Self> {
         let extra = &options.extra;
         let dialect = match text(extra, "dialect")? {
             None => None,

@@ -1,8 +1,8 @@
 //! What is in a page: its levels and its values, and how one page follows the other.
 
-pub mod chunk;
-pub mod detect;
-pub mod levels;
-pub mod plain;
-pub mod visit;
-pub mod walk;
+pub(crate) mod chunk;
+pub(crate) mod detect;
+pub(crate) mod levels;
+pub(crate) mod plain;
+pub(crate) mod visit;
+pub(crate) mod walk;

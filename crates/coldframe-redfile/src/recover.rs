@@ -42,15 +42,15 @@ use crate::schema::Schema;
 
 /// What was found of a file.
 #[derive(Debug)]
-pub struct Rebuilt {
+pub(crate) struct Rebuilt {
     /// A footer such as the file should have had.
-    pub metadata: FileMetaData,
+    pub(crate) metadata: FileMetaData,
     /// Bytes that belong to no row group found.
-    pub lost: Vec<Range<u64>>,
+    pub(crate) lost: Vec<Range<u64>>,
 }
 
 /// Puts together what row groups there are of a file with `schema`. `None` if there is none.
-pub fn rebuild(
+pub(crate) fn rebuild(
     source: &Arc<dyn ReadAt>,
     schema: &arrow_schema::Schema,
     options: &Options,

@@ -1,10 +1,10 @@
 //! From row groups to batches.
 
-pub mod assemble;
-pub mod decode;
-pub mod leaf;
-pub mod plan;
-pub mod survey;
+pub(crate) mod assemble;
+pub(crate) mod decode;
+pub(crate) mod leaf;
+pub(crate) mod plan;
+pub(crate) mod survey;
 
 use std::sync::Arc;
 

@@ -27,41 +27,41 @@ use coldframe_core::{Error, ErrorKind, Limits, Result};
 use crate::layout::metadata::{CONVERTED_LIST, CONVERTED_UTF8, Children, Repetition, SchemaElement, Type};
 
 /// Name of a list's item field in Arrow, and of the innermost node of a LIST group.
-pub const ELEMENT: &str = "element";
+pub(crate) const ELEMENT: &str = "element";
 /// Name of the repeated node of a LIST group.
-pub const LIST: &str = "list";
+pub(crate) const LIST: &str = "list";
 
 /// Types that the file leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TypeOptions {
+pub(crate) struct TypeOptions {
     /// Whether byte arrays are text: all or none; those that the file calls UTF8 where absent.
-    pub text: Option<bool>,
+    pub(crate) text: Option<bool>,
     /// INT96 is a timestamp: nanoseconds of the day, then the Julian day.
     pub int96_timestamp: bool,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub(crate) struct Node {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// How often it occurs in its parent.
-    pub repetition: Repetition,
+    pub(crate) repetition: Repetition,
     /// What the type stands for.
-    pub converted_type: Option<i32>,
+    pub(crate) converted_type: Option<i32>,
     /// The definition level from which on it is there.
-    pub definition: u8,
+    pub(crate) definition: u8,
     /// The highest repetition level at it.
-    pub repetition_level: u8,
+    pub(crate) repetition_level: u8,
     /// Its leaves, as places in [`Schema::leaves`].
-    pub leaves: Range<usize>,
+    pub(crate) leaves: Range<usize>,
     /// A leaf or a group.
-    pub kind: NodeKind,
+    pub(crate) kind: NodeKind,
 }
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NodeKind {
+pub(crate) enum NodeKind {
     /// A leaf, with its Arrow type.
     Leaf(Type, DataType),
     /// A group and its parts.
@@ -70,40 +70,40 @@ pub enum NodeKind {
 
 /// What a column chunk holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Leaf {
+pub(crate) struct Leaf {
     /// Names from the root's child on.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// The type in the file.
-    pub physical_type: Type,
+    pub(crate) physical_type: Type,
     /// Highest definition level.
-    pub max_definition: u8,
+    pub(crate) max_definition: u8,
     /// Highest repetition level.
-    pub max_repetition: u8,
+    pub(crate) max_repetition: u8,
 }
 
 impl Leaf {
     /// The path with dots.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.join(".")
     }
 }
 
 /// The schema of a file.
 #[derive(Clone, Debug)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// The root's name.
-    pub name: String,
+    pub(crate) name: String,
     /// The root's children: the columns.
-    pub fields: Vec<Node>,
+    pub(crate) fields: Vec<Node>,
     /// All leaves, depth first: the order of column chunks.
-    pub leaves: Vec<Leaf>,
+    pub(crate) leaves: Vec<Leaf>,
     /// The columns in Arrow.
-    pub arrow: SchemaRef,
+    pub(crate) arrow: SchemaRef,
 }
 
 impl Node {
     /// The element node of a group marked LIST that has the shape of one.
-    pub fn list_element(&self) -> Option<(&Node, &Node)> {
+    pub(crate) fn list_element(&self) -> Option<(&Node, &Node)> {
         if self.converted_type != Some(CONVERTED_LIST) || self.repetition == Repetition::Repeated {
             return None;
         }
@@ -116,7 +116,7 @@ impl Node {
     }
 
     /// The type of one occurrence.
-    pub fn item_type(&self) -> DataType {
+    pub(crate) fn item_type(&self) -> DataType {
         if let Some((_, element)) = self.list_element() {
             return DataType::List(Arc::new(element.field().with_name(ELEMENT)));
         }
@@ -127,7 +127,7 @@ impl Node {
     }
 
     /// As an Arrow field.
-    pub fn field(&self) -> Field {
+    pub(crate) fn field(&self) -> Field {
         match self.repetition {
             Repetition::Required => Field::new(&self.name, self.item_type(), false),
             Repetition::Optional => Field::new(&self.name, self.item_type(), true),
@@ -139,7 +139,7 @@ impl Node {
     }
 
     /// The node with only the children that `field` has.
-    pub fn prune(&self, field: &Field) -> Result<Node> {
+    pub(crate) fn prune(&self, field: &Field) -> Result<Node> {
         if self.field().data_type() == field.data_type() {
             return Ok(self.clone());
         }
@@ -186,7 +186,7 @@ impl Node {
     }
 
     /// The leaves that are left of the node, in order: their places and types.
-    pub fn typed_leaves<'a>(&'a self, out: &mut Vec<(usize, &'a DataType)>) {
+    pub(crate) fn typed_leaves<'a>(&'a self, out: &mut Vec<(usize, &'a DataType)>) {
         match &self.kind {
             NodeKind::Leaf(_, data_type) => out.push((self.leaves.start, data_type)),
             NodeKind::Group(children) => children.iter().for_each(|c| c.typed_leaves(out)),
@@ -194,7 +194,7 @@ impl Node {
     }
 
     /// The places of the leaves that are left of the node, in order.
-    pub fn leaf_places(&self, out: &mut Vec<usize>) {
+    pub(crate) fn leaf_places(&self, out: &mut Vec<usize>) {
         match &self.kind {
             NodeKind::Leaf(..) => out.push(self.leaves.start),
             NodeKind::Group(children) => children.iter().for_each(|c| c.leaf_places(out)),
@@ -226,7 +226,7 @@ pub(crate) fn prune_all<'a>(
 
 impl Schema {
     /// The tree that the footer's elements are.
-    pub fn from_elements(
+    pub(crate) fn from_elements(
         elements: &[SchemaElement],
         options: TypeOptions,
         limits: &Limits,
@@ -267,7 +267,7 @@ impl Schema {
 
     /// The tree that holds Arrow columns. Reading it gives the types of [`Self::arrow`], which are those of `schema`
     /// but for names of list items, sizes of integers below 32 bits, and large and view types.
-    pub fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
+    pub(crate) fn from_arrow(name: &str, schema: &arrow_schema::Schema, limits: &Limits) -> Result<Self> {
         let mut leaves = Vec::new();
         let fields = schema.fields().iter().map(|f| {
             let node = from_field(f, f.name(), true, &Place::default(), limits, &mut leaves);
@@ -279,14 +279,14 @@ impl Schema {
     }
 
     /// The places of leaves that are text.
-    pub fn text_leaves(&self) -> Vec<usize> {
+    pub(crate) fn text_leaves(&self) -> Vec<usize> {
         let mut places = Vec::new();
         self.fields.iter().for_each(|f| f.text_leaves(&mut places));
         places
     }
 
     /// Makes the leaves at `places` binary.
-    pub fn make_binary(&mut self, places: &BTreeSet<usize>) {
+    pub(crate) fn make_binary(&mut self, places: &BTreeSet<usize>) {
         if places.is_empty() {
             return;
         }
@@ -296,7 +296,7 @@ impl Schema {
     }
 
     /// The elements, depth first, with the numbers of children.
-    pub fn elements(&self) -> Vec<SchemaElement> {
+    pub(crate) fn elements(&self) -> Vec<SchemaElement> {
         let root = SchemaElement {
             name: self.name.clone(),
             children: Children::Count(count(self.fields.len())),

@@ -24,7 +24,7 @@
 //! The README's "Potential extension" is made real by `footer_every`: behind each so many row groups stands a footer of
 //! all so far, in the very form of the last one, with a sync marker of 16 bytes before it. So the file up to the end
 //! of any of them is a whole file, and a reader of a file that ends too early looks for the last `RED1` that ends one.
-//! The marker is drawn for each file, and named (as 32 hexadecimal digits) by the key [`SYNC_KEY`] of each footer's
+//! The marker is drawn for each file, and named (as 32 hexadecimal digits) by the key `coldframe.sync` of each footer's
 //! metadata: what looks like a footer is one if the 16 bytes before it are those that it names. Readers that do not
 //! know of this read the last footer, and never come to the bytes between row groups.
 //!
@@ -52,13 +52,12 @@ use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
 use coldframe_encoding::{Error, Limits, Result};
 
-pub use self::options::{WRITE_OPTIONS, write_options};
-pub use crate::layout::footer::SYNC_KEY;
+pub(crate) use self::options::{WRITE_OPTIONS, write_options};
 
 use self::column::{Column, Pages};
 use self::look::Look;
 use self::shred::{Leaf, Node};
-use crate::layout::footer::MAGIC;
+use crate::layout::footer::{MAGIC, SYNC_KEY};
 use crate::layout::metadata::{self, FileMetaData, KeyValue, RowGroup};
 use crate::schema::{self, NodeKind, Schema};
 

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_wrap,
+    clippy::panic,
     reason = "a test that cannot go on has failed; rows are few enough"
 )]
 

@@ -41,7 +41,7 @@ pub enum Dialect {
 
 /// How the length of a byte array is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LengthCoding {
+pub(crate) enum LengthCoding {
     /// Four bytes, high first.
     BigEndian,
     /// Four bytes, low first.
@@ -52,7 +52,7 @@ pub enum LengthCoding {
 
 /// How repetition levels are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RepetitionCoding {
+pub(crate) enum RepetitionCoding {
     /// As definition levels.
     Runs,
     /// Packed, the last group filled up.
@@ -78,12 +78,12 @@ impl Dialect {
     }
 
     /// Whether numbers have their high byte first.
-    pub fn big_endian(self) -> bool {
+    pub(crate) fn big_endian(self) -> bool {
         self == Self::RedelmA
     }
 
     /// How lengths of byte arrays are coded.
-    pub fn lengths(self) -> LengthCoding {
+    pub(crate) fn lengths(self) -> LengthCoding {
         match self {
             Self::RedelmA => LengthCoding::BigEndian,
             Self::RedelmB => LengthCoding::Varint,
@@ -92,12 +92,12 @@ impl Dialect {
     }
 
     /// Whether a boolean is a byte.
-    pub fn byte_booleans(self) -> bool {
+    pub(crate) fn byte_booleans(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB)
     }
 
     /// How repetition levels are coded.
-    pub fn repetition(self) -> RepetitionCoding {
+    pub(crate) fn repetition(self) -> RepetitionCoding {
         match self {
             Self::RedelmA => RepetitionCoding::Runs,
             Self::RedelmF | Self::Spec => RepetitionCoding::Packed,
@@ -106,12 +106,12 @@ impl Dialect {
     }
 
     /// Whether definition levels come first, and without a length.
-    pub fn definition_first(self) -> bool {
+    pub(crate) fn definition_first(self) -> bool {
         self == Self::Spec
     }
 
     /// Whether pages are as they are, whatever codec the metadata names.
-    pub fn never_compresses(self) -> bool {
+    pub(crate) fn never_compresses(self) -> bool {
         matches!(self, Self::RedelmA | Self::RedelmB | Self::RedelmC | Self::RedelmD)
     }
 }

@@ -5,8 +5,8 @@
 //! ```
 
 /// The magic.
-pub const MAGIC: &[u8; 4] = b"RED1";
+pub(crate) const MAGIC: &[u8; 4] = b"RED1";
 /// Length and magic behind the metadata.
-pub const FRAME_LEN: u64 = 8;
+pub(crate) const FRAME_LEN: u64 = 8;
 /// The key of the metadata that names the sync marker which stands before each footer of a file.
-pub const SYNC_KEY: &str = "coldframe.sync";
+pub(crate) const SYNC_KEY: &str = "coldframe.sync";

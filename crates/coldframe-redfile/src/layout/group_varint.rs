@@ -11,7 +11,7 @@
 use coldframe_encoding::{Cursor, Error, Result};
 
 /// Appends `count` integers to `out` as they are in memory; `bytes` must end with the last group.
-pub fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Result<()> {
+pub(crate) fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Result<()> {
     check_room(bytes, count, 4, 5)?;
     out.reserve(count);
     let mut c = Cursor::new(bytes, 0);
@@ -26,7 +26,7 @@ pub fn decode_i32(bytes: &[u8], count: usize, out: &mut Vec<i32>) -> Result<()> 
 }
 
 /// As [`decode_i32`], for 64 bits.
-pub fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Result<()> {
+pub(crate) fn decode_i64(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Result<()> {
     check_room(bytes, count, 5, 7)?;
     out.reserve(count);
     let mut c = Cursor::new(bytes, 0);

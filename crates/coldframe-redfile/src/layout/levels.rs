@@ -19,12 +19,12 @@ use coldframe_encoding::bits::{self, BitOrder};
 use coldframe_encoding::{Error, Result};
 
 /// Bits that a level up to `max` takes.
-pub fn width(max: u8) -> u32 {
+pub(crate) fn width(max: u8) -> u32 {
     8 - max.leading_zeros()
 }
 
 /// Fills `levels` from a stream of runs; returns how many bytes of it that took.
-pub fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
+pub(crate) fn decode_runs(stream: &[u8], max: u8, levels: &mut [u8]) -> Result<usize> {
     let w = width(max);
     if w == 1 {
         return decode_bits(stream, levels);
@@ -173,7 +173,7 @@ fn window(stream: &[u8], bit: usize) -> u64 {
 
 /// A bit for each of up to 64 levels, the first lowest: whether it is `least` or more.
 #[inline]
-pub fn at_least(levels: &[u8], least: u8) -> u64 {
+pub(crate) fn at_least(levels: &[u8], least: u8) -> u64 {
     let (eights, rest) = levels.as_chunks::<8>();
     let mut padded = [0; 8];
     padded.iter_mut().zip(rest).for_each(|(to, level)| *to = *level);
@@ -208,7 +208,7 @@ fn check_highest(highest: u8, max: u8) -> Result<()> {
 }
 
 /// Bytes that packed levels take, `padded` to a whole group or not.
-pub fn packed_len(count: usize, max: u8, padded: bool) -> usize {
+pub(crate) fn packed_len(count: usize, max: u8, padded: bool) -> usize {
     let width = width(max);
     if !padded {
         return bits::packed_len(count, width);
@@ -218,7 +218,7 @@ pub fn packed_len(count: usize, max: u8, padded: bool) -> usize {
 }
 
 /// Fills `levels` from packed ones, which begin `packed` and must all be there.
-pub fn unpack(packed: &[u8], max: u8, levels: &mut [u8]) -> Result<()> {
+pub(crate) fn unpack(packed: &[u8], max: u8, levels: &mut [u8]) -> Result<()> {
     bits::unpack(BitOrder::Msb, width(max), packed, levels)?;
     let highest = levels.iter().fold(0, |most, level| most.max(*level));
     check_highest(highest, max)

@@ -266,7 +266,7 @@ impl FileMetaData {
     }
 
     /// Reads one; bytes may follow it.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut version, mut num_rows, mut schema, mut row_groups) = (None, None, None, None);
         let mut key_value_metadata = Vec::new();
         r.structure(|r, f| {
@@ -405,7 +405,7 @@ impl ColumnChunk {
 
 impl ColumnMetaData {
     /// Reads one; bytes may follow it.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let (mut physical_type, mut encodings, mut path, mut codec) = (None, Vec::new(), None, None);
         let (mut num_values, mut uncompressed, mut compressed) = (None, 0, 0);
         let (mut data_page_offset, mut index_page_offset, mut key_value_metadata) = (None, None, Vec::new());

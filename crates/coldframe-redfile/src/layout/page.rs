@@ -12,42 +12,42 @@ use coldframe_encoding::{Error, Limits, Result};
 use crate::layout::thrift::Reader;
 
 /// The type of pages that hold values.
-pub const DATA_PAGE: i32 = 0;
+pub(crate) const DATA_PAGE: i32 = 0;
 
 /// What a data page says of its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DataPage {
+pub(crate) struct DataPage {
     /// Values, nulls included.
-    pub num_values: usize,
+    pub(crate) num_values: usize,
     /// How they are encoded.
-    pub encoding: i32,
+    pub(crate) encoding: i32,
 }
 
 /// A page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageHeader {
+pub(crate) struct PageHeader {
     /// The type.
-    pub page_type: i32,
+    pub(crate) page_type: i32,
     /// Bytes before compression.
-    pub uncompressed: usize,
+    pub(crate) uncompressed: usize,
     /// Bytes in the file.
-    pub compressed: usize,
+    pub(crate) compressed: usize,
     /// CRC-32 of the bytes in the file.
-    pub crc: Option<u32>,
+    pub(crate) crc: Option<u32>,
     /// Given for data pages.
-    pub data: Option<DataPage>,
+    pub(crate) data: Option<DataPage>,
     /// Bytes of the header itself.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 impl PageHeader {
     /// Reads one from the front of `bytes`, which stand at `offset` of the file.
-    pub fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8], offset: u64, limits: &Limits) -> Result<Self> {
         Self::decode(&mut Reader::new(bytes, offset, limits))
     }
 
     /// Reads one; bytes may follow it.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self> {
         let offset = r.offset();
         let (mut page_type, mut uncompressed, mut compressed) = (None, None, None);
         let (mut crc, mut data) = (None, None);

@@ -17,7 +17,7 @@ use coldframe_encoding::{Cursor, Error, Limits, Result};
 /// The type of a value, as the low half of a field's header states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A field that is true; the type of all booleans in a list.
     True = 1,
     /// A field that is false.
@@ -66,16 +66,16 @@ impl Kind {
 
 /// A field's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Its id.
-    pub id: i16,
+    pub(crate) id: i16,
     /// The type of its value.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// Reads structures from the front of a slice.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     cursor: Cursor<'a>,
     depth: u64,
     limits: Limits,
@@ -87,28 +87,28 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// `offset` is the place of `bytes[0]` in the file.
-    pub fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], offset: u64, limits: &Limits) -> Self {
         let file_len = offset.saturating_add(bytes.len() as u64);
         Self { cursor: Cursor::new(bytes, offset), depth: 0, limits: *limits, file_len, built: 0 }
     }
 
     /// Place in the file of the next byte.
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.cursor.offset()
     }
 
     /// The bytes behind what was read.
-    pub fn cursor(&self) -> &Cursor<'a> {
+    pub(crate) fn cursor(&self) -> &Cursor<'a> {
         &self.cursor
     }
 
     /// The bytes behind what was read, to read on.
-    pub fn cursor_mut(&mut self) -> &mut Cursor<'a> {
+    pub(crate) fn cursor_mut(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
 
     /// Reads a struct: `each` is called with every field and must read or [`Self::skip`] its value.
-    pub fn structure(&mut self, mut each: impl FnMut(&mut Self, Field) -> Result<()>) -> Result<()> {
+    pub(crate) fn structure(&mut self, mut each: impl FnMut(&mut Self, Field) -> Result<()>) -> Result<()> {
         self.nested(|reader| {
             let mut last = 0;
             while let Some(field) = reader.field(last)? {
@@ -163,26 +163,26 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of an `i32` field.
-    pub fn i32(&mut self, field: Field) -> Result<i32> {
+    pub(crate) fn i32(&mut self, field: Field) -> Result<i32> {
         self.expect(field, Kind::I32)?;
         self.integer(field)
     }
 
     /// The value of an `i64` field.
-    pub fn i64(&mut self, field: Field) -> Result<i64> {
+    pub(crate) fn i64(&mut self, field: Field) -> Result<i64> {
         self.expect(field, Kind::I64)?;
         self.integer(field)
     }
 
     /// The value of a binary field.
-    pub fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
+    pub(crate) fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
         self.expect(field, Kind::Binary)?;
         let n = self.cursor.uleb128()?;
         self.cursor.take(usize::try_from(n).unwrap_or(usize::MAX))
     }
 
     /// The value of a text field.
-    pub fn text(&mut self, field: Field) -> Result<String> {
+    pub(crate) fn text(&mut self, field: Field) -> Result<String> {
         let at = self.offset();
         let bytes = self.binary(field)?;
         String::from_utf8(bytes.to_vec()).map_err(|_| {
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of a struct field.
-    pub fn struct_field(
+    pub(crate) fn struct_field(
         &mut self,
         field: Field,
         each: impl FnMut(&mut Self, Field) -> Result<()>,
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of a list field: `each` reads one element of type `kind`.
-    pub fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         field: Field,
         kind: Kind,
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over a value that is of no interest.
-    pub fn skip(&mut self, field: Field) -> Result<()> {
+    pub(crate) fn skip(&mut self, field: Field) -> Result<()> {
         match field.kind {
             Kind::True | Kind::False => Ok(()),
             other => self.skip_value(other),
@@ -301,24 +301,24 @@ fn known(kind: Option<Kind>, at: u64) -> Result<Kind> {
 
 /// Appends structures to a buffer. Fields are written in ascending order of their ids.
 #[derive(Debug, Default)]
-pub struct Writer {
+pub(crate) struct Writer {
     out: Vec<u8>,
     last: Vec<i16>,
 }
 
 impl Writer {
     /// An empty one.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// What was written.
-    pub fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.out
     }
 
     /// A struct whose fields `write` writes.
-    pub fn structure(&mut self, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn structure(&mut self, write: impl FnOnce(&mut Self)) {
         self.last.push(0);
         write(self);
         self.last.pop();
@@ -340,31 +340,31 @@ impl Writer {
     }
 
     /// An `i32` field.
-    pub fn i32(&mut self, id: i16, value: i32) {
+    pub(crate) fn i32(&mut self, id: i16, value: i32) {
         self.header(id, Kind::I32);
         put_zigzag(&mut self.out, value.into());
     }
 
     /// An `i64` field.
-    pub fn i64(&mut self, id: i16, value: i64) {
+    pub(crate) fn i64(&mut self, id: i16, value: i64) {
         self.header(id, Kind::I64);
         put_zigzag(&mut self.out, value);
     }
 
     /// A binary or text field.
-    pub fn binary(&mut self, id: i16, value: &[u8]) {
+    pub(crate) fn binary(&mut self, id: i16, value: &[u8]) {
         self.header(id, Kind::Binary);
         self.element_binary(value);
     }
 
     /// A struct field.
-    pub fn struct_field(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn struct_field(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
         self.header(id, Kind::Struct);
         self.structure(write);
     }
 
     /// A list field: `each` writes one element by an `element_` method or [`Self::structure`].
-    pub fn list<T>(&mut self, id: i16, kind: Kind, values: &[T], mut each: impl FnMut(&mut Self, &T)) {
+    pub(crate) fn list<T>(&mut self, id: i16, kind: Kind, values: &[T], mut each: impl FnMut(&mut Self, &T)) {
         self.header(id, Kind::List);
         match u8::try_from(values.len()) {
             Ok(size @ 0..=14) => self.out.push(size << 4 | kind as u8),
@@ -379,12 +379,12 @@ impl Writer {
     }
 
     /// A list's `i32` element.
-    pub fn element_i32(&mut self, value: i32) {
+    pub(crate) fn element_i32(&mut self, value: i32) {
         put_zigzag(&mut self.out, value.into());
     }
 
     /// A list's binary or text element.
-    pub fn element_binary(&mut self, value: &[u8]) {
+    pub(crate) fn element_binary(&mut self, value: &[u8]) {
         put_uleb128(&mut self.out, value.len() as u64);
         self.out.extend_from_slice(value);
     }

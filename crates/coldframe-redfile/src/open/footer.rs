@@ -18,17 +18,17 @@ const TAIL_GUESS: u64 = 64 << 10;
 
 /// The metadata and its place.
 #[derive(Clone, Debug)]
-pub struct Footer {
+pub(crate) struct Footer {
     /// What it says.
-    pub metadata: FileMetaData,
+    pub(crate) metadata: FileMetaData,
     /// Where it begins.
-    pub start: u64,
+    pub(crate) start: u64,
     /// Where the magic behind it ends.
-    pub end: u64,
+    pub(crate) end: u64,
 }
 
 /// The footer that a file ends with.
-pub fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
+pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Footer> {
     let len = source.len();
     let least = MAGIC.len() as u64 + FRAME_LEN;
     if len < least {

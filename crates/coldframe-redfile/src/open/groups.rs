@@ -17,13 +17,13 @@ const METADATA_GUESS: u64 = 4096;
 
 /// A file of the table.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its name, if it is not the one that was opened.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Its bytes.
-    pub source: Arc<dyn ReadAt>,
+    pub(crate) source: Arc<dyn ReadAt>,
     /// Where its footer begins, if that was read.
-    pub footer: Option<Range<u64>>,
+    pub(crate) footer: Option<Range<u64>>,
 }
 
 /// A column chunk and the part it is in.

@@ -14,12 +14,12 @@ use crate::layout::metadata::FileMetaData;
 use crate::layout::thrift::Reader;
 
 /// The file's name.
-pub const NAME: &str = "_RedElmSummary";
+pub(crate) const NAME: &str = "_RedElmSummary";
 /// How much of a file's start tells whether it is one.
-pub const PROBE_LEN: u64 = 4096;
+pub(crate) const PROBE_LEN: u64 = 4096;
 
 /// Whether a file that begins with `head` is a summary: a count, a path, and metadata of version 1 with a schema behind it.
-pub fn probe(head: &[u8]) -> bool {
+pub(crate) fn probe(head: &[u8]) -> bool {
     let mut c = Cursor::new(head, 0);
     let mut parse = || -> Result<bool> {
         let count = c.u32_be()?;
@@ -32,7 +32,7 @@ pub fn probe(head: &[u8]) -> bool {
 }
 
 /// The files and what their footers say.
-pub fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, FileMetaData)>> {
+pub(crate) fn read(source: &dyn ReadAt, limits: &Limits) -> Result<Vec<(String, FileMetaData)>> {
     limits.metadata("the summary", source.len())?;
     let bytes = source.read(0..source.len())?;
     let mut reader = Reader::new(&bytes, 0, limits);

@@ -57,21 +57,21 @@ impl OpenPage {
 
 /// What all pages of a chunk have in common.
 #[derive(Clone, Debug)]
-pub struct ChunkContext {
+pub(crate) struct ChunkContext {
     /// The leaf.
-    pub leaf: Leaf,
+    pub(crate) leaf: Leaf,
     /// The layout of pages.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// What decompresses them.
-    pub codec: Option<HadoopCodec>,
+    pub(crate) codec: Option<HadoopCodec>,
     /// Whether a page's checksum is compared.
-    pub verify: bool,
+    pub(crate) verify: bool,
     /// Bounds.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 /// What decompresses pages whose metadata names `codec`.
-pub fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
+pub(crate) fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
     match codec {
         Codec::Uncompressed => Ok(None),
         Codec::Snappy => Ok(Some(HadoopCodec::framed(Algorithm::Snappy))),
@@ -83,14 +83,14 @@ pub fn page_codec(codec: Codec) -> Result<Option<HadoopCodec>> {
 
 impl ChunkContext {
     /// Whether values are spread over their rows as they are read: one entry a row, and numbers that need no turning.
-    pub fn spreads(&self) -> bool {
+    pub(crate) fn spreads(&self) -> bool {
         let leaf = &self.leaf;
         let number = matches!(fixed_width(leaf.physical_type), Some(4 | 8));
         number && leaf.max_repetition == 0 && leaf.max_definition > 0 && !self.dialect.big_endian()
     }
 
     /// A page's bytes before compression.
-    pub fn decompress(&self, page: &Page, decompressor: &mut Decompressor) -> Result<Bytes> {
+    pub(crate) fn decompress(&self, page: &Page, decompressor: &mut Decompressor) -> Result<Bytes> {
         self.decompress_into(page, decompressor, Vec::new())
     }
 
@@ -124,7 +124,12 @@ impl ChunkContext {
     }
 
     /// Appends all values of a page to `out`, if they are plain numbers without levels and nothing is wrong with them.
-    pub fn append_plain(&self, page: &Page, decompressor: &mut Decompressor, out: &mut Values) -> bool {
+    pub(crate) fn append_plain(
+        &self,
+        page: &Page,
+        decompressor: &mut Decompressor,
+        out: &mut Values,
+    ) -> bool {
         let (Some(codec), Some(width), Values::Fixed(out)) =
             (&self.codec, fixed_width(self.leaf.physical_type), out)
         else {
@@ -182,7 +187,7 @@ impl ChunkContext {
     }
 
     /// Whether the byte arrays of a decompressed page are UTF-8; `None` if it cannot be read.
-    pub fn is_text(&self, header: DataPage, page: &Bytes) -> Option<bool> {
+    pub(crate) fn is_text(&self, header: DataPage, page: &Bytes) -> Option<bool> {
         let mut levels = Levels::default();
         let count = header.num_values;
         let at = self.dialect.read_levels(&self.leaf, page, count, &self.limits, &mut levels).ok()?;
@@ -197,7 +202,7 @@ impl ChunkContext {
     }
 
     /// Decodes all of a page, whose values are to become those of `data_type`; its levels.
-    pub fn try_page(
+    pub(crate) fn try_page(
         &self,
         page: &Page,
         data_type: &DataType,

@@ -17,7 +17,7 @@ const LEAD: u64 = 2;
 
 /// Tells the dialect of a file by its pages.
 #[derive(Debug)]
-pub struct Detector {
+pub(crate) struct Detector {
     /// With the number of pages that make sense in each. The first is taken where nothing tells.
     candidates: Vec<(Dialect, u64)>,
     limits: Limits,
@@ -26,7 +26,7 @@ pub struct Detector {
 
 impl Detector {
     /// For a file whose schema lists children by place, or counts them; whose pages are compressed, or as they are.
-    pub fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
+    pub(crate) fn new(children_listed: bool, raw: bool, limits: Limits) -> Self {
         // The text's layout may have either form of children.
         let candidates: &[Dialect] = match (children_listed, raw) {
             (true, _) => {
@@ -46,14 +46,14 @@ impl Detector {
     }
 
     /// Whether pages of `leaf` can tell those apart that are left.
-    pub fn asks_for(&self, leaf: &Leaf) -> bool {
+    pub(crate) fn asks_for(&self, leaf: &Leaf) -> bool {
         let mut traits = self.within(LEAD).map(|d| d.traits(leaf));
         let first = traits.next();
         traits.any(|t| Some(t) != first)
     }
 
     /// Looks at a page. One that makes sense in all, or in none, tells nothing.
-    pub fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
+    pub(crate) fn observe(&mut self, leaf: &Leaf, header: DataPage, page: &Bytes) {
         let Self { candidates, limits, levels } = self;
         for (dialect, pages) in candidates {
             *pages += u64::from(reads(*dialect, leaf, header, page, limits, levels).is_ok());
@@ -61,7 +61,7 @@ impl Detector {
     }
 
     /// The dialect, and whether the bytes leave open which byte order numbers have.
-    pub fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
+    pub(crate) fn decide(&self, leaves: &[Leaf]) -> (Dialect, bool) {
         let first = self.within(1).next().unwrap_or_default();
         let orders = self.within(1).any(|d| d.big_endian() != first.big_endian());
         let numbers = leaves.iter().any(|l| fixed_width(l.physical_type).is_some());

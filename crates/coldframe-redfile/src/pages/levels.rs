@@ -15,16 +15,16 @@ use crate::schema::Leaf;
 
 /// The levels of a page's values.
 #[derive(Clone, Debug, Default)]
-pub struct Levels {
+pub(crate) struct Levels {
     /// Of each value; empty where the highest is 0.
-    pub definition: Vec<u8>,
+    pub(crate) definition: Vec<u8>,
     /// Of each value; empty where the highest is 0.
-    pub repetition: Vec<u8>,
+    pub(crate) repetition: Vec<u8>,
 }
 
 impl Levels {
     /// How many of `count` entries have a value.
-    pub fn present(&self, leaf: &Leaf, count: usize) -> usize {
+    pub(crate) fn present(&self, leaf: &Leaf, count: usize) -> usize {
         if leaf.max_definition == 0 {
             return count;
         }
@@ -33,7 +33,7 @@ impl Levels {
 }
 
 /// How often `level` occurs.
-pub fn count_level(levels: &[u8], level: u8) -> usize {
+pub(crate) fn count_level(levels: &[u8], level: u8) -> usize {
     // Sums of a byte each do not overflow over 255 levels, and so are added many at a time.
     levels.chunks(255).map(|c| usize::from(c.iter().fold(0u8, |n, l| n + u8::from(*l == level)))).sum()
 }
@@ -50,7 +50,7 @@ fn read_runs(max: u8, c: &mut Cursor<'_>, out: &mut [u8]) -> Result<()> {
 
 impl Dialect {
     /// Fills the levels of a page's values (none where the highest is 0) and returns where the values begin.
-    pub fn read_levels(
+    pub(crate) fn read_levels(
         self,
         leaf: &Leaf,
         page: &[u8],

@@ -23,7 +23,7 @@ use crate::layout::metadata::{GROUP_VAR_INT, PLAIN, Type};
 
 /// Values of a column, one after the other.
 #[derive(Debug)]
-pub enum Values {
+pub(crate) enum Values {
     /// Of one width, as they are in memory.
     Fixed(MutableBuffer),
     /// The same, in the memory of a page; they may stand at any address.
@@ -41,7 +41,7 @@ pub enum Values {
 
 impl Values {
     /// None yet.
-    pub fn new(physical: Type) -> Self {
+    pub(crate) fn new(physical: Type) -> Self {
         match physical {
             Type::Boolean => Self::Booleans(BooleanBufferBuilder::new(0)),
             Type::ByteArray => Self::Arrays { offsets: vec![0], data: Vec::new() },
@@ -50,7 +50,7 @@ impl Values {
     }
 
     /// What they take in memory.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Fixed(values) => values.len(),
             Self::Shared(values) => values.len(),
@@ -61,7 +61,7 @@ impl Values {
 }
 
 /// Bytes of a value of a fixed width.
-pub fn fixed_width(physical: Type) -> Option<usize> {
+pub(crate) fn fixed_width(physical: Type) -> Option<usize> {
     match physical {
         Type::Int32 | Type::Float => Some(4),
         Type::Int64 | Type::Double => Some(8),
@@ -72,7 +72,7 @@ pub fn fixed_width(physical: Type) -> Option<usize> {
 
 /// The values of a page that are not read yet.
 #[derive(Clone, Debug)]
-pub enum PageValues {
+pub(crate) enum PageValues {
     /// Of one width.
     Fixed {
         /// All that are left.
@@ -100,7 +100,13 @@ pub enum PageValues {
 
 impl PageValues {
     /// The `count` values that are all of `bytes`.
-    pub fn new(dialect: Dialect, physical: Type, encoding: i32, bytes: Bytes, count: usize) -> Result<Self> {
+    pub(crate) fn new(
+        dialect: Dialect,
+        physical: Type,
+        encoding: i32,
+        bytes: Bytes,
+        count: usize,
+    ) -> Result<Self> {
         let big_endian = dialect.big_endian();
         match (encoding, physical) {
             (PLAIN, Type::ByteArray) => Ok(Self::Arrays { bytes, lengths: dialect.lengths() }),
@@ -139,7 +145,7 @@ impl PageValues {
     }
 
     /// Appends the next `n` values to `out`.
-    pub fn read(&mut self, n: usize, out: &mut Values) -> Result<()> {
+    pub(crate) fn read(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match (self, out) {
             (Self::Fixed { bytes, width, big_endian }, Values::Fixed(out)) => {
                 let len = n.saturating_mul(*width);
@@ -176,7 +182,7 @@ impl PageValues {
 
     /// Appends a row of `width` bytes for each of `levels`: the next value where the level is `max`, else zeros. For
     /// values of a fixed width in this machine's byte order.
-    pub fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
+    pub(crate) fn read_rows(&mut self, levels: &[u8], max: u8, out: &mut Values) -> Result<()> {
         let (Self::Fixed { bytes, width, .. }, Values::Fixed(out)) = (self, out) else {
             return Err(Error::corrupt("expected values of one type, found pages of two"));
         };
@@ -190,7 +196,7 @@ impl PageValues {
     }
 
     /// The next `n` values as all of `out`, without a copy where they are as they are to be in memory.
-    pub fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
+    pub(crate) fn read_shared(&mut self, n: usize, out: &mut Values) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, big_endian: false } => {
                 let len = n.saturating_mul(*width);
@@ -205,7 +211,7 @@ impl PageValues {
     }
 
     /// The memory of the page, if nobody else has a part of it: only its capacity is of use.
-    pub fn into_memory(self) -> Vec<u8> {
+    pub(crate) fn into_memory(self) -> Vec<u8> {
         match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } if bytes.is_empty() => bytes.into(),
             _ => Vec::new(),
@@ -213,7 +219,7 @@ impl PageValues {
     }
 
     /// Passes over the next `n` values.
-    pub fn skip(&mut self, n: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, n: usize) -> Result<()> {
         match self {
             Self::Fixed { bytes, width, .. } => {
                 let len = n.saturating_mul(*width);
@@ -246,7 +252,7 @@ impl PageValues {
     }
 
     /// Passes over the next `n` values, each of which must be one of `data_type`: text is UTF-8, an instant one that Arrow has.
-    pub fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
+    pub(crate) fn check(&mut self, n: usize, physical: Type, data_type: &DataType) -> Result<()> {
         match data_type {
             DataType::Utf8 => {
                 let mut values = Values::new(physical);
@@ -267,7 +273,7 @@ impl PageValues {
     }
 
     /// After the last value nothing may be left.
-    pub fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         let left = match self {
             Self::Fixed { bytes, .. } | Self::Arrays { bytes, .. } => bytes.len(),
             Self::Booleans { .. } => 0,

@@ -16,22 +16,22 @@ use crate::layout::page::{DATA_PAGE, DataPage, PageHeader};
 
 /// A data page of a chunk.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub(crate) struct Page {
     /// Which of the chunk's data pages.
-    pub number: usize,
+    pub(crate) number: usize,
     /// Header and bytes in the file.
-    pub place: Range<u64>,
+    pub(crate) place: Range<u64>,
     /// What its header says.
-    pub header: PageHeader,
+    pub(crate) header: PageHeader,
     /// Its values.
-    pub data: DataPage,
+    pub(crate) data: DataPage,
     /// Its bytes as they are in the file.
-    pub stored: Bytes,
+    pub(crate) stored: Bytes,
 }
 
 /// Goes from page to page.
 #[derive(Clone, Debug)]
-pub struct PageWalk {
+pub(crate) struct PageWalk {
     bytes: Bytes,
     offset: u64,
     values_left: u64,
@@ -41,22 +41,22 @@ pub struct PageWalk {
 
 impl PageWalk {
     /// Pages with `values` values together from the front of `bytes`, which stand at `offset` of the file.
-    pub fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
+    pub(crate) fn new(bytes: Bytes, offset: u64, values: u64, limits: Limits) -> Self {
         Self { bytes, offset, values_left: values, number: 0, limits }
     }
 
     /// Where the next page's header is expected.
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The header of whatever page is next, and its place; it is not passed.
-    pub fn peek(&self) -> Result<PageHeader> {
+    pub(crate) fn peek(&self) -> Result<PageHeader> {
         PageHeader::parse(&self.bytes, self.offset, &self.limits).within(|| format!("page {}", self.number))
     }
 
     /// The next data page; `None` behind the last.
-    pub fn next_page(&mut self) -> Result<Option<Page>> {
+    pub(crate) fn next_page(&mut self) -> Result<Option<Page>> {
         while self.values_left > 0 {
             let header = self.peek()?;
             let (start, number) = (self.offset, self.number);

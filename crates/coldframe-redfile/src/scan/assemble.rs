@@ -43,10 +43,10 @@ struct Around {
 }
 
 /// Data of the leaves of a column, by their places in the schema.
-pub type Leaves = std::collections::BTreeMap<usize, LeafData>;
+pub(crate) type Leaves = std::collections::BTreeMap<usize, LeafData>;
 
 /// The array of a column of `rows` rows.
-pub fn column(node: &Node, leaves: &mut Leaves, rows: usize) -> Result<ArrayRef> {
+pub(crate) fn column(node: &Node, leaves: &mut Leaves, rows: usize) -> Result<ArrayRef> {
     field(node, Around::default(), rows, leaves).within(|| format!("column `{}`", node.name))
 }
 

@@ -21,7 +21,7 @@ use crate::schema::Leaf;
 
 /// What of a chunk is read, in order.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub(crate) enum Part {
     /// A page; after a gap, only from its first row on.
     Page {
         /// The page.
@@ -47,17 +47,17 @@ enum Parts {
 
 /// Some rows of a leaf: levels and dense values.
 #[derive(Debug)]
-pub struct LeafData {
+pub(crate) struct LeafData {
     /// Entries: values, nulls and empty lists.
-    pub entries: usize,
+    pub(crate) entries: usize,
     /// The highest repetition level of the leaf.
-    pub max_repetition: u8,
+    pub(crate) max_repetition: u8,
     /// Levels of each entry; empty where the highest is 0.
-    pub levels: Levels,
+    pub(crate) levels: Levels,
     /// The values that are there.
-    pub values: Values,
+    pub(crate) values: Values,
     /// Whether `values` has a place for each entry without a value, too.
-    pub spread: bool,
+    pub(crate) spread: bool,
 }
 
 impl LeafData {
@@ -70,7 +70,7 @@ impl LeafData {
 
 /// Reads the rows of one chunk.
 #[derive(Clone)]
-pub struct LeafReader {
+pub(crate) struct LeafReader {
     context: Arc<ChunkContext>,
     parts: Parts,
     /// A page that was taken off the walk, but not opened.
@@ -81,14 +81,19 @@ pub struct LeafReader {
 
 impl LeafReader {
     /// For a chunk whose bytes stand at `offset`.
-    pub fn new(context: Arc<ChunkContext>, metadata: &ColumnMetaData, bytes: Bytes, offset: u64) -> Self {
+    pub(crate) fn new(
+        context: Arc<ChunkContext>,
+        metadata: &ColumnMetaData,
+        bytes: Bytes,
+        offset: u64,
+    ) -> Self {
         let values = u64::try_from(metadata.num_values).unwrap_or(0);
         let walk = PageWalk::new(bytes, offset, values, context.limits);
         Self::over(context, Parts::Walk(walk))
     }
 
     /// For what a survey found.
-    pub fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<Part>) -> Self {
+    pub(crate) fn of_parts(context: Arc<ChunkContext>, parts: VecDeque<Part>) -> Self {
         Self::over(context, Parts::Surveyed(parts))
     }
 
@@ -166,7 +171,7 @@ impl LeafReader {
     }
 
     /// The next `rows` rows.
-    pub fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
+    pub(crate) fn read(&mut self, rows: usize, decompressor: &mut Decompressor) -> Result<LeafData> {
         let context = self.context.clone();
         let leaf = &context.leaf;
         // A page's memory may become that of a column without levels; but not the memory of the whole row group.
@@ -214,7 +219,7 @@ impl LeafReader {
     }
 
     /// Passes over `rows` rows, lost ones among them.
-    pub fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
+    pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
             let left = self.advance(rows, decompressor, |page, _, present| page.values.skip(present))?;
             let Parts::Surveyed(parts) = &mut self.parts else { break };
@@ -270,7 +275,7 @@ impl LeafReader {
     }
 
     /// All rows were read: no page may be left.
-    pub fn finish(&mut self, decompressor: &mut Decompressor) -> Result<()> {
+    pub(crate) fn finish(&mut self, decompressor: &mut Decompressor) -> Result<()> {
         match self.open_page(decompressor)? {
             None => Ok(()),
             Some(page) => {

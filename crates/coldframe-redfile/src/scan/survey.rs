@@ -14,23 +14,23 @@ use crate::pages::walk::{Page, PageWalk};
 
 /// What a survey of a damaged chunk found.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub(crate) struct Survey {
     /// What can be read.
-    pub parts: VecDeque<Part>,
+    pub(crate) parts: VecDeque<Part>,
     /// What cannot, and why: the bytes, the rows.
-    pub damage: Vec<(Error, Range<u64>, Range<u64>)>,
+    pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
 }
 
 impl Survey {
     /// A chunk without a readable page.
-    pub fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
+    pub(crate) fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
         let parts = VecDeque::from([Part::Gap { rows }]);
         Self { parts, damage: vec![(e, bytes, 0..rows)] }
     }
 
     /// Tries every page of a chunk that should have `rows` rows and ends at `end`. A page that does not decode is lost, and
     /// from a header that does not parse on all that follows.
-    pub fn new(
+    pub(crate) fn new(
         context: &ChunkContext,
         data_type: &DataType,
         mut walk: PageWalk,

@@ -9,7 +9,7 @@ use super::{Dialect, Encoding, WriteOptions};
 use crate::layout::metadata::Codec;
 
 /// What the writer takes.
-pub const WRITE_OPTIONS: &[OptionDoc] = &[
+pub(crate) const WRITE_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "dialect",
         help: "\"redelm-f\" (default): as the reference's last commit wrote; \"spec\": as the format's README says",
@@ -44,7 +44,7 @@ pub const WRITE_OPTIONS: &[OptionDoc] = &[
 ];
 
 /// The options with the names of [`WRITE_OPTIONS`].
-pub fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
+pub(crate) fn write_options(options: &coldframe_core::WriteOptions) -> Result<WriteOptions> {
     let extra = &options.extra;
     let mut to = WriteOptions::default();
     if let Some(dialect) = text(extra, "dialect")? {
