@@ -34,6 +34,10 @@ class Ordinals:
         wanted = value if isinstance(value, pa.Scalar) else pa.scalar(value)
         # By way of Arrow: Python's own datetime ends with the year 9999.
         array = pa.repeat(wanted, 1) if wanted.is_valid else pa.nulls(1, wanted.type)
+        schema = pa.schema(self._raw)
+        zone = getattr(schema.field("value").type, "tz", None) if "value" in schema.names else None
+        if zone and pa.types.is_timestamp(array.type) and array.type.tz is None:
+            array = array.cast(pa.timestamp(array.type.unit, zone))
         return pa.Table.from_batches([pa.record_batch(_coldframe.lookup_value(self._raw, array))])
 
     def might_contain_key(self, key: bytes) -> bool:

@@ -19,7 +19,7 @@ use std::io::Write;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
-use coldframe_core::{BatchWriter, Error, Result};
+use coldframe_core::{BatchWriter, Error, ErrorContext, Result};
 use coldframe_encoding::checksum::crc32c;
 use coldframe_encoding::codec::Compressor;
 use prost::Message;
@@ -105,7 +105,8 @@ impl Writer {
                 names.join(", ")
             )));
         };
-        let data_type = type_of(field.data_type(), options.data_type)?;
+        let data_type =
+            type_of(field.data_type(), options.data_type).within(|| format!("column `{}`", field.name()))?;
         let encoding = encoding_of(data_type, options.encoding)?;
         if options.value_index && (field.is_nullable() || !has_key(data_type)) {
             return Err(Error::unsupported(format!(

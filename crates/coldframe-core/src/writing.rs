@@ -10,9 +10,15 @@ pub use intake::Intake;
 
 /// What went wrong with data to be written, as an error of that data: no file is corrupt, there is none yet.
 pub fn unsuitable(e: Error) -> Error {
-    if !e.is_damage() {
-        return e;
-    }
+    if e.is_damage() { schema(&e) } else { e }
+}
+
+/// What a writer says of values: it got its options before, so that what is invalid is the data.
+pub fn unfit(e: Error) -> Error {
+    if matches!(e.kind(), ErrorKind::InvalidArgument(_)) { schema(&e) } else { unsuitable(e) }
+}
+
+fn schema(e: &Error) -> Error {
     let (structure, schema) = (e.structure(), Error::schema(e.reason()));
     if structure.is_empty() { schema } else { schema.within(structure) }
 }

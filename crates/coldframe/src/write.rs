@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use arrow_array::RecordBatchReader;
-use coldframe_core::writing::{Intake, stream_error, unsuitable};
+use coldframe_core::writing::{Intake, stream_error, unfit, unsuitable};
 use coldframe_core::{Error, Result, WriteOptions};
 use coldframe_store::Location;
 
@@ -54,12 +54,12 @@ pub fn write_file(
     for batch in data {
         let batch = batch.map_err(stream_error)?;
         for piece in intake.pieces(&batch) {
-            writer.write(&piece.map_err(refused)?).map_err(refused)?;
+            writer.write(&piece.map_err(refused)?).map_err(|e| named(unfit(e)))?;
         }
         rows += batch.num_rows() as u64;
         tick(rows)?;
     }
-    let bytes = writer.finish().map_err(refused)?;
+    let bytes = writer.finish().map_err(|e| named(unfit(e)))?;
     commit(temporary, &dest).map_err(named)?;
     Ok(Written { rows, bytes })
 }

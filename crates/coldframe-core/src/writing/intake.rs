@@ -8,13 +8,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::ArrowDictionaryKeyType;
+use arrow_array::types::{ArrowDictionaryKeyType, TimestampMillisecondType, TimestampSecondType};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
-    RecordBatch, RecordBatchOptions, StructArray, downcast_dictionary_array,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, FixedSizeListArray, GenericListArray, MapArray,
+    OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray, downcast_dictionary_array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
@@ -80,6 +80,7 @@ impl Intake {
             .map(|(array, field)| {
                 let plain = plain(array, field.data_type())?;
                 check_nulls(&plain, field, None)?;
+                check_instants(&plain)?;
                 Ok(plain)
             })
             .zip(self.plain.fields())
@@ -218,6 +219,35 @@ fn check_items(values: &ArrayRef, field: &Field) -> Result<()> {
         return Ok(());
     }
     check_nulls(values, field, None)
+}
+
+/// An error for a timestamp that no reader gives back: all of them count in microseconds at least.
+fn check_instants(array: &ArrayRef) -> Result<()> {
+    let (worst, unit, most) = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            (farthest::<TimestampSecondType>(array), "s", i64::MAX / 1_000_000)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            (farthest::<TimestampMillisecondType>(array), "ms", i64::MAX / 1_000)
+        }
+        DataType::Struct(_) => return array.as_struct().columns().iter().try_for_each(check_instants),
+        DataType::List(_) => return check_instants(array.as_list::<i32>().values()),
+        DataType::LargeList(_) => return check_instants(array.as_list::<i64>().values()),
+        DataType::FixedSizeList(..) => return check_instants(array.as_fixed_size_list().values()),
+        DataType::Map(..) => return array.as_map().entries().columns().iter().try_for_each(check_instants),
+        _ => return Ok(()),
+    };
+    match worst.filter(|v| v.unsigned_abs() > most.unsigned_abs()) {
+        None => Ok(()),
+        Some(value) => Err(Error::schema(format!(
+            "expected timestamps that 64 bits can count in microseconds, found {value} {unit} from 1970"
+        ))),
+    }
+}
+
+/// The value that is farthest from zero.
+fn farthest<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> Option<i64> {
+    array.as_primitive::<T>().iter().flatten().max_by_key(|v| v.unsigned_abs())
 }
 
 /// About the bytes of values that an array has in plain layout.
