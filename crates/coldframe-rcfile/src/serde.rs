@@ -1,5 +1,6 @@
 //! How Hive turns the bytes of a cell into a value and back: ColumnarSerDe (text), LazyBinaryColumnarSerDe (binary).
 
+mod bounds;
 pub mod lazy_binary;
 pub mod text;
 

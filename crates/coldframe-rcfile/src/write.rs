@@ -20,6 +20,7 @@
 
 mod header;
 mod key;
+mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -101,6 +102,8 @@ pub(crate) struct Writer<W> {
     /// Rows of the row group begun, and bytes of their cells.
     rows: usize,
     bytes: usize,
+    /// Rows with which a row group is full: as asked, and no more than readers take. Empty cells fill no buffer.
+    most_rows: usize,
     options: WriteOptions,
     compressor: Compressor,
     failed: Failed,
@@ -119,9 +122,18 @@ impl<W: Write> Writer<W> {
     /// Writes the header.
     pub(crate) fn new(mut sink: W, schema: &Schema, options: WriteOptions) -> Result<Self> {
         let columns = columns(schema, &options)?;
-        if columns.is_empty() {
+        let (found, limits) = (columns.len(), &options.serde_options.limits);
+        if found == 0 {
             return Err(Error::schema("an RCFile has one column at least"));
         }
+        if found as u64 > limits.max_columns {
+            let most = limits.max_columns;
+            return Err(Error::schema(format!(
+                "expected {most} columns at most, found {found}: the file could not be read back"
+            )));
+        }
+        let most_rows = usize::try_from(limits.max_unit_rows).unwrap_or(usize::MAX).max(1);
+        let most_rows = options.record_interval.min(most_rows);
         let sync = sync_marker(options.sync_seed);
         let header = header::header(&options, columns.len(), sync)?;
         sink.write_all(&header)?;
@@ -134,6 +146,7 @@ impl<W: Write> Writer<W> {
             columns,
             rows: 0,
             bytes: 0,
+            most_rows,
             options,
             compressor: Compressor::new(),
             failed: Failed::default(),
@@ -149,7 +162,10 @@ impl<W: Write> Writer<W> {
 
     fn write_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         check_column_count(batch, self.columns.len())?;
-        let arrays = self.columns.iter().zip(batch.columns()).map(|(column, array)| column.prepare(array));
+        let fields = self.schema.fields();
+        let arrays = self.columns.iter().zip(batch.columns()).zip(fields).map(|((column, array), field)| {
+            column.prepare(array).map_err(|e| e.within(format!("column {:?}", field.name())))
+        });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         for start in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
             let end = batch.num_rows().min(start + ROWS_AT_ONCE);
@@ -175,7 +191,7 @@ impl<W: Write> Writer<W> {
         for size in sizes {
             self.rows += 1;
             self.bytes = self.bytes.saturating_add(size);
-            if self.bytes > self.options.row_group_bytes || self.rows >= self.options.record_interval {
+            if self.bytes > self.options.row_group_bytes || self.rows >= self.most_rows {
                 self.write_row_group()?;
             }
         }
@@ -282,7 +298,7 @@ impl Column {
         let mut column = Self { encoder, cast: None, data, lengths, rows_written: 0, bytes_written: 0 };
         let empty = new_empty_array(array_type);
         if let Err(e) = column.encoder.encode(&empty, 0..0, &mut column.data, &mut column.lengths) {
-            let target = hive_type.to_arrow(serde_options.timestamp_unit);
+            let target = plain::data_type(hive_type, array_type, serde_options.timestamp_unit);
             if !matches!(e.kind(), ErrorKind::Schema(_)) || !can_cast_types(array_type, &target) {
                 return Err(e);
             }
@@ -291,11 +307,18 @@ impl Column {
         Ok(column)
     }
 
+    /// The array as the encoder takes it; an error names the first value that it cannot take.
     fn prepare(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let Some(target) = &self.cast else { return Ok(array.clone()) };
         let exactly = CastOptions { safe: false, ..CastOptions::default() };
-        let cast = cast_with_options(array, target, &exactly);
-        cast.map_err(|e| Error::invalid(format!("values of {} as {target}: {e}", array.data_type())))
+        cast_with_options(array, target, &exactly).map_err(|e| {
+            let rows: Vec<usize> = (1..=array.len()).collect();
+            let fails = |n: &usize| cast_with_options(&array.slice(0, *n), target, &exactly).is_err();
+            let row = rows.partition_point(|n| !fails(n));
+            let found = array.data_type();
+            Error::invalid(format!("a value of {found} as {target}: {e}"))
+                .within(format!("row {row} to be written"))
+        })
     }
 
     /// The cells of the next `rows` rows, and their lengths.
@@ -330,9 +353,14 @@ fn columns(schema: &Schema, options: &WriteOptions) -> Result<Vec<Column>> {
     }
     let columns = types.iter().zip(schema.fields()).map(|(hive_type, field)| {
         let column = Column::new(hive_type, field.data_type(), options);
-        column.map_err(|e| e.within(format!("column {:?}", field.name())))
+        column.map_err(|e| unsuitable(e).within(format!("column {:?}", field.name())))
     });
     columns.collect()
+}
+
+/// What a file cannot hold is the schema's fault: there is no file yet that could be damaged.
+fn unsuitable(e: Error) -> Error {
+    if e.is_damage() { Error::schema(e.reason()) } else { e }
 }
 
 fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {

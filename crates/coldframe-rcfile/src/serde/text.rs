@@ -39,7 +39,7 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray, StructArray, new_null_array};
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 pub use self::encode::encoder;
 pub use self::options::TextOptions;
@@ -51,10 +51,11 @@ use self::strings::Shape;
 use super::{Cells, ColumnDecoder, HiveVersion, SerdeOptions, TimestampUnit};
 use crate::hive_type::{HiveType, interval_day_time_fields};
 
-/// Whether a value may depend on the cells before it in its row group, so that the group has to be decoded at once:
-/// extended booleans keep the last value at a word that is none.
-pub fn looks_back(hive_type: &HiveType, options: &SerdeOptions) -> bool {
-    TextOptions::from(options).extended_boolean && hive_type.contains(&HiveType::Boolean)
+/// Whether a value of one of these types may depend on the cells before it in its row group, so that the group has to be
+/// decoded at once: extended booleans keep the last value at a word that is none.
+pub(crate) fn look_back<'a>(types: impl IntoIterator<Item = &'a HiveType>, options: &SerdeOptions) -> bool {
+    TextOptions::from(options).extended_boolean
+        && types.into_iter().any(|hive_type| hive_type.contains(&HiveType::Boolean))
 }
 
 /// A decoder of a text column of type `hive_type`.
@@ -69,7 +70,6 @@ pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn C
         version: options.hive_version,
         session_zone: options.timezone,
         unit: options.timestamp_unit,
-        limits: options.limits,
     }))
 }
 
@@ -80,7 +80,6 @@ struct TextDecoder {
     version: HiveVersion,
     session_zone: Option<chrono_tz::Tz>,
     unit: TimestampUnit,
-    limits: Limits,
 }
 
 impl ColumnDecoder for TextDecoder {
@@ -98,51 +97,50 @@ impl TextDecoder {
         let null_format = self.options.null_format.as_slice();
         Ok(match hive_type {
             HiveType::Boolean => {
-                Arc::new(boolean(source, null_format, &boolean::Boolean::new(self.options.extended_boolean)))
+                let make = || boolean::Boolean::new(self.options.extended_boolean);
+                Arc::new(boolean(source, null_format, make))
             }
             HiveType::TinyInt => {
-                Arc::new(primitive::<Int8Type, _>(source, null_format, &integer::Integer::new())?)
+                Arc::new(primitive::<Int8Type, _, _>(source, null_format, integer::Integer::new)?)
             }
             HiveType::SmallInt => {
-                Arc::new(primitive::<Int16Type, _>(source, null_format, &integer::Integer::new())?)
+                Arc::new(primitive::<Int16Type, _, _>(source, null_format, integer::Integer::new)?)
             }
             HiveType::Int => {
-                Arc::new(primitive::<Int32Type, _>(source, null_format, &integer::Integer::new())?)
+                Arc::new(primitive::<Int32Type, _, _>(source, null_format, integer::Integer::new)?)
             }
             HiveType::BigInt => {
-                Arc::new(primitive::<Int64Type, _>(source, null_format, &integer::Integer::new())?)
+                Arc::new(primitive::<Int64Type, _, _>(source, null_format, integer::Integer::new)?)
             }
             HiveType::Float => {
-                Arc::new(primitive::<Float32Type, _>(source, null_format, &float::Float::new())?)
+                Arc::new(primitive::<Float32Type, _, _>(source, null_format, float::Float::new)?)
             }
             HiveType::Double => {
-                Arc::new(primitive::<Float64Type, _>(source, null_format, &float::Float::new())?)
+                Arc::new(primitive::<Float64Type, _, _>(source, null_format, float::Float::new)?)
             }
             HiveType::Decimal { precision, scale } => {
-                let parser = decimal::Decimal::new(*precision, *scale, self.version);
-                let array: PrimitiveArray<Decimal128Type> = primitive(source, null_format, &parser)?;
+                let make = || decimal::Decimal::new(*precision, *scale, self.version);
+                let array: PrimitiveArray<Decimal128Type> = primitive(source, null_format, make)?;
                 Arc::new(array.with_data_type(hive_type.to_arrow(self.unit)))
             }
-            HiveType::Date => {
-                let parser = date_time::Date::new(self.version);
-                Arc::new(primitive::<Date32Type, _>(source, null_format, &parser)?)
+            HiveType::Date => Arc::new(primitive::<Date32Type, _, _>(source, null_format, || {
+                date_time::Date::new(self.version)
+            })?),
+            HiveType::Timestamp => {
+                let make = || date_time::Timestamp::new(self.version, self.unit, &self.formats);
+                self.time(hive_type, source, make)?
             }
-            HiveType::Timestamp => self.time(
-                hive_type,
-                source,
-                &date_time::Timestamp::new(self.version, self.unit, &self.formats),
-            )?,
             HiveType::TimestampLocalTz => {
-                self.time(hive_type, source, &zoned::Zoned::new(self.session_zone, self.unit))?
+                self.time(hive_type, source, || zoned::Zoned::new(self.session_zone, self.unit))?
             }
             HiveType::IntervalYearMonth => {
-                Arc::new(primitive::<Int32Type, _>(source, null_format, &interval::YearMonth)?)
+                Arc::new(primitive::<Int32Type, _, _>(source, null_format, || interval::YearMonth)?)
             }
             HiveType::IntervalDayTime => self.interval_day_time(source)?,
-            HiveType::String => strings::string(source, &self.options, Shape::AsIs, &self.limits)?,
-            HiveType::Varchar(n) => strings::string(source, &self.options, Shape::AtMost(*n), &self.limits)?,
-            HiveType::Char(n) => strings::string(source, &self.options, Shape::Padded(*n), &self.limits)?,
-            HiveType::Binary => strings::binary(source, null_format, self.version, &self.limits)?,
+            HiveType::String => strings::string(source, &self.options, Shape::AsIs)?,
+            HiveType::Varchar(n) => strings::string(source, &self.options, Shape::AtMost(*n))?,
+            HiveType::Char(n) => strings::string(source, &self.options, Shape::Padded(*n))?,
+            HiveType::Binary => strings::binary(source, null_format, self.version)?,
             HiveType::Array(element) => self.list(element, source, level)?,
             HiveType::Map(key, value) => self.map(key, value, source, level)?,
             HiveType::Struct(fields) => self.structure(fields, source, level)?,
@@ -150,21 +148,21 @@ impl TextDecoder {
         })
     }
 
-    fn time<S: Source>(
+    fn time<S: Source, P: Parse<Value = i64>>(
         &self,
         hive_type: &HiveType,
         source: &S,
-        parser: &impl Parse<Value = i64>,
+        make: impl Fn() -> P,
     ) -> Result<ArrayRef> {
         let data_type = hive_type.to_arrow(self.unit);
         let null_format = self.options.null_format.as_slice();
         Ok(match self.unit {
             TimestampUnit::Nanosecond => {
-                let array: PrimitiveArray<TimestampNanosecondType> = primitive(source, null_format, parser)?;
+                let array: PrimitiveArray<TimestampNanosecondType> = primitive(source, null_format, make)?;
                 Arc::new(array.with_data_type(data_type))
             }
             TimestampUnit::Microsecond => {
-                let array: PrimitiveArray<TimestampMicrosecondType> = primitive(source, null_format, parser)?;
+                let array: PrimitiveArray<TimestampMicrosecondType> = primitive(source, null_format, make)?;
                 Arc::new(array.with_data_type(data_type))
             }
         })

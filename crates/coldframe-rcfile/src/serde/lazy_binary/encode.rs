@@ -24,6 +24,7 @@ use super::has_old_calendar;
 use super::text::EMPTY_STRING;
 use super::timestamp::{self, Clock};
 use crate::hive_type::HiveType;
+use crate::serde::bounds::{check_characters, check_digits, check_instant};
 use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 
 pub(super) struct Encoder {
@@ -89,7 +90,8 @@ enum Kind<'a> {
     Float(&'a [f32]),
     Double(&'a [f64]),
     Date(&'a [i32], bool),
-    Decimal(&'a [i128], u8),
+    /// Values, digits, and digits behind the point.
+    Decimal(&'a [i128], u8, u8),
     /// Ticks, ticks a second, and what the seconds count.
     Timestamp(&'a [i64], i64, Option<&'a Clock>, bool),
     IntervalDayTime(&'a [i64], &'a [i32]),
@@ -148,7 +150,7 @@ impl<'a> Source<'a> {
             Kind::List(..) | Kind::Map(..) | Kind::Struct(_) | Kind::Union(..) => {
                 self.put_nested(row, out)?
             }
-            _ => self.put_number(row, out),
+            _ => self.put_number(row, out)?,
         }
         Ok(())
     }
@@ -176,13 +178,13 @@ impl<'a> Source<'a> {
                     *place = size.to_be_bytes();
                 }
             }
-            _ => self.put_number(row, out),
+            _ => self.put_number(row, out)?,
         }
         Ok(())
     }
 
     /// Appends a value that looks the same wherever it is.
-    fn put_number(&self, row: usize, out: &mut Vec<u8>) {
+    fn put_number(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.kind {
             Kind::Boolean(array) => out.push(array.value(row).into()),
             Kind::TinyInt(array) => out.push(array.value(row).cast_unsigned()),
@@ -202,15 +204,24 @@ impl<'a> Source<'a> {
             }
             Kind::Date(values, hybrid) => {
                 let day = i64::from(get(values, row));
-                put_hadoop_vlong(out, if *hybrid { proleptic_to_hybrid(day) } else { day });
+                put_hadoop_vlong(out, if *hybrid { hybrid_day(day)? } else { day });
             }
-            Kind::Decimal(values, scale) => put_decimal(get(values, row), *scale, out),
+            Kind::Decimal(values, precision, scale) => {
+                check_digits(get(values, row), *precision)?;
+                put_decimal(get(values, row), *scale, out);
+            }
             Kind::Timestamp(values, per_second, clock, wraps) => {
                 let ticks = get(values, row);
                 let seconds = ticks.div_euclid(*per_second);
                 let nanos = ticks.rem_euclid(*per_second) * (1_000_000_000 / per_second);
+                check_instant(seconds, nanos)?;
                 let seconds = clock.map_or(seconds, |c| c.stored(seconds));
-                timestamp::put(out, seconds, u32::try_from(nanos).unwrap_or(0), *wraps);
+                if *wraps && !(0..1 << 31).contains(&seconds) {
+                    return Err(Error::invalid(format!(
+                        "the timestamp {seconds} s from 1970: Hive 0.8 has room for 1970 to 2038 only"
+                    )));
+                }
+                timestamp::put(out, seconds, u32::try_from(nanos).unwrap_or(0));
             }
             Kind::IntervalDayTime(seconds, nanos) => {
                 put_hadoop_vlong(out, get(seconds, row));
@@ -218,6 +229,7 @@ impl<'a> Source<'a> {
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn put_nested(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -279,7 +291,7 @@ impl<'a> Kind<'a> {
             }
             HiveType::IntervalYearMonth => months(array),
             HiveType::IntervalDayTime => day_time(array),
-            HiveType::Decimal { .. } => decimal(array),
+            HiveType::Decimal { precision, .. } => decimal(array, *precision),
             HiveType::Timestamp => ticks(array, Some(&rules.clock), rules.wraps_seconds),
             HiveType::TimestampLocalTz => ticks(array, None, false),
             HiveType::String => array.as_string_opt::<i32>().map(Self::String),
@@ -358,9 +370,9 @@ fn day_time<'a>(array: &'a dyn Array) -> Option<Kind<'a>> {
     Some(Kind::IntervalDayTime(seconds.values(), nanos.values()))
 }
 
-fn decimal<'a>(array: &'a dyn Array) -> Option<Kind<'a>> {
+fn decimal<'a>(array: &'a dyn Array, precision: u8) -> Option<Kind<'a>> {
     let array = array.as_primitive_opt::<Decimal128Type>()?;
-    Some(Kind::Decimal(array.values(), u8::try_from(array.scale()).ok()?))
+    Some(Kind::Decimal(array.values(), precision, u8::try_from(array.scale()).ok()?))
 }
 
 fn ticks<'a>(array: &'a dyn Array, clock: Option<&'a Clock>, wraps: bool) -> Option<Kind<'a>> {
@@ -424,29 +436,25 @@ fn put_decimal(mut unscaled: i128, mut scale: u8, out: &mut Vec<u8>) {
     put_hadoop_text(out, bytes);
 }
 
+/// The day of the hybrid calendar: near the end of 32 bits there is none.
+fn hybrid_day(day: i64) -> Result<i64> {
+    let found = proleptic_to_hybrid(day);
+    if i32::try_from(found).is_ok() {
+        return Ok(found);
+    }
+    Err(Error::invalid(format!("the day {day} from 1970: the calendar of Hive before 3 does not reach it")))
+}
+
 fn varchar(text: &str, limit: u32) -> Result<&str> {
-    if longer(text, limit) { Err(too_long("varchar", limit, text)) } else { Ok(text) }
+    check_characters("varchar", limit, text).map(|()| text)
 }
 
 /// Blanks at the end are not part of a `char`: as many are written as fill it.
 fn put_char(text: &str, n: u32, out: &mut Vec<u8>) -> Result<()> {
     let text = text.trim_end_matches(' ');
-    if longer(text, n) {
-        return Err(too_long("char", n, text));
-    }
+    check_characters("char", n, text)?;
     out.extend_from_slice(text.as_bytes());
     let missing = usize::try_from(n).unwrap_or(0).saturating_sub(text.chars().count());
     out.resize(out.len() + missing, b' ');
     Ok(())
-}
-
-fn longer(text: &str, limit: u32) -> bool {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    text.len() > limit && text.chars().nth(limit).is_some()
-}
-
-#[cold]
-fn too_long(name: &str, limit: u32, text: &str) -> Error {
-    let found = text.chars().count();
-    Error::invalid(format!("expected text of at most {limit} characters for {name}({limit}), found {found}"))
 }

@@ -271,10 +271,16 @@ fn hive_0_8_keeps_31_bits_of_seconds() {
     let expected = ["2032-12-12T11:31:31", "2026-10-16T06:43:30.12"].map(nanos);
     assert_eq!(found.as_primitive(), &TimestampNanosecondArray::from(expected.to_vec()));
     let options = SerdeOptions { hive_version: HiveVersion::V0_8, ..Default::default() };
-    let (data, _) =
-        encode_with(&HiveType::Timestamp, &TimestampNanosecondArray::from(vec![-1_000_000_000, 1]), &options)
-            .unwrap();
-    assert_eq!(data, bytes("7fffffff 80000000 8c05f5e100"));
+    let written = |seconds: i64| {
+        let array = TimestampNanosecondArray::from(vec![seconds * 1_000_000_000 + 1]);
+        encode_with(&HiveType::Timestamp, &array, &options)
+    };
+    assert_eq!(written(0).unwrap().0, bytes("80000000 8c05f5e100"));
+    assert_eq!(written(i64::from(i32::MAX)).unwrap().0, bytes("ffffffff 8c05f5e100"));
+    // Hive wraps these; nobody could read them back.
+    for beyond in [-1, 1 << 31] {
+        assert!(written(beyond).unwrap_err().to_string().contains("1970 to 2038"));
+    }
 }
 
 fn nanos(text: &str) -> i64 {

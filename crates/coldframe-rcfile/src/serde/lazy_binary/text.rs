@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use coldframe_encoding::{Error, ErrorKind, Result};
+use coldframe_encoding::{Error, Result};
 
 use super::cells::{CellError, Run, Values, at};
 use super::framing::Framing;
@@ -158,12 +158,7 @@ fn build(bytes: Vec<u8>, offsets: Vec<i32>, run: &Run<'_>) -> Result<StringArray
 
 #[cold]
 fn too_long(bytes: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded {
-        what: "text of a row group",
-        asked: u64::try_from(bytes).unwrap_or(u64::MAX),
-        limit: i32::MAX.unsigned_abs().into(),
-        option: "columns",
-    })
+    Error::batch_too_long("values of a text column", bytes as u64)
 }
 
 /// Bytes as `java.lang.String` reads them: like [`String::from_utf8_lossy`], but a surrogate in three bytes is one

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Reversed, the zeros at the end of the digits are in front and take no room: 0.12 s is `21`, one byte. Without the
-//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 knows no second VInt and wraps; where there are no
+//! second VInt the seconds are 0 to 2^31 - 1 (1970 to 2038). Hive 0.8 knows no second VInt and wraps, which is refused here; where there are no
 //! nanoseconds it leaves a byte 0 behind the seconds.
 //!
 //! A `timestamp` is the wall clock as if it were UTC since Hive 3, and the instant before.
@@ -113,8 +113,9 @@ impl Timestamp {
         }
         for i in unusual {
             let (seconds, nanos) = long(run.cell(i)).map_err(|e| CellError::new(i, e))?;
-            let value = shown(seconds).checked_mul(PER_SECOND).and_then(|v| v.checked_add(fraction(nanos)));
-            let value = value.ok_or_else(|| CellError::new(i, self.out_of_range(seconds)))?;
+            // Widened: the seconds of the first values of a unit are beyond what their fractions bring back.
+            let value = i128::from(shown(seconds)) * i128::from(PER_SECOND) + i128::from(fraction(nanos));
+            let value = i64::try_from(value).map_err(|_| CellError::new(i, self.out_of_range(seconds)))?;
             values.get_mut(i).into_iter().for_each(|to| *to = value);
         }
         Ok(values)
@@ -199,18 +200,17 @@ fn long(cell: &[u8]) -> Result<(i64, i64)> {
     Ok(((high << 31) | low, nanos(digits)))
 }
 
-/// Appends a timestamp. Hive 0.8 (`wraps`) has no room for more than 31 bits of seconds.
-pub(super) fn put(out: &mut Vec<u8>, seconds: i64, nanos: u32, wraps: bool) {
+/// Appends a timestamp.
+pub(super) fn put(out: &mut Vec<u8>, seconds: i64, nanos: u32) {
     let high = seconds >> 31;
     let digits = i64::from(reversed(nanos));
-    let second = high != 0 && !wraps;
-    let flag = if second || digits != 0 { 1 << 31 } else { 0 };
+    let flag = if high != 0 || digits != 0 { 1 << 31 } else { 0 };
     let low = u32::try_from(seconds & 0x7fff_ffff).unwrap_or(0);
     out.extend_from_slice(&(low | flag).to_be_bytes());
     if flag != 0 {
-        put_hadoop_vlong(out, if second { !digits } else { digits });
+        put_hadoop_vlong(out, if high != 0 { !digits } else { digits });
     }
-    if second {
+    if high != 0 {
         put_hadoop_vlong(out, high);
     }
 }

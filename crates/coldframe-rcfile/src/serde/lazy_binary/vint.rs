@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Int32Array, Int64Array, StructArray};
 use coldframe_encoding::calendar::{CUTOVER, hybrid_to_proleptic};
-use coldframe_encoding::{Cursor, Result};
+use coldframe_encoding::{Cursor, Error, Result};
 
 use super::cells::{CellError, Run, Values};
 use super::framing::Framing;
@@ -51,8 +51,10 @@ impl Values for Date {
     fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
         let mut days: Vec<i32> = vints(run)?;
         if self.hybrid {
-            for day in days.iter_mut().filter(|d| i64::from(**d) < CUTOVER) {
-                *day = i32::try_from(hybrid_to_proleptic((*day).into())).unwrap_or(*day);
+            for (i, day) in days.iter_mut().enumerate().filter(|(_, d)| i64::from(**d) < CUTOVER) {
+                let shown = hybrid_to_proleptic((*day).into());
+                let beyond = |_| Error::corrupt(format!("expected a day of 32 bits, found {shown}"));
+                *day = i32::try_from(shown).map_err(|e| CellError::new(i, beyond(e)))?;
             }
         }
         Ok(Arc::new(Date32Array::new(days.into(), run.nulls.clone())))

@@ -45,6 +45,11 @@ impl Parse for Boolean {
         }
         value
     }
+
+    /// Words of two bytes or more are the value before them, if there is one.
+    fn may_take(&self, cell: Cell<'_>) -> bool {
+        (self.extended && cell.len > 1) || self.parse(cell).is_some()
+    }
 }
 
 /// The cell, if it is `true` or `false`. Its length leaves only one of them, so that nothing branches on which it is.

@@ -25,6 +25,7 @@ use super::options::TextOptions;
 use super::print;
 use super::strings::{Shape, shaped};
 use crate::hive_type::HiveType;
+use crate::serde::bounds::{check_characters, check_digits};
 use crate::serde::{ColumnEncoder, HiveVersion, SerdeOptions};
 
 /// An encoder of a column of type `hive_type`, for arrays of the type that [`HiveType::to_arrow`] gives; timestamps may
@@ -73,9 +74,11 @@ impl ColumnEncoder for TextEncoder {
         lengths.reserve(rows.len());
         for row in rows {
             let start = data.len();
-            self.context.write(&column, row, 1, data)?;
+            self.context
+                .write(&column, row, 1, data)
+                .map_err(|e| e.within(format!("row {row} to be written")))?;
             let length = u32::try_from(data.len() - start)
-                .map_err(|_| Error::unsupported(format!("a cell of {} bytes", data.len() - start)))?;
+                .map_err(|_| Error::invalid(format!("a cell of {} bytes", data.len() - start)))?;
             lengths.push(length);
         }
         Ok(())
@@ -91,11 +94,15 @@ enum Column<'a> {
     BigInt(&'a PrimitiveArray<Int64Type>),
     Float(&'a PrimitiveArray<Float32Type>),
     Double(&'a PrimitiveArray<Float64Type>),
-    Decimal(&'a PrimitiveArray<Decimal128Type>, u8),
+    /// Values, digits, and digits behind the point.
+    Decimal(&'a PrimitiveArray<Decimal128Type>, u8, u8),
     String(&'a StringArray, Shape),
     Binary(&'a BinaryArray),
     Date(&'a PrimitiveArray<Date32Type>),
-    Time { values: Times<'a>, zoned: bool },
+    Time {
+        values: Times<'a>,
+        zoned: bool,
+    },
     YearMonth(&'a PrimitiveArray<Int32Type>),
     DayTime(&'a StructArray, &'a PrimitiveArray<Int64Type>, &'a PrimitiveArray<Int32Type>),
     List(&'a ListArray, Box<Column<'a>>),
@@ -153,9 +160,9 @@ impl<'a> Column<'a> {
             HiveType::BigInt => primitive(array).map(Self::BigInt),
             HiveType::Float => primitive(array).map(Self::Float),
             HiveType::Double => primitive(array).map(Self::Double),
-            HiveType::Decimal { scale, .. } => primitive::<Decimal128Type>(array)
+            HiveType::Decimal { precision, scale } => primitive::<Decimal128Type>(array)
                 .filter(|a| u8::try_from(a.scale()).is_ok_and(|s| s == *scale))
-                .map(|a| Self::Decimal(a, *scale)),
+                .map(|a| Self::Decimal(a, *precision, *scale)),
             HiveType::String => array.as_string_opt().map(|a| Self::String(a, Shape::AsIs)),
             HiveType::Varchar(n) => array.as_string_opt().map(|a| Self::String(a, Shape::AtMost(*n))),
             HiveType::Char(n) => array.as_string_opt().map(|a| Self::String(a, Shape::Padded(*n))),
@@ -202,7 +209,7 @@ impl<'a> Column<'a> {
             Self::BigInt(a) => a.is_null(row),
             Self::Float(a) => a.is_null(row),
             Self::Double(a) => a.is_null(row),
-            Self::Decimal(a, _) => a.is_null(row),
+            Self::Decimal(a, ..) => a.is_null(row),
             Self::String(a, _) => a.is_null(row),
             Self::Binary(a) => a.is_null(row),
             Self::Date(a) => a.is_null(row),
@@ -264,12 +271,15 @@ impl Context {
             Column::BigInt(a) => print::integer(a.value(row), out),
             Column::Float(a) => print::float(a.value(row), out),
             Column::Double(a) => print::double(a.value(row), out),
-            Column::Decimal(a, scale) => print::decimal(a.value(row), *scale, out),
-            Column::String(a, shape) => self.string(a.value(row), *shape, out),
+            Column::Decimal(a, precision, scale) => {
+                check_digits(a.value(row), *precision)?;
+                print::decimal(a.value(row), *scale, out);
+            }
+            Column::String(a, shape) => self.string(a.value(row), *shape, out)?,
             Column::Binary(a) => self.binary(a.value(row), out),
             Column::Date(a) => print::date(a.value(row), self.version, out)?,
             Column::Time { values, zoned: false } => print::timestamp(values.value(row), self.version, out)?,
-            Column::Time { values, zoned: true } => print::instant(values.value(row), out),
+            Column::Time { values, zoned: true } => print::instant(values.value(row), out)?,
             Column::YearMonth(a) => print::year_month(a.value(row), out),
             Column::DayTime(_, seconds, nanos) => print::day_time(seconds.value(row), nanos.value(row), out),
             Column::List(a, values) => {
@@ -333,13 +343,19 @@ impl Context {
         Ok(())
     }
 
-    fn string(&self, text: &str, shape: Shape, out: &mut Vec<u8>) {
+    fn string(&self, text: &str, shape: Shape, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
+        match shape {
+            Shape::AsIs => {}
+            Shape::AtMost(n) => check_characters("varchar", n, text)?,
+            // Blanks at the end are not part of a `char`.
+            Shape::Padded(n) => check_characters("char", n, text.trim_end_matches(' '))?,
+        }
         shaped(text, shape, out);
-        let Some(escape) = self.options.escape else { return };
+        let Some(escape) = self.options.escape else { return Ok(()) };
         let needs_escape = |b: &u8| self.needs_escape.get(usize::from(*b)).copied().unwrap_or(false);
         if !out.iter().skip(start).any(needs_escape) {
-            return;
+            return Ok(());
         }
         for byte in out.split_off(start) {
             match byte {
@@ -349,6 +365,7 @@ impl Context {
                 _ => out.extend([escape, byte]),
             }
         }
+        Ok(())
     }
 
     /// Base64, since Hive 4 without padding.

@@ -18,6 +18,12 @@ pub(super) trait Parse {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Whether the cell may be more than nothing to this parser, whatever it has read before: a value, or one that is out
+    /// of range. What the parser remembers is another thing from then on.
+    fn may_take(&self, cell: Cell<'_>) -> bool {
+        self.parse(cell).is_some() || self.check().is_err()
+    }
 }
 
 /// What a cell is compared with to be null. Only where the null format itself parses (`-1`, say) must that be done: else
@@ -29,9 +35,10 @@ struct NullFormat<'a> {
 }
 
 impl<'a> NullFormat<'a> {
+    /// `parser` is one of its own: a parser may remember what it has read, and the null format is no cell.
     fn new(text: &'a [u8], parser: &impl Parse) -> Self {
-        let parses = parser.parse(Cell { rest: text, len: text.len() }).is_some();
-        Self { text, len: if parses { text.len() } else { usize::MAX } }
+        let compared = parser.may_take(Cell { rest: text, len: text.len() });
+        Self { text, len: if compared { text.len() } else { usize::MAX } }
     }
 
     #[inline(always)]
@@ -44,12 +51,13 @@ impl<'a> NullFormat<'a> {
 ///
 /// A function of its own for each type, so that its loop has the processor's registers for itself.
 #[inline(never)]
-pub(super) fn primitive<T: ArrowPrimitiveType, S: Source>(
+pub(super) fn primitive<T: ArrowPrimitiveType, S: Source, P: Parse<Value = T::Native>>(
     source: &S,
     null_format: &[u8],
-    parser: &impl Parse<Value = T::Native>,
+    make: impl Fn() -> P,
 ) -> Result<PrimitiveArray<T>> {
-    let null = NullFormat::new(null_format, parser);
+    let null = NullFormat::new(null_format, &make());
+    let parser = make();
     let mut values = Vec::with_capacity(source.len());
     let mut validity = Validity::with_capacity(source.len());
     let mut cells = source.cells();
@@ -74,12 +82,13 @@ pub(super) fn primitive<T: ArrowPrimitiveType, S: Source>(
 
 /// An array of booleans, made in blocks of 64.
 #[inline(never)]
-pub(super) fn boolean<S: Source>(
+pub(super) fn boolean<S: Source, P: Parse<Value = bool>>(
     source: &S,
     null_format: &[u8],
-    parser: &impl Parse<Value = bool>,
+    make: impl Fn() -> P,
 ) -> BooleanArray {
-    let null = NullFormat::new(null_format, parser);
+    let null = NullFormat::new(null_format, &make());
+    let parser = make();
     let (mut values, mut validity) =
         (Validity::with_capacity(source.len()), Validity::with_capacity(source.len()));
     let mut cells = source.cells();

@@ -6,6 +6,7 @@ use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::{Error, Result};
 
 use crate::serde::HiveVersion;
+use crate::serde::bounds::check_instant;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -197,6 +198,7 @@ pub(super) fn date(days: i32, version: HiveVersion, out: &mut Vec<u8>) -> Result
 
 /// `yyyy-MM-dd HH:mm:ss` and the fraction without the zeros at its end.
 pub(super) fn timestamp((seconds, nanos): (i64, i64), version: HiveVersion, out: &mut Vec<u8>) -> Result<()> {
+    check_instant(seconds, nanos)?;
     let date = Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY));
     let years = if version <= HiveVersion::V2_3 { 1..=9999 } else { i64::MIN..=i64::MAX };
     check_readable(date, years, version)?;
@@ -205,11 +207,24 @@ pub(super) fn timestamp((seconds, nanos): (i64, i64), version: HiveVersion, out:
     Ok(())
 }
 
-/// `yyyy-MM-dd HH:mm:ss.f UTC`, with at least one digit of the fraction.
-pub(super) fn instant((seconds, nanos): (i64, i64), out: &mut Vec<u8>) {
-    clock(Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY)), seconds.rem_euclid(SECONDS_PER_DAY), out);
+/// `yyyy-MM-dd HH:mm:ss.f UTC`, with at least one digit of the fraction. Years of five digits have a sign, as Java's pattern
+/// `yyyy` prints and wants them; years before 1 it prints without their era.
+pub(super) fn instant((seconds, nanos): (i64, i64), out: &mut Vec<u8>) -> Result<()> {
+    check_instant(seconds, nanos)?;
+    let date = Civil::from_days(seconds.div_euclid(SECONDS_PER_DAY));
+    if date.year < 1 {
+        return Err(Error::invalid(format!(
+            "the year {}: text of instants begins with the year 1",
+            date.year
+        )));
+    }
+    if date.year > 9999 {
+        out.push(b'+');
+    }
+    clock(date, seconds.rem_euclid(SECONDS_PER_DAY), out);
     fraction(nanos, 1, out);
     out.extend_from_slice(b" UTC");
+    Ok(())
 }
 
 fn clock(date: Civil, of_day: i64, out: &mut Vec<u8>) {

@@ -11,7 +11,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 use super::cells::{Source, Validity};
 use super::options::TextOptions;
@@ -25,12 +25,7 @@ pub(super) enum Shape {
     Padded(u32),
 }
 
-pub(super) fn string<S: Source>(
-    source: &S,
-    options: &TextOptions,
-    shape: Shape,
-    limits: &Limits,
-) -> Result<ArrayRef> {
+pub(super) fn string<S: Source>(source: &S, options: &TextOptions, shape: Shape) -> Result<ArrayRef> {
     if let (Some((data, offsets)), None) = (source.shared(), options.escape)
         && fits(source, shape)
     {
@@ -39,7 +34,7 @@ pub(super) fn string<S: Source>(
             return Ok(Arc::new(array));
         }
     }
-    rebuilt(source, options, shape, limits)
+    rebuilt(source, options, shape)
 }
 
 /// Whether no value is changed by its shape, judged by length: n bytes are at most n code points.
@@ -64,27 +59,21 @@ struct Copied {
     data: Vec<u8>,
     offsets: Vec<i32>,
     validity: Validity,
-    limits: Limits,
 }
 
 impl Copied {
-    fn new<S: Source>(source: &S, limits: &Limits) -> Self {
+    fn new<S: Source>(source: &S) -> Self {
         let mut offsets = Vec::with_capacity(source.len() + 1);
         offsets.push(0);
-        // As many bytes as the source has for these values; what grows beyond them is checked against the limits.
+        // As many bytes as the source has for these values.
         let bytes = source.ranges().map(|(start, end)| end.saturating_sub(start)).sum();
-        Self {
-            data: Vec::with_capacity(bytes),
-            offsets,
-            validity: Validity::with_capacity(source.len()),
-            limits: *limits,
-        }
+        Self { data: Vec::with_capacity(bytes), offsets, validity: Validity::with_capacity(source.len()) }
     }
 
     fn end_value(&mut self, valid: bool) -> Result<()> {
-        self.limits.block("text column", self.data.len() as u64)?;
-        let end = i32::try_from(self.data.len())
-            .map_err(|_| Error::unsupported("a row group with more than 2 GiB of text in a column"))?;
+        let len = self.data.len();
+        let end =
+            i32::try_from(len).map_err(|_| Error::batch_too_long("values of a text column", len as u64))?;
         self.offsets.push(end);
         self.validity.push(valid);
         Ok(())
@@ -95,8 +84,8 @@ impl Copied {
     }
 }
 
-fn rebuilt<S: Source>(source: &S, options: &TextOptions, shape: Shape, limits: &Limits) -> Result<ArrayRef> {
-    let mut copied = Copied::new(source, limits);
+fn rebuilt<S: Source>(source: &S, options: &TextOptions, shape: Shape) -> Result<ArrayRef> {
+    let mut copied = Copied::new(source);
     let mut unescaped = Vec::new();
     for cell in source.cells() {
         let Some(mut bytes) = cell.map(|c| c.bytes()).filter(|b| *b != options.null_format) else {
@@ -191,13 +180,8 @@ fn malformed_len(bytes: &[u8]) -> usize {
     }
 }
 
-pub(super) fn binary<S: Source>(
-    source: &S,
-    null_format: &[u8],
-    version: HiveVersion,
-    limits: &Limits,
-) -> Result<ArrayRef> {
-    let mut copied = Copied::new(source, limits);
+pub(super) fn binary<S: Source>(source: &S, null_format: &[u8], version: HiveVersion) -> Result<ArrayRef> {
+    let mut copied = Copied::new(source);
     for cell in source.cells() {
         let bytes = cell.map(|c| c.bytes()).filter(|b| *b != null_format);
         if let Some(bytes) = bytes {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::types::{Date32Type, Float32Type, Float64Type, TimestampNanosecondType};
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, TimestampNanosecondType, TimestampSecondType,
+};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Decimal128Array, Int32Array, Int64Array, PrimitiveArray, StringArray,
     StructArray,
@@ -123,6 +125,21 @@ fn what_the_version_could_not_read_back_is_refused() {
         let e = encoder(&hive_type(text), &options(version, &[])).unwrap();
         e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).unwrap_err().to_string()
     };
+    let long = StringArray::from(vec!["abcd"]);
+    assert!(refused("varchar(3)", V4_1, &long).contains("row 0 to be written: expected text of at most 3"));
+    assert!(refused("char(3)", V4_1, &long).contains("found 4"));
+    let wide = Decimal128Array::from(vec![1000]).with_precision_and_scale(38, 1).unwrap();
+    assert!(refused("decimal(3,1)", V4_1, &wide).contains("at most 3 digits"));
+    let zoned = "timestamp with local time zone";
+    let before = PrimitiveArray::<TimestampNanosecondType>::from(vec![0]);
+    assert_eq!(written(zoned, &options(V4_1, &[]), &before), ["1970-01-01 00:00:00.0 UTC"]);
+    let before = PrimitiveArray::<TimestampSecondType>::from(vec![-62_135_596_801]);
+    assert!(refused(zoned, V4_1, &before).contains("the year 0"));
+    let far = PrimitiveArray::<TimestampSecondType>::from(vec![i64::MAX]);
+    assert!(refused(zoned, V4_1, &far).contains("294246"));
+    assert!(refused("timestamp", V4_1, &far).contains("294246"));
+    let five = PrimitiveArray::<TimestampSecondType>::from(vec![253_402_300_800]);
+    assert_eq!(written(zoned, &options(V4_1, &[]), &five), ["+10000-01-01 00:00:00.0 UTC"]);
     let far = PrimitiveArray::<Date32Type>::from(vec![2_932_897]);
     assert!(refused("date", V4_1, &far).contains("the year 10000"));
     let gap = PrimitiveArray::<Date32Type>::from(vec![-141_428]);
@@ -132,13 +149,13 @@ fn what_the_version_could_not_read_back_is_refused() {
 }
 
 #[test]
-fn text_is_escaped_cut_and_padded() {
+fn text_is_escaped_and_padded() {
     let texts = StringArray::from(vec!["a|b\\c\r\n", "x\u{2}y"]);
     let o = options(V4_1, &[("escape.delim", "\\"), ("field.delim", "|")]);
     assert_eq!(written("string", &o, &texts), ["a\\|b\\\\c\r\n", "x\\\u{2}y"]);
     let crlf = options(V4_1, &[("escape.delim", "\\"), ("serialization.escape.crlf", "true")]);
     assert_eq!(written("string", &crlf, &texts)[0], "a|b\\\\c\\r\\n");
-    let texts = StringArray::from(vec!["é", "abcdef"]);
+    let texts = StringArray::from(vec!["é", "abc"]);
     assert_eq!(written("char(3)", &options(V4_1, &[]), &texts), ["é  ", "abc"]);
     assert_eq!(written("varchar(3)", &options(V4_1, &[]), &texts), ["é", "abc"]);
     let bytes = BinaryArray::from(vec![b"hello".as_slice(), b""]);

@@ -1,0 +1,173 @@
+//! The writer's door: what goes in comes back equal, or is refused with a word that names column and value.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, TimestampMicrosecondType, TimestampSecondType};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, Int64Array, ListArray, PrimitiveArray, RecordBatch,
+    TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
+};
+use arrow_schema::{DataType, Field, Schema};
+use coldframe_core::{
+    Error, ErrorKind, Format, OnError, OpenOptions, Result, SchemaSpec, Value, WriteOptions,
+};
+use coldframe_rcfile::{RcFile, RcFileFormat};
+use coldframe_testing::fixture::source;
+use coldframe_testing::rows::{self, as_text};
+
+/// A sink that is looked at behind the writer.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn options(pairs: &[(&str, &str)]) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    for (name, value) in pairs {
+        options.extra.insert((*name).to_owned(), Value::from(*value));
+    }
+    options
+}
+
+fn written(batch: &RecordBatch, pairs: &[(&str, &str)]) -> Result<Vec<u8>> {
+    let sink = Shared::default();
+    let mut writer = RcFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options(pairs))?;
+    writer.write(batch)?;
+    writer.finish()?;
+    let bytes = sink.0.lock().unwrap();
+    Ok(bytes.clone())
+}
+
+fn one(name: &str, array: ArrayRef) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([(name, array, true)]).unwrap()
+}
+
+fn read(bytes: Vec<u8>, ddl: &str, pairs: &[(&str, &str)]) -> RecordBatch {
+    let mut open = OpenOptions { schema: Some(SchemaSpec::Ddl(ddl.to_owned())), ..OpenOptions::default() };
+    for (name, value) in pairs {
+        open.extra.insert((*name).to_owned(), Value::from(*value));
+    }
+    let file = RcFile::open(&source(bytes), &open).unwrap();
+    let outcome = rows::read(&file, OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{ddl} {pairs:?}: {:?}", outcome.error);
+    outcome.batch
+}
+
+/// Unsuitable input is the input's fault: no file is corrupt.
+fn assert_unsuitable(e: &Error) {
+    assert!(matches!(e.kind(), ErrorKind::Schema(_) | ErrorKind::InvalidArgument(_)), "{e:?}");
+}
+
+#[test]
+fn more_columns_than_are_read_back() {
+    for (columns, fits) in [(100_000, true), (100_001, false)] {
+        let fields: Vec<Field> =
+            (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
+        let found =
+            RcFileFormat.create(Box::new(Shared::default()), &Schema::new(fields).into(), &options(&[]));
+        assert_eq!(found.is_ok(), fits);
+        if let Err(e) = found {
+            assert_unsuitable(&e);
+            assert!(e.to_string().contains("100001"), "{e}");
+        }
+    }
+}
+
+/// The first and last values of each unit, in all SerDes and versions: equal, or refused by column and row.
+#[test]
+fn extreme_timestamps() {
+    let ends = [i64::MIN, i64::MIN + 1, -1, 0, 253_402_300_800, i64::MAX - 1, i64::MAX];
+    let year_10000 = ends[4];
+    let mut refused = 0;
+    for zone in [None, Some("UTC")] {
+        let arrays: [(&str, ArrayRef); 3] = [
+            ("ns", Arc::new(TimestampNanosecondArray::from(ends.to_vec()).with_timezone_opt(zone))),
+            ("us", Arc::new(TimestampMicrosecondArray::from(ends.to_vec()).with_timezone_opt(zone))),
+            ("s", Arc::new(TimestampSecondArray::from(ends.to_vec()).with_timezone_opt(zone))),
+        ];
+        let ddl = if zone.is_some() { "t timestamp with local time zone" } else { "t timestamp" };
+        for (unit, array) in &arrays {
+            for serde in ["text", "binary"] {
+                for version in ["0.8", "2.3", "3.1", "4.1"] {
+                    let pairs = [("serde", serde), ("hive_version", version)];
+                    for row in 0..array.len() {
+                        let value = array.slice(row, 1);
+                        match written(&one("t", value.clone()), &pairs) {
+                            Ok(bytes) => {
+                                let unit = if *unit == "s" { "us" } else { unit };
+                                let open = [pairs[0], pairs[1], ("timestamp_unit", unit)];
+                                let found = read(bytes, ddl, &open);
+                                let wanted = arrow_cast::cast(&value, found.column(0).data_type());
+                                assert_eq!(found.column(0), &wanted.unwrap(), "{unit} {pairs:?} {row}");
+                            }
+                            Err(e) => {
+                                assert_unsuitable(&e);
+                                let text = e.to_string();
+                                assert!(text.starts_with("column \"t\": row 0 to be written: "), "{text}");
+                                refused += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let later: ArrayRef = Arc::new(TimestampSecondArray::from(vec![year_10000]).with_timezone_opt(zone));
+        for serde in ["text", "binary"] {
+            let bytes = written(&one("t", later.clone()), &[("serde", serde)]).unwrap();
+            let found = read(bytes, ddl, &[("serde", serde), ("timestamp_unit", "us")]);
+            let found = found.column(0).as_primitive::<TimestampMicrosecondType>();
+            assert_eq!(found.value(0), year_10000 * 1_000_000);
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// A dictionary of times is its values, in their own unit: the year 9999 is beyond nanoseconds.
+#[test]
+fn a_dictionary_keeps_its_unit_of_time() {
+    let values = PrimitiveArray::<TimestampSecondType>::from(vec![253_402_214_400, 0]);
+    let keys = Int32Array::from(vec![Some(1), Some(0), None]);
+    let array: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(values)));
+    for serde in ["text", "binary"] {
+        let bytes = written(&one("t", array.clone()), &[("serde", serde)]).unwrap();
+        let found = read(bytes, "t timestamp", &[("serde", serde), ("timestamp_unit", "us")]);
+        assert_eq!(as_text(&found), ["1970-01-01T00:00:00\u{1}", "9999-12-31T00:00:00\u{1}", "\u{0}\u{1}"]);
+    }
+}
+
+#[test]
+fn a_value_that_its_type_does_not_hold_is_named() {
+    let array: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 300, 4]));
+    for serde in ["text", "binary"] {
+        let e = written(&one("n", array.clone()), &[("serde", serde), ("schema", "n tinyint")]).unwrap_err();
+        assert_unsuitable(&e);
+        let text = e.to_string();
+        assert!(text.starts_with("column \"n\": row 2 to be written: ") && text.contains("300"), "{text}");
+    }
+}
+
+#[test]
+fn types_nested_too_deep_are_the_schemas_fault() {
+    let mut array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    for _ in 0..64 {
+        let item = Arc::new(Field::new("item", array.data_type().clone(), true));
+        array = Arc::new(ListArray::new(item, arrow_buffer::OffsetBuffer::from_lengths([1]), array, None));
+    }
+    for serde in ["text", "binary"] {
+        let e = written(&one("deep", array.clone()), &[("serde", serde)]).unwrap_err();
+        assert_unsuitable(&e);
+        assert!(e.to_string().contains("column \"deep\""), "{e}");
+    }
+}
