@@ -7,20 +7,55 @@ use crate::layout::row_group::RowGroup;
 use crate::open::RawFile;
 use crate::walk::Met;
 
-/// One entry for each row group, and their rows together.
-pub(crate) fn row_groups(file: &RawFile) -> Result<(Vec<Value>, u64)> {
-    let (mut groups, mut rows) = (Vec::new(), 0u64);
-    file.walk().each(|met| {
-        groups.push(match met {
-            Met::Group(g) => {
-                rows = rows.saturating_add(g.key.rows);
-                Value::map([
-                    ("offset", Value::from(g.start())),
-                    ("length", Value::from(g.end() - g.start())),
-                    ("rows", Value::from(g.key.rows)),
-                    ("sync", Value::from(g.sync.is_some())),
-                ])
+/// Most row groups that are told one by one: what is told of a small one takes more memory than the group. Those behind
+/// are told together.
+const MOST_GROUPS: u64 = 1 << 16;
+
+/// Most nodes of a tree.
+const MOST_NODES: u64 = 1 << 18;
+
+/// Row groups and damage that are not told one by one.
+#[derive(Default)]
+struct Rest {
+    bytes: Option<std::ops::Range<u64>>,
+    groups: u64,
+    rows: u64,
+    damaged: u64,
+}
+
+impl Rest {
+    fn add(&mut self, met: &Met) {
+        let range = match met {
+            Met::Group(group) => {
+                self.groups += 1;
+                self.rows = self.rows.saturating_add(group.key.rows);
+                group.start()..group.end()
             }
+            Met::Damaged(range, _) => {
+                self.damaged += 1;
+                range.clone()
+            }
+        };
+        let start = self.bytes.as_ref().map_or(range.start, |all| all.start);
+        self.bytes = Some(start..range.end);
+    }
+}
+
+/// One entry for each row group.
+pub(crate) fn row_groups(file: &RawFile) -> Result<Vec<Value>> {
+    let (mut groups, mut rest) = (Vec::new(), Rest::default());
+    file.walk().each(|met| {
+        if groups.len() as u64 >= MOST_GROUPS {
+            rest.add(&met);
+            return Ok(());
+        }
+        groups.push(match met {
+            Met::Group(g) => Value::map([
+                ("offset", Value::from(g.start())),
+                ("length", Value::from(g.end() - g.start())),
+                ("rows", Value::from(g.key.rows)),
+                ("sync", Value::from(g.sync.is_some())),
+            ]),
             Met::Damaged(range, e) => Value::map([
                 ("offset", Value::from(range.start)),
                 ("length", Value::from(range.end - range.start)),
@@ -29,15 +64,30 @@ pub(crate) fn row_groups(file: &RawFile) -> Result<(Vec<Value>, u64)> {
         });
         Ok(())
     })?;
-    Ok((groups, rows))
+    if let Some(bytes) = &rest.bytes {
+        groups.push(Value::map([
+            ("offset", Value::from(bytes.start)),
+            ("length", Value::from(bytes.end - bytes.start)),
+            ("rows", Value::from(rest.rows)),
+            ("row_groups", Value::from(rest.groups)),
+            ("damaged_places", Value::from(rest.damaged)),
+        ]));
+    }
+    Ok(groups)
 }
 
 /// The whole file as a tree.
 pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let mut root = Node::new("file", 0..file.len());
     root.push(header_node(file));
-    let mut number = 0;
+    let (mut number, mut nodes, mut rest) = (0, 0, Rest::default());
+    let each_group = file.header.columns as u64 + 4;
     file.walk().each(|met| {
+        nodes += each_group;
+        if nodes > MOST_NODES && number > 0 {
+            rest.add(&met);
+            return Ok(());
+        }
         root.push(match met {
             Met::Group(g) => group_node(number, &g),
             Met::Damaged(range, e) => Node::new("damaged", range).with("reason", e.to_string()),
@@ -45,6 +95,10 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
         number += 1;
         Ok(())
     })?;
+    if let Some(bytes) = rest.bytes {
+        let node = Node::new("further row groups", bytes).with("rows", rest.rows);
+        root.push(node.with("row_groups", rest.groups).with("damaged_places", rest.damaged));
+    }
     root.fill_gaps("unknown");
     Ok(root)
 }

@@ -1,4 +1,6 @@
 //! A scan: the row groups of a byte range, and their columns as Arrow.
 
-pub(crate) mod decode;
+mod batches;
+pub(crate) mod columns;
+mod decode;
 pub(crate) mod plan;

@@ -1,9 +1,10 @@
 //! An open RCFile.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::SchemaRef;
 use coldframe_core::{
     Damage, Error, ErrorContext, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile,
     Value,
@@ -11,7 +12,7 @@ use coldframe_core::{
 
 use crate::layout::{Header, SYNC_INTERVAL};
 use crate::open::RawFile;
-use crate::scan::decode::{Column, Decoders, RawCells};
+use crate::scan::columns::{Column, Decoders, RawCells};
 use crate::scan::plan::GroupPlan;
 use crate::serde::{ColumnDecoder, Serde, lazy_binary, text};
 use crate::{inspect, verify};
@@ -48,41 +49,54 @@ impl RcFile {
         Ok(Arc::from(decoder.within(|| format!("column `{name}`"))?))
     }
 
-    /// The column called `name`, from `next` on if there is one.
-    fn find_column(&self, name: &str, next: usize) -> Result<(usize, &Field)> {
+    /// The places of the columns of `decode` in the table.
+    fn find_columns(&self, decode: &SchemaRef) -> Result<Vec<usize>> {
         let fields = self.0.table.schema.fields();
-        let mut behind = fields.iter().enumerate().skip(next);
-        let found = behind.find(|(_, f)| f.name() == name).map(|(i, f)| (i, f.as_ref()));
-        let found = found.or_else(|| self.0.table.schema.column_with_name(name));
-        found.ok_or_else(|| Error::schema(format!("no column `{name}`")))
-    }
-
-    /// Whether a value of one of the columns of `decode` may depend on those before it.
-    fn looks_back(&self, decode: &SchemaRef) -> bool {
-        let (Serde::Text, Some(types)) = (self.0.table.serde, &self.0.table.types) else { return false };
-        let wanted = decode.fields().iter().filter_map(|f| self.0.table.schema.column_with_name(f.name()));
-        wanted.filter_map(|(i, _)| types.get(i)).any(|t| text::looks_back(t, &self.0.table.options))
+        let mut by_name = None;
+        let mut next = 0;
+        let found = decode.fields().iter().map(|wanted| {
+            // The wanted columns come in the file's order, mostly all of them: the next one is looked at first, and names
+            // are only gathered where it is another one.
+            if fields.get(next).is_none_or(|field| field.name() != wanted.name()) {
+                let places: &BTreeMap<&str, Vec<usize>> = by_name.get_or_insert_with(|| {
+                    let mut places = BTreeMap::<&str, Vec<usize>>::new();
+                    for (i, field) in fields.iter().enumerate() {
+                        places.entry(field.name()).or_default().push(i);
+                    }
+                    places
+                });
+                let same = places.get(wanted.name().as_str());
+                let same = same.ok_or_else(|| Error::schema(format!("no column `{}`", wanted.name())))?;
+                let behind = same.get(same.partition_point(|i| *i < next)).or(same.first());
+                next = behind.copied().unwrap_or(0);
+            }
+            next += 1;
+            Ok(next - 1)
+        });
+        found.collect()
     }
 
     /// The decoders of the columns of `decode`.
     fn decoders(&self, decode: &SchemaRef) -> Result<Decoders> {
-        let mut columns = Vec::with_capacity(decode.fields().len());
-        let mut fields = Vec::with_capacity(decode.fields().len());
-        // The wanted columns come in the file's order: each is looked for behind the last one first.
-        let mut next = 0;
-        for wanted in decode.fields() {
-            let (index, field) = self.find_column(wanted.name(), next)?;
-            next = index + 1;
+        let places = self.find_columns(decode)?;
+        let table = &self.0.table;
+        let mut columns = Vec::with_capacity(places.len());
+        let mut fields = Vec::with_capacity(places.len());
+        for index in &places {
+            let Some(field) = table.schema.fields().get(*index) else { continue };
             columns.push(Column {
-                in_file: Some(index).filter(|i| *i < self.0.header.columns),
+                in_file: Some(*index).filter(|i| *i < self.0.header.columns),
                 name: field.name().clone(),
                 data_type: field.data_type().clone(),
-                decoder: self.decoder(index)?,
+                decoder: self.decoder(*index)?,
             });
             fields.push(field.clone());
         }
+        let types = table.types.as_ref().filter(|_| table.serde == Serde::Text);
+        let at_once = types.is_some_and(|types| {
+            text::look_back(places.iter().filter_map(|i| types.get(*i)), &table.options)
+        });
         let schema = Arc::new(arrow_schema::Schema::new(fields));
-        let at_once = self.looks_back(decode);
         Ok(Decoders::new(columns, schema, self.0.shape.codec, self.0.shape.limits, at_once))
     }
 }
@@ -104,7 +118,7 @@ impl TableFile for RcFile {
     fn metadata(&self) -> Result<Value> {
         let mut all = self.0.header.describe();
         all.insert(0, ("format".to_owned(), Value::from("rcfile")));
-        let (groups, _) = inspect::row_groups(&self.0)?;
+        let groups = inspect::row_groups(&self.0)?;
         all.push(("row_groups".to_owned(), Value::List(groups)));
         Ok(Value::Map(all))
     }

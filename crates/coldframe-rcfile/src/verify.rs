@@ -1,19 +1,31 @@
 //! What an RCFile says twice without agreeing.
 
+use std::ops::Range;
+
 use coldframe_core::{Damage, Result};
 
 use crate::layout::key::count_cells;
 use crate::open::RawFile;
 use crate::walk::Met;
 
+/// Most contradictions that are told one by one.
+const MOST: usize = 10_000;
+
 /// What the file says twice and differently. No row is lost by it: readers only use one of the two.
 pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
-    let (mut found, mut number) = (Vec::new(), 0u64);
+    let (mut found, mut number, mut more) = (Vec::new(), 0u64, None::<(Range<u64>, u64)>);
     file.walk().each(|met| {
         if let Met::Group(group) = met {
             let bytes = group.header_offset..group.key_bytes.start;
             let mut report = |what: String, expected: i128, stated: i128| {
-                if expected != stated {
+                if expected == stated {
+                    return;
+                }
+                if found.len() >= MOST {
+                    let (range, count) = more.get_or_insert((bytes.clone(), 0));
+                    range.end = bytes.end;
+                    *count += 1;
+                } else {
                     found.push(Damage {
                         bytes: bytes.clone(),
                         rows_lost: Some(0),
@@ -34,5 +46,9 @@ pub(crate) fn contradictions(file: &RawFile) -> Result<Vec<Damage>> {
         number += 1;
         Ok(())
     })?;
+    if let Some((bytes, count)) = more {
+        let (structure, reason) = ("row groups".to_owned(), format!("{count} further contradictions"));
+        found.push(Damage { bytes, rows_lost: Some(0), structure, reason });
+    }
     Ok(found)
 }

@@ -3,7 +3,9 @@
 //! Nothing lists a file's row groups: each is found behind the one before it, or behind a sync marker. A group's key
 //! says where it ends. Source: Hive's `RCFile.Reader.nextKeyBuffer` and `RCFile.Reader.sync`.
 
+mod candidate;
 mod resync;
+mod sync;
 
 use std::ops::Range;
 
@@ -13,18 +15,14 @@ use coldframe_core::{Error, ErrorContext, Limits, Result};
 use coldframe_encoding::Cursor;
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
-use memchr::memmem;
 
-use self::resync::Budget;
-use crate::layout::header::SYNC_LEN;
+use self::candidate::Budget;
+use self::sync::Known;
 use crate::layout::key::KeyBuffer;
 use crate::layout::row_group::{RecordHeader, RowGroup, SYNC_ESCAPE, SYNC_MARKER_LEN, Shape};
 
 /// How much of the file a walk reads at a time. Groups are 4 MiB by default and keys a few KiB.
 const WINDOW: u64 = 64 << 10;
-
-/// How much of the file a search for a sync marker reads at a time.
-pub(crate) const SEARCH: u64 = 1 << 20;
 
 /// What a walk over the whole file meets.
 pub(crate) enum Met {
@@ -37,24 +35,17 @@ pub(crate) struct Walk {
     shape: Shape,
     window: Window,
     decompressor: Decompressor,
-    pub(crate) budget: Budget,
+    budget: Budget,
+    /// The marker that was found last.
+    marker: Option<Known>,
 }
 
 impl Walk {
     /// A walk over `source`.
     pub(crate) fn new(shape: Shape, source: std::sync::Arc<dyn coldframe_core::ReadAt>) -> Self {
         let budget = Budget::new(source.len());
-        Self { shape, window: Window::new(source, WINDOW), decompressor: Decompressor::new(), budget }
-    }
-
-    /// What it knows of the file.
-    pub(crate) fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// The bytes of `range`.
-    pub(crate) fn read_bytes(&mut self, range: Range<u64>) -> Result<Bytes> {
-        self.window.read(range)
+        let window = Window::new(source, WINDOW);
+        Self { shape, window, decompressor: Decompressor::new(), budget, marker: None }
     }
 
     /// Bounds for what the file claims.
@@ -107,24 +98,40 @@ impl Walk {
         Ok(RecordHeader { record_len: c.i32_be()?, key_len: c.i32_be()?, key_disk_len: c.i32_be()? })
     }
 
-    /// A key that delimits itself: its stored length is only a hint of how much to read.
+    /// A key that delimits itself: its stored length is only a hint of how much to read, if the lengths can be true.
     fn read_plain_key(&mut self, at: u64, header: &RecordHeader) -> Result<(KeyBuffer, Range<u64>)> {
-        let hint = u64::try_from(header.key_disk_len).unwrap_or(0).min(self.shape.limits.max_metadata_bytes);
-        let mut want = hint.max(64);
+        let left = self.file_len().saturating_sub(at);
+        let most = self.shape.limits.max_metadata_bytes.min(left);
+        let hint = u64::try_from(header.key_disk_len).unwrap_or(0);
+        let hint = if self.is_likely(at, header) { hint } else { 0 };
+        let mut want = hint.clamp(64, most.max(64));
+        let mut spent = 0;
         loop {
+            spent += self.pay(want, at)?;
             let bytes = self.window.read_up_to(at, want)?;
-            let whole = bytes.len() as u64 == self.file_len().saturating_sub(at);
-            match KeyBuffer::parse(&bytes, self.shape.columns, at) {
+            match KeyBuffer::parse_some(&bytes, self.shape.columns, at, left) {
                 Ok(key) => {
+                    // A key that fills what was read was not read in vain.
+                    if key.len as u64 >= want / 8 {
+                        self.budget.refund(spent);
+                    }
                     let end = at + key.len as u64;
                     return Ok((key, at..end));
                 }
-                Err(e) if whole || want >= self.shape.limits.max_metadata_bytes => {
-                    return Err(e.within("key"));
-                }
+                Err(no) if want >= most || !no.short => return Err(no.error.within("key")),
                 Err(_) => want = want.saturating_mul(8),
             }
         }
+    }
+
+    /// Takes from the budget what is read of a key, beyond what a walk reads at a time anyway.
+    fn pay(&mut self, want: u64, at: u64) -> Result<u64> {
+        let cost = want.saturating_sub(WINDOW);
+        if self.budget.spend(cost) {
+            return Ok(cost);
+        }
+        let message = "expected a key, found none in as much of this file as may be searched";
+        Err(Error::corrupt(message).at(at).within("key"))
     }
 
     fn read_compressed_key(
@@ -135,62 +142,39 @@ impl Walk {
     ) -> Result<(KeyBuffer, Range<u64>)> {
         let disk_len = u64::try_from(header.key_disk_len)
             .map_err(|_| Error::corrupt(format!("expected 0 or more, found {}", header.key_disk_len)))
-            .and_then(|n| self.shape.limits.metadata("a key", n).map(|_| n))
+            .and_then(|n| self.key_bound(n).map(|()| n))
             .at(at.saturating_sub(4))
             .within(|| "key length on disk")?;
         let range = at..at.saturating_add(disk_len);
+        check_end(&range, self.file_len()).within(|| "key")?;
+        let cost = self.pay(disk_len, at)?;
         let bytes = self.window.read(range.clone()).within(|| "key")?;
         let key = self.decompress_key(&bytes, header, codec).at(at).within(|| "key")?;
-        Ok((KeyBuffer::parse(&Bytes::from(key), self.shape.columns, at).within(|| "key")?, range))
+        let key = KeyBuffer::parse(&Bytes::from(key), self.shape.columns, at).within(|| "key")?;
+        self.budget.refund(cost);
+        Ok((key, range))
+    }
+
+    /// Whether a key may have `len` bytes in memory.
+    fn key_bound(&self, len: u64) -> Result<()> {
+        self.shape.limits.metadata("a key", len)?;
+        self.shape.limits.decoded("a key", len, self.file_len())
     }
 
     /// By the stored length, or else by what the stream itself holds: the length may be what is damaged.
     fn decompress_key(&mut self, bytes: &[u8], header: &RecordHeader, codec: HadoopCodec) -> Result<Vec<u8>> {
         let mut key = Vec::new();
-        let stated =
-            u64::try_from(header.key_len).ok().and_then(|n| self.shape.limits.metadata("a key", n).ok());
-        if let Some(len) = stated
+        let stated = u64::try_from(header.key_len).ok().filter(|n| self.key_bound(*n).is_ok());
+        if let Some(len) = stated.and_then(|n| usize::try_from(n).ok())
             && codec.decompress_exact(&mut self.decompressor, bytes, len, &mut key).is_ok()
         {
             return Ok(key);
         }
-        let ceiling = usize::try_from(self.shape.limits.max_metadata_bytes).unwrap_or(usize::MAX);
+        let limits = &self.shape.limits;
+        let ceiling = limits.max_metadata_bytes / 8 + self.file_len().saturating_mul(3);
+        let ceiling = usize::try_from(ceiling.min(limits.max_metadata_bytes)).unwrap_or(usize::MAX);
         codec.decompress_bounded(&mut self.decompressor, bytes, ceiling, &mut key)?;
         Ok(key)
-    }
-
-    /// The first sync marker that starts in `range`: the place of its escape. As Hive does it, the hash alone is
-    /// looked for, from `range.start + 4` on.
-    pub(crate) fn find_sync(&mut self, range: Range<u64>) -> Result<Option<u64>> {
-        let finder = memmem::Finder::new(&self.shape.sync).into_owned();
-        let file_len = self.file_len();
-        let mut at = range.start.saturating_add(4);
-        // A hash may lie across the edge of two reads: each begins with the last bytes of the one before.
-        let last_start = range.end.saturating_add(4).min(file_len);
-        while at < last_start {
-            let end = at.saturating_add(SEARCH + SYNC_LEN as u64).min(file_len);
-            let bytes = self.window.read(at..end)?;
-            if let Some(found) = finder.find(&bytes) {
-                let hash = at + found as u64;
-                return Ok((hash < last_start).then(|| hash - 4));
-            }
-            if end == file_len {
-                break;
-            }
-            at = end - (SYNC_LEN as u64 - 1);
-        }
-        Ok(None)
-    }
-
-    /// Where reading goes on for a byte range that starts at `start`: the position of Hive's `RCFile.Reader.sync`.
-    pub(crate) fn sync(&mut self, start: u64) -> Result<u64> {
-        if start <= self.shape.header_end {
-            return Ok(self.shape.header_end);
-        }
-        if start.saturating_add(SYNC_MARKER_LEN) >= self.file_len() {
-            return Ok(self.file_len());
-        }
-        Ok(self.find_sync(start..self.file_len())?.unwrap_or_else(|| self.window.len()))
     }
 
     /// The whole file; behind damage it goes on at the next readable group.
@@ -212,9 +196,13 @@ impl Walk {
         }
         Ok(())
     }
+}
 
-    /// Whether a sync marker stands at `at`.
-    pub(crate) fn is_marker(&mut self, at: u64) -> bool {
-        matches!(self.read_sync(at), Ok(Some(_)))
+/// What is not there is not paid for.
+fn check_end(range: &Range<u64>, file_len: u64) -> Result<()> {
+    if range.end <= file_len {
+        return Ok(());
     }
+    let (wanted, found) = (range.end - range.start, file_len.saturating_sub(range.start));
+    Err(Error::corrupt(format!("expected {wanted} more bytes, found {found}")).at(range.start))
 }

@@ -23,8 +23,8 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::rows;
 use coldframe_testing::{Dice, mutate};
 
-/// No mutant of a small file may take longer.
-const TOO_LONG: Duration = Duration::from_secs(5);
+/// No mutant of a small file takes longer, however busy the machine is: one that does hangs.
+const TOO_LONG: Duration = Duration::from_secs(120);
 
 fn fixtures() -> Vec<Fixture> {
     let mut all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));

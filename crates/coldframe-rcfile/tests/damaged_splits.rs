@@ -1,7 +1,10 @@
 //! Damage and splits: what is lost, is lost once; what is left, is read once; nothing is invented.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
-use coldframe_core::{OnError, OpenOptions, Scan, SchemaSpec, Split, Value, WriteOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampNanosecondType;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use coldframe_core::{Format, OnError, OpenOptions, Scan, SchemaSpec, Split, Value, WriteOptions};
 use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::{self, Fixture, source};
 use coldframe_testing::rows::{self, Outcome, as_text};
@@ -61,30 +64,144 @@ fn nulls_take_the_place_of_lost_cells_and_never_of_rows_that_are_not_there() {
     }
 }
 
-/// A file of one text column with these cells, read as boolean with Hive's extended literals.
-fn extended_booleans(cells: &[&str], batch_rows: usize) -> Vec<String> {
-    use arrow_array::{ArrayRef, RecordBatch, StringArray};
-    use coldframe_core::Format;
+/// A file of one text column with these cells.
+fn text_file(cells: &[&str]) -> Vec<u8> {
     let column: ArrayRef = std::sync::Arc::new(StringArray::from(cells.to_vec()));
     let batch = RecordBatch::try_from_iter_with_nullable([("b", column, true)]).unwrap();
-    let folder = std::env::temp_dir().join(format!("coldframe-booleans-{}-{batch_rows}", std::process::id()));
-    let sink = std::fs::File::create(&folder).unwrap();
+    let sink = Shared::default();
     let mut options = WriteOptions::default();
     options.extra.insert("serde".into(), "text".into());
-    let mut writer = RcFileFormat.create(Box::new(sink), &batch.schema(), &options).unwrap();
+    let mut writer = RcFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options).unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
-    let bytes = std::fs::read(&folder).unwrap();
-    std::fs::remove_file(&folder).unwrap();
+    let bytes = sink.0.lock().unwrap();
+    bytes.clone()
+}
 
-    let mut open =
-        OpenOptions { schema: Some(SchemaSpec::Ddl("b boolean".into())), ..OpenOptions::default() };
+/// A sink that is looked at behind the writer.
+#[derive(Clone, Default)]
+struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// These cells as a column of a type, with a property of the SerDe.
+fn text_batch(cells: &[&str], hive_type: &str, property: (&str, &str), batch_rows: usize) -> RecordBatch {
+    let schema = Some(SchemaSpec::Ddl(format!("b {hive_type}")));
+    let mut open = OpenOptions { schema, ..OpenOptions::default() };
     open.extra.insert("serde".into(), "text".into());
-    let property = ("hive.lazysimple.extended_boolean_literal", Value::from("true"));
-    open.extra.insert("serde_properties".into(), Value::map([property]));
-    let file = RcFile::open(&source(bytes), &open).unwrap();
+    open.extra.insert("serde_properties".into(), Value::map([(property.0, Value::from(property.1))]));
+    let file = RcFile::open(&source(text_file(cells)), &open).unwrap();
     let scan = Scan { batch_rows, ..Scan::default() };
-    as_text(&rows::scan(&file, &scan, None).unwrap().batch)
+    let outcome = rows::scan(&file, &scan, None).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    outcome.batch
+}
+
+fn extended_booleans(cells: &[&str], batch_rows: usize) -> Vec<String> {
+    let property = ("hive.lazysimple.extended_boolean_literal", "true");
+    as_text(&text_batch(cells, "boolean", property, batch_rows))
+}
+
+const NULL: &str = "\u{0}\u{1}";
+
+#[test]
+fn a_null_is_no_value_to_a_parser_that_remembers() {
+    let found = extended_booleans(&["t", "\\N", "f", "\\N"], 100);
+    assert_eq!(found, ["true\u{1}", NULL, "false\u{1}", NULL]);
+    // The words that are none read as the value before, nulls apart.
+    let found = extended_booleans(&["\\N", "what", "t", "\\N", "what"], 100);
+    assert_eq!(found, [NULL, NULL, "true\u{1}", NULL, "true\u{1}"]);
+}
+
+/// The null format is no value: not even one that is out of range.
+#[test]
+fn a_null_format_may_be_a_timestamp_beyond_nanoseconds() {
+    let cells = ["2020-01-02 03:04:05", "9999-12-31 00:00:00"];
+    for hive_type in ["timestamp", "timestamp with local time zone"] {
+        let format = ("serialization.null.format", cells[1]);
+        let found = text_batch(&cells, hive_type, format, 100);
+        let found = found.column(0).as_primitive::<TimestampNanosecondType>();
+        assert_eq!((found.value(0), found.is_null(1)), (1_577_934_245_000_000_000, true));
+        assert_eq!(text_batch(&cells[..1], hive_type, format, 100).num_rows(), 1);
+    }
+}
+
+/// A marker with any byte damaged, and splits that begin and end at it and around.
+#[test]
+fn a_damaged_marker_belongs_to_one_split() {
+    use coldframe_core::TableFile;
+    for name in ["text_groups.rc", "binary_groups_zlib.rc"] {
+        let whole = fixture(name).bytes();
+        let len = whole.len() as u64;
+        let file = RcFile::open(&source(whole.clone()), &OpenOptions::default()).unwrap();
+        let mut markers = Vec::new();
+        for group in file.inspect().unwrap().children {
+            markers.extend(group.children.iter().filter(|n| n.name == "sync marker").map(|n| n.bytes.start));
+        }
+        assert!(markers.len() > 2, "{name}");
+        for marker in markers {
+            for damaged in 0..36 {
+                // The marker's own bytes, and those of the record header behind it.
+                let place = usize::try_from(marker).unwrap() + damaged;
+                let bytes = mutate::flipped(&whole, place, 0x10);
+                let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
+                let all = part(&file, 0..len, OnError::Skip);
+                let all_rows = as_text(&all.batch);
+                assert!(!all.damage.is_empty() || damaged >= 20, "{name} {marker} {damaged}");
+                for cut in [marker - 300, marker - 1, marker, marker + 1, marker + 21, marker + 300] {
+                    let parts = [part(&file, 0..cut, OnError::Skip), part(&file, cut..len, OnError::Skip)];
+                    let found: Vec<String> = parts.iter().flat_map(|p| as_text(&p.batch)).collect();
+                    assert_eq!(found, all_rows, "{name}: byte {damaged} of {marker}, cut at {cut}");
+                    let records: usize = parts.iter().map(|p| p.damage.len()).sum();
+                    assert_eq!(records, all.damage.len(), "{name}: byte {damaged} of {marker}, cut at {cut}");
+                }
+            }
+        }
+    }
+}
+
+/// Null keeps at least the rows that skip keeps, whatever byte is damaged.
+#[test]
+fn null_keeps_what_skip_keeps() {
+    let mut dice = Dice::new(13);
+    for name in ["text_groups.rc", "binary_groups_zlib.rc", "binary_lz4.rc"] {
+        let whole = fixture(name).bytes();
+        for round in 0..400 {
+            let mask = [0x01, 0x80, 0xff][round % 3];
+            let bytes = mutate::flipped(&whole, 100 + dice.below(whole.len() - 100), mask);
+            let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
+            let [skipped, nulled] =
+                [OnError::Skip, OnError::Null].map(|o| part(&file, 0..whole.len() as u64, o));
+            let (least, found) = (skipped.batch.num_rows(), nulled.batch.num_rows());
+            assert!(found >= least, "{name} {round}: {found} for {least}: {:?}", nulled.damage);
+        }
+    }
+}
+
+/// A cell's length that grew by one costs the last row under skip, and under null the last cell.
+#[test]
+fn a_length_that_grew_costs_one_row_or_one_cell() {
+    let mut bytes = text_file(&["a", "bb", "ccc", "dddd"]);
+    let lengths = bytes.windows(4).position(|w| w == [1, 2, 3, 4]).unwrap();
+    bytes[lengths + 1] = 3;
+    let len = bytes.len() as u64;
+    let file = RcFile::open(&source(bytes), &OpenOptions::default()).unwrap();
+    let skipped = part(&file, 0..len, OnError::Skip);
+    assert_eq!((skipped.batch.num_rows(), skipped.damage.len()), (3, 1));
+    assert_eq!(skipped.damage[0].rows_lost, Some(1));
+    let nulled = part(&file, 0..len, OnError::Null);
+    assert_eq!((nulled.batch.num_rows(), nulled.damage.len()), (4, 1));
+    assert_eq!(nulled.damage[0].rows_lost, Some(0));
+    assert_eq!(as_text(&nulled.batch)[3], NULL);
 }
 
 #[test]

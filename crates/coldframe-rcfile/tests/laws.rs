@@ -47,13 +47,11 @@ fn obey(name: &str, summed: bool) {
 }
 
 #[test]
-#[ignore = "the two splits at a damaged marker both read the groups behind it"]
 fn groups_of_a_codec_that_sums() {
     obey("binary_groups_zlib.rc", true);
 }
 
 #[test]
-#[ignore = "as above; null loses a group of which skip loses a row"]
 fn groups_that_nothing_sums() {
     obey("text_groups.rc", false);
 }

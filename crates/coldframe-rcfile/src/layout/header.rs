@@ -98,7 +98,7 @@ impl Header {
         }
         let codec_class = if compressed { Some(text(&mut c, "codec class")?) } else { None };
         let metadata_offset = c.offset();
-        let metadata = parse_metadata(&mut c).within(|| "metadata")?;
+        let metadata = parse_metadata(&mut c, limits).within(|| "metadata")?;
         let sync = c.array().within(|| "sync marker")?;
         let columns = column_number(&metadata, limits).at(metadata_offset).within(|| "metadata")?;
         Ok(Self { magic, classes, codec_class, metadata, columns, sync, metadata_offset, end: c.offset() })
@@ -172,7 +172,10 @@ fn flag(c: &mut Cursor<'_>, what: &str) -> Result<bool> {
     }
 }
 
-fn parse_metadata(c: &mut Cursor<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+/// What an entry takes in memory: two buffers and their places.
+const ENTRY_BYTES: u64 = 96;
+
+fn parse_metadata(c: &mut Cursor<'_>, limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let at = c.offset();
     let count = c.i32_be()?;
     // Two empty Texts are two bytes: a count beyond that cannot be true, and nothing is allocated for it.
@@ -180,6 +183,7 @@ fn parse_metadata(c: &mut Cursor<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let count = usize::try_from(count).ok().filter(|n| *n <= most).ok_or_else(|| {
         Error::corrupt(format!("expected a count of at most {most} entries, found {count}")).at(at)
     })?;
+    limits.decoded("the entries of a header", count as u64 * ENTRY_BYTES, c.remaining() as u64).at(at)?;
     let mut entries = Vec::new();
     for _ in 0..count {
         entries.push((c.hadoop_text()?.to_vec(), c.hadoop_text()?.to_vec()));

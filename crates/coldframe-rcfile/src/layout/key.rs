@@ -35,15 +35,30 @@ pub(crate) struct KeyBuffer {
     pub(crate) len: usize,
 }
 
+/// Why bytes are no key.
+#[derive(Debug)]
+pub(crate) struct NoKey {
+    pub(crate) error: Error,
+    /// More bytes could make one of them.
+    pub(crate) short: bool,
+}
+
 impl KeyBuffer {
     /// Parses the key at the start of `bytes`; what lies behind it is not looked at. `offset` is for errors.
     pub(crate) fn parse(bytes: &Bytes, columns: usize, offset: u64) -> Result<Self> {
+        Self::parse_some(bytes, columns, offset, bytes.len() as u64).map_err(|no| no.error)
+    }
+
+    /// The same, of the first of `whole` bytes.
+    pub(crate) fn parse_some(bytes: &Bytes, columns: usize, offset: u64, whole: u64) -> Result<Self, NoKey> {
         let mut c = Cursor::new(bytes, offset);
         let rows = length(&mut c, "number of rows")?;
         // Each column takes three bytes at least; nothing is allocated for columns that cannot be there.
         let mut parsed = Vec::with_capacity(columns.min(c.remaining() / 3));
+        let behind = whole.saturating_sub(bytes.len() as u64);
         for i in 0..columns {
-            parsed.push(parse_column(&mut c, bytes).within(|| format!("column {i}"))?);
+            let column = parse_column(&mut c, bytes, behind);
+            parsed.push(column.map_err(|no| NoKey { error: no.error.within(format!("column {i}")), ..no })?);
         }
         Ok(Self { rows, columns: parsed, len: bytes.len() - c.remaining() })
     }
@@ -54,19 +69,25 @@ impl KeyBuffer {
     }
 }
 
-fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes) -> Result<ColumnKey> {
+/// `behind`: how many bytes the file has behind those at hand.
+fn parse_column(c: &mut Cursor<'_>, bytes: &Bytes, behind: u64) -> Result<ColumnKey, NoKey> {
     let disk_len = length(c, "bytes on disk")?;
     let data_len = length(c, "bytes decompressed")?;
     let len = length(c, "length of the cell lengths")?;
-    let lengths = c.take(usize::try_from(len).unwrap_or(usize::MAX)).within(|| "cell lengths")?;
+    let short = len <= behind.saturating_add(c.remaining() as u64);
+    let lengths = c.take(usize::try_from(len).unwrap_or(usize::MAX)).within(|| "cell lengths");
+    let lengths = lengths.map_err(|error| NoKey { error, short })?;
     Ok(ColumnKey { disk_len, data_len, lengths: bytes.slice_ref(lengths) })
 }
 
-fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64> {
+fn length(c: &mut Cursor<'_>, what: &str) -> Result<u64, NoKey> {
     let at = c.offset();
-    let value = c.hadoop_vint().within(|| what.to_owned())?;
+    // The longest VInt has nine bytes: where there are as many, further ones change nothing.
+    let short = c.remaining() < 9;
+    let value = c.hadoop_vint().within(|| what.to_owned()).map_err(|error| NoKey { error, short })?;
     u64::try_from(value).map_err(|_| {
-        Error::corrupt(format!("expected 0 or more, found {value}")).at(at).within(what.to_owned())
+        let error = Error::corrupt(format!("expected 0 or more, found {value}"));
+        NoKey { error: error.at(at).within(what.to_owned()), short: false }
     })
 }
 
@@ -222,6 +243,42 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
+/// What the lengths of a column's cells say, as far as they can be read.
+pub(crate) struct Census {
+    /// How many cells there are.
+    pub(crate) cells: u64,
+    /// How many of the first ones lie within the bytes that there are.
+    pub(crate) whole: u64,
+}
+
+impl Census {
+    /// Of run-length coded lengths, and `len` bytes.
+    pub(crate) fn new(lengths: &[u8], len: u64) -> Self {
+        let mut c = Cursor::new(lengths, 0);
+        let mut census = Self { cells: 0, whole: 0 };
+        let (mut left, mut last) = (len, None);
+        while !c.is_empty() {
+            let Ok(value) = c.hadoop_vint() else { break };
+            let count = match u64::try_from(value) {
+                Ok(length) => {
+                    last = Some(length);
+                    1
+                }
+                Err(_) => u64::from((!value).cast_unsigned()),
+            };
+            // A run without a cell before it.
+            let Some(length) = last else { break };
+            let fit = left.checked_div(length).map_or(count, |most| most.min(count));
+            if census.whole == census.cells {
+                census.whole += fit;
+                left -= fit * length;
+            }
+            census.cells = census.cells.saturating_add(count);
+        }
+        census
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +298,20 @@ mod tests {
         assert!(read(&[5], 2).unwrap_err().to_string().contains("found fewer"));
         assert!(read(&[0x8c, 0x7f, 0xff, 0xff, 0xff, 1], 2).is_err());
         assert_eq!(count_cells(&[5, 0xfe, 0, 0xfc]).unwrap(), (6, 10));
+    }
+
+    #[test]
+    fn a_census_ends_where_lengths_or_bytes_do() {
+        let of = |lengths: &[u8], len| {
+            let census = Census::new(lengths, len);
+            (census.cells, census.whole)
+        };
+        assert_eq!(of(&[5, 0xfe, 0, 0xfc], 10), (6, 6));
+        assert_eq!(of(&[5, 0xfe, 0, 0xfc], 9), (6, 1));
+        assert_eq!(of(&[5, 0xfc, 7], 21), (5, 4));
+        assert_eq!(of(&[0xfe, 5], 10), (0, 0));
+        assert_eq!(of(&[5, 0x8f], 10), (1, 1));
+        assert_eq!(of(&[6, 4], 5), (2, 0));
     }
 
     #[test]

@@ -12,7 +12,6 @@
 use std::ops::Range;
 
 use coldframe_core::Limits;
-use coldframe_encoding::Cursor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use super::header::SYNC_LEN;
@@ -38,9 +37,11 @@ pub(crate) struct RecordHeader {
 impl RecordHeader {
     /// From its 12 bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut c = Cursor::new(bytes, 0);
-        let mut next = || c.i32_be().ok();
-        Some(Self { record_len: next()?, key_len: next()?, key_disk_len: next()? })
+        let (record, rest) = bytes.split_first_chunk()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let [record_len, key_len, key_disk_len] =
+            [record, key, rest.first_chunk()?].map(|bytes| i32::from_be_bytes(*bytes));
+        Some(Self { record_len, key_len, key_disk_len })
     }
 }
 

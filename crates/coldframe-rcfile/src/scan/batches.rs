@@ -1,0 +1,240 @@
+//! The batches of one row group: cells to arrays, cut where they are too long, saved where they are damaged.
+
+use std::collections::VecDeque;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_buffer::OffsetBuffer;
+use arrow_select::concat::concat;
+use coldframe_core::salvage::{Fate, Stretch, check_batch};
+use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
+
+use super::decode::{ColumnCells, DecodeGroup, Places};
+use crate::serde::Cells;
+
+/// The batches of one row group.
+pub(super) struct Batches {
+    unit: DecodeGroup,
+    /// The columns that can be read, in the order wanted.
+    columns: Vec<Option<ColumnCells>>,
+    /// What becomes of the rows from here on.
+    stretches: VecDeque<Stretch>,
+    /// Rows whose cells were taken.
+    taken: u64,
+    /// Cells that were taken and not decoded.
+    pending: Option<Pending>,
+    /// Rows decoded at once that are handed out a batch at a time.
+    ready: Option<RecordBatch>,
+}
+
+/// Cells of rows; `None` for a column of nulls.
+struct Pending {
+    cells: Vec<Option<Cells>>,
+    start: usize,
+    left: usize,
+}
+
+impl Batches {
+    pub(super) fn new(
+        unit: DecodeGroup,
+        columns: Vec<Option<ColumnCells>>,
+        stretches: VecDeque<Stretch>,
+    ) -> Self {
+        Self { unit, columns, stretches, taken: 0, pending: None, ready: None }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(batch) = self.take_ready() {
+            return Some(Ok(batch));
+        }
+        match self.decode() {
+            Ok(Some(batch)) if batch.num_rows() > self.unit.batch_rows => {
+                self.ready = Some(batch);
+                self.take_ready().map(Ok)
+            }
+            Ok(batch) => batch.map(Ok),
+            Err(e) => {
+                (self.stretches, self.pending) = (VecDeque::new(), None);
+                Some(Err(e))
+            }
+        }
+    }
+}
+
+impl Batches {
+    /// The next batch of what was decoded at once.
+    fn take_ready(&mut self) -> Option<RecordBatch> {
+        let ready = self.ready.take()?;
+        let rows = ready.num_rows().min(self.unit.batch_rows);
+        if rows < ready.num_rows() {
+            self.ready = Some(ready.slice(rows, ready.num_rows() - rows));
+        }
+        Some(ready.slice(0, rows))
+    }
+
+    /// As many of the next rows as fit into one batch.
+    fn decode(&mut self) -> Result<Option<RecordBatch>> {
+        if self.pending.is_none() {
+            self.pending = self.take()?;
+        }
+        let Some(Pending { cells, start, left }) = self.pending.take() else { return Ok(None) };
+        let mut rows = left;
+        let decoded = loop {
+            match self.unit.decode_rows(&cells, start, rows) {
+                Err(e) if rows > 1 && e.is_batch_too_long() => rows /= 2,
+                Err(e) if self.unit.on_error != OnError::Raise && is_of_a_cell(&e) => {
+                    break self.unit.salvage_rows(&cells, start, rows);
+                }
+                decoded => break decoded,
+            }
+        };
+        if rows < left {
+            self.pending = Some(Pending { cells, start: start + rows, left: left - rows });
+        } else if self.stretches.is_empty() {
+            drop(cells);
+            self.unit.finish(&mut self.columns);
+        }
+        decoded.map(Some)
+    }
+
+    /// The cells of the next rows that are kept. All that a column loses of a group is its last rows: nothing is passed over
+    /// but at the end.
+    fn take(&mut self) -> Result<Option<Pending>> {
+        let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
+        let null = match &stretch.fate {
+            Fate::Kept => None,
+            Fate::Null(columns) => Some(columns.clone()),
+            Fate::Dropped => {
+                self.stretches.clear();
+                return Ok(None);
+            }
+        };
+        let all = stretch.rows.end - stretch.rows.start;
+        let rows = usize::try_from(all).unwrap_or(usize::MAX).min(self.unit.most_rows);
+        stretch.rows.start += rows as u64;
+        if stretch.rows.is_empty() {
+            self.stretches.pop_front();
+        }
+        if self.stretches.front().is_some_and(|s| s.fate == Fate::Dropped) {
+            self.stretches.clear();
+        }
+        let first_row = self.taken;
+        self.taken += rows as u64;
+        let mut cells = Vec::with_capacity(self.columns.len());
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            let is_null = null.as_ref().is_some_and(|null| null.get(i) == Some(&true));
+            let taken = match column.as_mut().filter(|_| !is_null) {
+                Some(column) => {
+                    let title = || self.unit.columns().get(i).map_or_else(String::new, |c| c.title());
+                    Some(take_cells(column, rows, first_row).within(title)?)
+                }
+                None => None,
+            };
+            cells.push(taken);
+        }
+        Ok(Some(Pending { cells, start: 0, left: rows }))
+    }
+}
+
+/// The next `rows` cells of a column. They lie within its bytes: these were compared when the column was taken apart.
+fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
+    let offsets = match &mut column.places {
+        Places::Nulled => OffsetBuffer::new_zeroed(rows),
+        Places::All(offsets, done) => {
+            *done += rows;
+            offsets.slice(*done - rows, rows)
+        }
+        Places::Lengths(lengths) => {
+            let mut ends = Vec::with_capacity(rows + 1);
+            ends.push(lengths.end());
+            lengths.read(rows, &mut ends)?;
+            arrays::offsets(ends)?
+        }
+    };
+    let nulled = matches!(column.places, Places::Nulled);
+    Ok(Cells { data: column.data.clone(), offsets, nulled, first_row })
+}
+
+/// Whether a row without the cell that gave this error can be read: damage, or a value that its Arrow type does not
+/// hold (damaged digits make years that nanoseconds do not reach).
+fn is_of_a_cell(e: &Error) -> bool {
+    !matches!(e.kind(), ErrorKind::Io(_) | ErrorKind::Foreign(_) | ErrorKind::BatchTooLong { .. })
+}
+
+impl DecodeGroup {
+    /// Rows `start..start + rows` of a batch's cells.
+    fn decode_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
+        let arrays = cells
+            .iter()
+            .zip(self.columns())
+            .map(|(cells, column)| match cells {
+                None => Ok(new_null_array(&column.data_type, rows)),
+                Some(cells) => {
+                    let part = part(cells, start, rows);
+                    let bytes = part.offsets.last() - part.offsets.first();
+                    check_batch("cells of a column", rows, bytes.unsigned_abs().into())
+                        .and_then(|()| column.decoder.decode(&part))
+                        .within(|| column.title())
+                }
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.batch(arrays, rows)
+    }
+
+    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.decoders.schema.clone(), arrays, &options).map_err(arrow_error)
+    }
+
+    /// The rows that decode: cells are independent, so a row is the smallest unit that a bad cell can cost.
+    /// Halves until the bad rows stand alone.
+    fn salvage_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
+        match self.decode_rows(cells, start, rows) {
+            Ok(batch) => Ok(batch),
+            Err(e) if !is_of_a_cell(&e) => Err(e),
+            Err(e) if rows == 1 && self.on_error == OnError::Null => self.null_cells(cells, start, e),
+            Err(e) if rows == 1 => {
+                self.record(e, 1);
+                Ok(RecordBatch::new_empty(self.decoders.schema.clone()))
+            }
+            Err(_) => {
+                let first = self.salvage_rows(cells, start, rows / 2)?;
+                let second = self.salvage_rows(cells, start + rows / 2, rows - rows / 2)?;
+                let arrays = first
+                    .columns()
+                    .iter()
+                    .zip(second.columns())
+                    .map(|(a, b)| concat(&[a.as_ref() as &dyn Array, b.as_ref()]).map_err(arrow_error))
+                    .collect::<Result<Vec<_>>>()?;
+                self.batch(arrays, first.num_rows() + second.num_rows())
+            }
+        }
+    }
+
+    /// One row whose undecodable cells are null.
+    fn null_cells(&self, cells: &[Option<Cells>], row: usize, e: Error) -> Result<RecordBatch> {
+        self.record(e, 0);
+        let arrays = cells
+            .iter()
+            .zip(self.columns())
+            .map(|(cells, column)| {
+                let decoded = cells.as_ref().map(|cells| column.decoder.decode(&part(cells, row, 1)));
+                match decoded {
+                    Some(Ok(array)) => array,
+                    _ => new_null_array(&column.data_type, 1),
+                }
+            })
+            .collect();
+        self.batch(arrays, 1)
+    }
+}
+
+/// Rows `start..start + rows` of cells.
+fn part(cells: &Cells, start: usize, rows: usize) -> Cells {
+    let offsets = cells.offsets.slice(start, rows);
+    let first_row = cells.first_row + start as u64;
+    Cells { data: cells.data.clone(), offsets, nulled: cells.nulled, first_row }
+}

@@ -1,0 +1,121 @@
+//! How the wanted columns of a scan are made: what all of its row groups share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, BinaryArray};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::{DataType, SchemaRef};
+use bytes::Bytes;
+use coldframe_core::{Limits, Result, arrow_error};
+use coldframe_encoding::codec::Decompressor;
+use coldframe_encoding::codec::hadoop::HadoopCodec;
+
+use crate::layout::key::ColumnKey;
+use crate::serde::{Cells, ColumnDecoder};
+
+/// How one wanted column is made.
+pub(crate) struct Column {
+    /// Its place in the file; `None` for one that the file does not have, which is null.
+    pub(crate) in_file: Option<usize>,
+    /// Its name, for errors.
+    pub(crate) name: String,
+    /// Its type.
+    pub(crate) data_type: DataType,
+    /// The SerDe.
+    pub(crate) decoder: Arc<dyn ColumnDecoder>,
+}
+
+impl Column {
+    /// What errors call it.
+    pub(super) fn title(&self) -> String {
+        match self.in_file {
+            Some(i) => format!("column {i} (`{}`)", self.name),
+            None => format!("column `{}`", self.name),
+        }
+    }
+}
+
+/// How the wanted columns are made.
+pub(crate) struct Decoders {
+    pub(super) columns: Vec<Column>,
+    pub(super) schema: SchemaRef,
+    codec: Option<HadoopCodec>,
+    limits: Limits,
+    /// Whether a row group has to be decoded at once, however many rows a batch may have.
+    pub(super) at_once: bool,
+    /// Bytes that a row takes as Arrow if all its cells are empty.
+    pub(super) row_bytes: u64,
+    scratch: Mutex<Scratch>,
+}
+
+/// Buffers and codec state that one row group leaves to the next.
+#[derive(Default)]
+struct Scratch {
+    decompressor: Decompressor,
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Decoders {
+    /// For the columns of `schema`, in its order.
+    pub(crate) fn new(
+        columns: Vec<Column>,
+        schema: SchemaRef,
+        codec: Option<HadoopCodec>,
+        limits: Limits,
+        at_once: bool,
+    ) -> Self {
+        // Each cell's end is expanded before it is decoded.
+        let row_bytes = columns.iter().map(|c| empty_bytes(&c.data_type) + 4).sum::<u64>().max(1);
+        Self { columns, schema, codec, limits, at_once, row_bytes, scratch: Mutex::default() }
+    }
+
+    /// Whether no column is decoded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The places in the file of the columns to fetch, in the order in which their bytes are wanted.
+    pub(super) fn file_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().filter_map(|c| c.in_file)
+    }
+
+    /// A column's bytes as they were before compression.
+    pub(super) fn decompress(&self, key: &ColumnKey, disk: &Bytes) -> Result<Buffer> {
+        let Some(codec) = &self.codec else { return Ok(Buffer::from(disk.clone())) };
+        let len = self.limits.block("a column of a row group", key.data_len)?;
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = scratch.buffers.pop().unwrap_or_default();
+        out.clear();
+        codec.decompress_exact(&mut scratch.decompressor, disk, len, &mut out)?;
+        Ok(Buffer::from_vec(out))
+    }
+
+    /// Takes a buffer back that no array holds.
+    pub(super) fn recycle(&self, buffer: Buffer) {
+        if self.codec.is_some()
+            && let Ok(bytes) = buffer.into_vec::<u8>()
+        {
+            self.scratch.lock().unwrap_or_else(PoisonError::into_inner).buffers.push(bytes);
+        }
+    }
+}
+
+/// Bytes of one value without content, validity and offset included.
+fn empty_bytes(data_type: &DataType) -> u64 {
+    1 + match data_type {
+        DataType::Struct(fields) => fields.iter().map(|f| empty_bytes(f.data_type())).sum(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, f)| empty_bytes(f.data_type())).sum(),
+        other => other.primitive_width().map_or(4, |width| width as u64),
+    }
+}
+
+/// The cells of a file without a SerDe, as they are.
+pub(crate) struct RawCells;
+
+impl ColumnDecoder for RawCells {
+    fn decode(&self, cells: &Cells) -> Result<ArrayRef> {
+        let nulls = cells.nulled.then(|| NullBuffer::new_null(cells.offsets.len() - 1));
+        let array = BinaryArray::try_new(cells.offsets.clone(), cells.data.clone(), nulls);
+        Ok(Arc::new(array.map_err(arrow_error)?))
+    }
+}

@@ -1,0 +1,101 @@
+//! Places that may be a row group, and a bound for how many of them are looked into.
+//!
+//! A record header makes it cheap and sure to tell:
+//!
+//! ```text
+//! record length - key length = bytes of all columns, by the key
+//! key length                 = length of the key, as parsed or decompressed
+//! rows                       = cells of each column
+//! ```
+
+use super::Walk;
+use crate::layout::key::{KeyBuffer, count_cells};
+use crate::layout::row_group::RecordHeader;
+
+/// Length of a record header.
+pub(super) const HEADER_LEN: usize = 12;
+
+/// How many bytes the searches of one walk may look at, beside four times those of the file: hostile bytes may look
+/// like a group at every place.
+const BUDGET: u64 = 4 << 20;
+
+/// What looking into a place costs, beside its key.
+const LOOK: u64 = 16;
+
+/// What is left of it.
+pub(super) struct Budget(u64);
+
+impl Budget {
+    pub(super) fn new(file_len: u64) -> Self {
+        Self(BUDGET.saturating_add(file_len.saturating_mul(4)))
+    }
+
+    pub(super) fn spend(&mut self, bytes: u64) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    pub(super) fn refund(&mut self, bytes: u64) {
+        self.0 = self.0.saturating_add(bytes);
+    }
+}
+
+impl Walk {
+    /// Whether a group without a marker that agrees with itself starts at `at`.
+    pub(super) fn is_group(&mut self, at: u64) -> bool {
+        let Ok(bytes) = self.window.read(at..at.saturating_add(HEADER_LEN as u64)) else { return false };
+        self.likely_header(at, &bytes).is_some_and(|header| self.agrees(at, &header).is_some())
+    }
+
+    /// The three lengths at `place`, if they can be true.
+    pub(super) fn likely_header(&self, place: u64, bytes: &[u8]) -> Option<RecordHeader> {
+        let header = RecordHeader::parse(bytes)?;
+        self.is_likely(place + HEADER_LEN as u64, &header).then_some(header)
+    }
+
+    /// Whether a header's lengths can be true if the key is at `at`.
+    pub(super) fn is_likely(&self, at: u64, header: &RecordHeader) -> bool {
+        let length = |n: i64| u64::try_from(n).ok();
+        let (Some(key_len), Some(disk_len)) =
+            (length(header.key_len.into()), length(header.key_disk_len.into()))
+        else {
+            return false;
+        };
+        // Most places are told apart by this.
+        if key_len < self.shape.least_key_len() || disk_len > self.file_len() {
+            return false;
+        }
+        let plain = self.shape.codec.is_none();
+        length(i64::from(header.record_len) - i64::from(header.key_len))
+            .is_some_and(|columns| at + disk_len + columns <= self.file_len())
+            && (!plain || key_len == disk_len)
+            && self.key_bound(key_len).is_ok()
+    }
+
+    /// Whether the key behind a header that is likely says the same. It is paid for before it is read.
+    pub(super) fn agrees(&mut self, at: u64, header: &RecordHeader) -> Option<()> {
+        let key_len = u64::try_from(header.key_len).ok()?;
+        let disk_len = u64::try_from(header.key_disk_len).ok()?;
+        if !self.budget.spend(key_len.saturating_add(disk_len).saturating_add(LOOK)) {
+            return None;
+        }
+        let start = at + HEADER_LEN as u64;
+        let mut bytes = self.window.read(start..start + disk_len).ok()?;
+        if let Some(codec) = self.shape.codec {
+            let mut key = Vec::new();
+            let len = usize::try_from(key_len).ok()?;
+            codec.decompress_exact(&mut self.decompressor, &bytes, len, &mut key).ok()?;
+            bytes = key.into();
+        }
+        let key = KeyBuffer::parse(&bytes, self.shape.columns, start).ok()?;
+        let agrees = key.rows > 0
+            && key.len as u64 == key_len
+            && u64::try_from(header.record_len).ok() == key_len.checked_add(key.disk_len())
+            && key.columns.iter().filter(|c| !c.lengths.is_empty()).all(|column| {
+                count_cells(&column.lengths)
+                    .is_ok_and(|(cells, bytes)| cells == key.rows && bytes == column.data_len)
+            });
+        agrees.then_some(())
+    }
+}

@@ -1,0 +1,85 @@
+//! The search for sync markers.
+//!
+//! A marker is the escape -1 and the file's hash. Hive looks for the hash alone; so a marker with a damaged escape begins
+//! a split all the same, and the split before must end there. Here a hash is a marker if its escape is whole, or if a row
+//! group that agrees with itself stands behind it: whoever asks, walking or searching, gets the same answer.
+
+use std::ops::Range;
+
+use coldframe_core::Result;
+use memchr::memmem;
+
+use super::Walk;
+use crate::layout::header::SYNC_LEN;
+use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
+
+/// How much of the file a search reads at a time.
+const SEARCH: u64 = 1 << 20;
+
+/// The first marker that starts at or behind `from` is at `at`, the end of the file if there is none: each byte of a file
+/// is searched once, however often a walk asks.
+pub(super) struct Known {
+    from: u64,
+    at: u64,
+}
+
+impl Walk {
+    /// Where reading goes on for a byte range that starts at `start`: the position of Hive's `RCFile.Reader.sync`.
+    pub(crate) fn sync(&mut self, start: u64) -> Result<u64> {
+        if start <= self.shape.header_end {
+            return Ok(self.shape.header_end);
+        }
+        if start.saturating_add(SYNC_MARKER_LEN) >= self.file_len() {
+            return Ok(self.file_len());
+        }
+        self.next_marker(start)
+    }
+
+    /// The first marker that starts in `range`.
+    pub(super) fn find_marker(&mut self, range: Range<u64>) -> Result<Option<u64>> {
+        Ok(Some(self.next_marker(range.start)?).filter(|at| *at < range.end && *at < self.file_len()))
+    }
+
+    /// The first marker that starts at or behind `from`; the end of the file if there is none.
+    fn next_marker(&mut self, from: u64) -> Result<u64> {
+        if let Some(known) = self.marker.as_ref().filter(|known| (known.from..=known.at).contains(&from)) {
+            return Ok(known.at);
+        }
+        let at = self.search(from)?.unwrap_or_else(|| self.file_len());
+        self.marker = Some(Known { from, at });
+        Ok(at)
+    }
+
+    fn search(&mut self, from: u64) -> Result<Option<u64>> {
+        let finder = memmem::Finder::new(&self.shape.sync).into_owned();
+        let file_len = self.file_len();
+        let mut at = from;
+        while at.saturating_add(SYNC_MARKER_LEN) <= file_len {
+            let end = at.saturating_add(SEARCH + SYNC_MARKER_LEN).min(file_len);
+            let bytes = self.window.read(at..end)?;
+            for found in finder.find_iter(&bytes) {
+                // A hash at the very start has its escape before `from`.
+                let Some(marker) = found.checked_sub(4) else { continue };
+                let escape = bytes.get(marker..found).is_some_and(|bytes| bytes == SYNC_ESCAPE.to_be_bytes());
+                let place = at + marker as u64;
+                if escape || self.is_group(place + SYNC_MARKER_LEN) {
+                    return Ok(Some(place));
+                }
+            }
+            if end == file_len {
+                break;
+            }
+            // A marker may lie across the edge of two reads.
+            at = end - (SYNC_MARKER_LEN - 1);
+        }
+        Ok(None)
+    }
+
+    /// Whether a sync marker stands at `at`.
+    pub(crate) fn is_marker(&mut self, at: u64) -> bool {
+        let Ok(bytes) = self.window.read(at..at.saturating_add(SYNC_MARKER_LEN)) else { return false };
+        let Some((escape, hash)) = bytes.split_first_chunk::<4>() else { return false };
+        let is_hash = <&[u8; SYNC_LEN]>::try_from(hash).is_ok_and(|hash| *hash == self.shape.sync);
+        is_hash && (*escape == SYNC_ESCAPE.to_be_bytes() || self.is_group(at + SYNC_MARKER_LEN))
+    }
+}
