@@ -20,7 +20,10 @@ fn open(name: &str, source: Source, options: &OpenOptions) -> Option<std::sync::
     match coldframe::open_source(source, Some(name), options, Vec::new()) {
         Ok(file) => Some(file.table),
         Err(e) => {
-            assert!(!matches!(e.kind(), ErrorKind::InvalidArgument(_)) || options.extra.contains_key("table"), "{e}");
+            assert!(
+                !matches!(e.kind(), ErrorKind::InvalidArgument(_)) || options.extra.contains_key("table"),
+                "{e}"
+            );
             None
         }
     }

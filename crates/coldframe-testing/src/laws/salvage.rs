@@ -164,7 +164,7 @@ impl Judge<'_> {
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Each byte has one place; what the file says of itself, and verifying it, raise nothing.
+    /// Each byte has one place; verifying raises nothing. What a file says of itself may be what is damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
             Ok(tree) if self.rules.folder => drop(tree),
@@ -176,7 +176,10 @@ impl Judge<'_> {
             }
             Err(e) => self.complain(format!("inspect: {e}")),
         }
-        if let Err(e) = table.metadata().and_then(|_| table.statistics()) {
+        let told = table.metadata().and_then(|_| table.statistics());
+        if let Err(e) = told
+            && (!e.is_damage() || self.toll == Toll::none())
+        {
             self.complain(format!("metadata or statistics: {e}"));
         }
         if let Err(e) = coldframe_core::scan::verify(table, |_| Ok(())) {
