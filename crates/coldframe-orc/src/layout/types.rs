@@ -237,7 +237,9 @@ fn path_below(path: &str, step: String) -> String {
         return whole;
     }
     let half = LONGEST_PATH / 2 - 2;
-    let (front, back) = (whole.floor_char_boundary(half), whole.ceil_char_boundary(whole.len() - half));
+    let is_boundary = |at: &usize| whole.is_char_boundary(*at);
+    let front = (0..=half).rev().find(is_boundary).unwrap_or(0);
+    let back = (whole.len() - half..whole.len()).find(is_boundary).unwrap_or(whole.len());
     format!("{}\u{2026}{}", whole.get(..front).unwrap_or_default(), whole.get(back..).unwrap_or_default())
 }
 

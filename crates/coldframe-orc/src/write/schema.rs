@@ -256,9 +256,10 @@ impl Types {
     }
 }
 
-/// The end of a path that is too long for a message.
+/// The start of a path that is too long for a message.
 fn short(path: &str) -> &str {
-    path.get(..path.floor_char_boundary(60)).unwrap_or_default()
+    let end = path.char_indices().nth(60).map_or(path.len(), |(at, _)| at);
+    path.get(..end).unwrap_or_default()
 }
 
 /// Arrow's name of an extension type, in a field's metadata.
