@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, StructBuilder, UInt8Builder};
-use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_array::{
+    ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, TimestampSecondArray, UInt8Array,
+};
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{DamageLog, Format, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
@@ -250,6 +252,16 @@ fn what_cannot_be_written_is_refused() {
             vec![("row", Arc::new(StringArray::from(vec![Some("a"), None])) as ArrayRef)],
             vec![time.clone(), family.clone()],
             "column \"row\": null in row 1",
+        ),
+        (
+            vec![("key", Arc::new(BinaryArray::from_iter_values([b"a".as_slice(), b"\xff"])) as ArrayRef)],
+            vec![],
+            "column \"key\": a key of Hudi is text, expected UTF-8 in row 1 of a batch, found \"\\xff\"",
+        ),
+        (
+            vec![row(), ("timestamp", Arc::new(TimestampSecondArray::from(vec![0, i64::MAX])) as ArrayRef)],
+            vec![family.clone()],
+            "column \"timestamp\": ",
         ),
         (vec![("key", texts(&["a"]))], vec![("codec", Value::from("lz4"))], "codec lz4 in a file for Hudi"),
         (vec![row()], vec![("codec", Value::from("rar"))], "option `codec`: expected none, gz, snappy,"),

@@ -52,7 +52,8 @@ enum Kind {
     List {
         offsets: Vec<i32>,
         item: Box<Column>,
-        may_be_empty: bool,
+        /// Values of an item that takes no bytes; 0 if each does.
+        without_bytes: u64,
     },
     Map {
         offsets: Vec<i32>,
@@ -159,7 +160,7 @@ impl Column {
             (Type::Array(of), DataType::List(field)) => Kind::List {
                 offsets: vec![0],
                 item: Box::new(Self::of(schema, *of, field)?),
-                may_be_empty: schema.may_be_empty(*of, 0),
+                without_bytes: schema.without_bytes(*of),
             },
             (Type::Map(of), DataType::Map(entries, _)) => {
                 let DataType::Struct(fields) = entries.data_type() else { return Err(mismatch(wanted)) };
@@ -180,9 +181,11 @@ impl Column {
                 let mut members = Vec::new();
                 for (i, (branch, of)) in values.into_iter().enumerate() {
                     // A member that is not wanted is decoded all the same: unions are small.
-                    let whole = schema.member(of)?;
                     let field = fields.iter().find(|f| *f.name() == format!("member{i}"));
-                    members.push(Self::of(schema, of, field.map_or(&whole, |f| f.as_ref()))?);
+                    members.push(match field {
+                        Some(field) => Self::of(schema, of, field)?,
+                        None => Self::of(schema, of, &schema.member(of)?)?,
+                    });
                     if let Some(place) = by_branch.get_mut(branch) {
                         *place = Some(i);
                     }
@@ -242,12 +245,12 @@ impl Column {
                 values.push(symbols.get(index).map(String::as_bytes).unwrap_or_default())?;
             }
             Kind::Fixed { size, data } => data.extend_from_slice(cursor.take(*size)?),
-            Kind::List { offsets, item, may_be_empty } => {
-                datum::read_blocks(cursor, limits, *may_be_empty, |c| item.read(schema, c, limits))?;
+            Kind::List { offsets, item, without_bytes } => {
+                datum::read_blocks(cursor, limits, *without_bytes, |c| item.read(schema, c, limits))?;
                 offsets.push(offset(item.len)?);
             }
             Kind::Map { offsets, keys, value } => {
-                datum::read_blocks(cursor, limits, false, |c| {
+                datum::read_blocks(cursor, limits, 0, |c| {
                     keys.push(datum::read_str(c)?.as_bytes())?;
                     value.read(schema, c, limits)
                 })?;

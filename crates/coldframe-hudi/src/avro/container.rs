@@ -19,7 +19,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
     let mut cursor = Cursor::new(bytes, 0);
     cursor.expect("Avro magic", MAGIC)?;
     let (mut schema, mut codec) = (None, Algorithm::None);
-    datum::read_blocks(&mut cursor, limits, false, |c| {
+    datum::read_blocks(&mut cursor, limits, 0, |c| {
         let key = datum::read_str(c)?;
         let value = datum::read_bytes(c)?;
         match key {
@@ -58,7 +58,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
         let mut items = Cursor::new(content, at);
         for _ in 0..count {
             let empty = items.is_empty();
-            each(&schema, &Datum::read(&schema, schema.root(), &mut items, limits, 0)?);
+            each(&schema, &Datum::next(&schema, &mut items, limits)?);
             if empty {
                 break; // datums without bytes are all alike, and nothing bounds how many there are
             }

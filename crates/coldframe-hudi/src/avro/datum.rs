@@ -2,9 +2,15 @@
 
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
+use coldframe_encoding::limits::walk::Walk as Budget;
 use coldframe_encoding::varint::put_uleb128;
 
 use super::schema::{Schema, Type, TypeId};
+
+/// Values of a datum for each of its bytes, beside those of the schema.
+const VALUES_A_BYTE: u64 = 4;
+/// Most values of an array whose items take no bytes.
+const MOST_WITHOUT_BYTES: u64 = 4096;
 
 /// A value; text and bytes stay where they are.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,20 +47,29 @@ impl<'a> Datum<'a> {
     /// The one datum that `bytes` hold, by the schema's outermost type.
     pub(crate) fn decode(schema: &Schema, bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, 0);
-        let value = Self::read(schema, schema.root(), &mut cursor, limits, 0)?;
+        let value = Self::next(schema, &mut cursor, limits)?;
         cursor.finish()?;
         Ok(value)
     }
 
+    /// A datum of the schema's outermost type from the front of `cursor`.
+    pub(crate) fn next(schema: &Schema, cursor: &mut Cursor<'a>, limits: &Limits) -> Result<Self> {
+        // A branch of one byte may lead to many values of none: their bytes and a schema's worth of others bound them.
+        let most =
+            (cursor.remaining() as u64).saturating_mul(VALUES_A_BYTE).saturating_add(limits.max_columns);
+        Self::read(schema, schema.root(), cursor, limits, (0, &mut Budget::new("Avro value", most)))
+    }
+
     /// A datum of type `id` from the front of `cursor`.
-    pub(crate) fn read(
+    fn read(
         schema: &Schema,
         id: TypeId,
         cursor: &mut Cursor<'a>,
         limits: &Limits,
-        depth: u64,
+        (depth, budget): (u64, &mut Budget),
     ) -> Result<Self> {
         limits.depth("Avro datum", depth)?;
+        budget.visit()?;
         Ok(match schema.get(id) {
             Type::Null => Self::Null,
             Type::Boolean => Self::Boolean(read_bool(cursor)?),
@@ -68,32 +83,32 @@ impl<'a> Datum<'a> {
             Type::Enum(symbols) => Self::Enum(read_index(cursor, symbols.len(), "symbol")?),
             Type::Array(of) => {
                 let mut items = Vec::new();
-                let empty = schema.may_be_empty(*of, 0);
-                read_blocks(cursor, limits, empty, |cursor| {
-                    items.push(Self::read(schema, *of, cursor, limits, depth + 1)?);
+                read_blocks(cursor, limits, schema.without_bytes(*of), |cursor| {
+                    items.push(Self::read(schema, *of, cursor, limits, (depth + 1, budget))?);
                     Ok(())
                 })?;
                 Self::Array(items)
             }
             Type::Map(of) => {
                 let mut items = Vec::new();
-                read_blocks(cursor, limits, false, |cursor| {
+                read_blocks(cursor, limits, 0, |cursor| {
                     let key = read_str(cursor)?;
-                    items.push((key, Self::read(schema, *of, cursor, limits, depth + 1)?));
+                    items.push((key, Self::read(schema, *of, cursor, limits, (depth + 1, budget))?));
                     Ok(())
                 })?;
                 Self::Map(items)
             }
             Type::Record { fields, .. } => {
                 let fields = fields.iter().map(|f| {
-                    Self::read(schema, f.of, cursor, limits, depth + 1).map_err(|e| e.within(f.name.clone()))
+                    Self::read(schema, f.of, cursor, limits, (depth + 1, budget))
+                        .map_err(|e| e.within(f.name.clone()))
                 });
                 Self::Record(fields.collect::<Result<_>>()?)
             }
             Type::Union(branches) => {
                 let branch = read_index(cursor, branches.len(), "branch")?;
                 let of = branches.get(branch).copied().unwrap_or_default();
-                Self::Union(branch, Box::new(Self::read(schema, of, cursor, limits, depth + 1)?))
+                Self::Union(branch, Box::new(Self::read(schema, of, cursor, limits, (depth + 1, budget))?))
             }
         })
     }
@@ -257,12 +272,12 @@ pub(crate) fn read_index(cursor: &mut Cursor<'_>, count: usize, what: &str) -> R
         .ok_or_else(|| Error::corrupt(format!("expected a {what} below {count}, found {index}")).at(at))
 }
 
-/// Calls `item` for each item of an array or a map. Items that may be empty are counted against the limits, since the
+/// Calls `item` for each item of an array or a map. Items that may be empty, of so many values each, are few, since the
 /// bytes do not bound them; each other one takes a byte at least.
 pub(crate) fn read_blocks<'a>(
     cursor: &mut Cursor<'a>,
     limits: &Limits,
-    may_be_empty: bool,
+    without_bytes: u64,
     mut item: impl FnMut(&mut Cursor<'a>) -> Result<()>,
 ) -> Result<u64> {
     let mut total: u64 = 0;
@@ -284,8 +299,12 @@ pub(crate) fn read_blocks<'a>(
             count = count.checked_neg().unwrap_or(i64::MAX);
         }
         total = total.saturating_add(count.unsigned_abs());
-        if may_be_empty {
-            limits.unit_rows("Avro array", total)?;
+        if without_bytes > 0 {
+            let bound = Limits { max_unit_rows: limits.max_unit_rows.min(MOST_WITHOUT_BYTES), ..*limits };
+            bound.unit_rows(
+                "values of an Avro array that take no bytes",
+                total.saturating_mul(without_bytes),
+            )?;
         } else if count.unsigned_abs() > cursor.remaining() as u64 {
             let left = cursor.remaining();
             return Err(
@@ -315,11 +334,11 @@ pub(crate) fn skip(
         Type::Double => cursor.skip(8),
         Type::Bytes(_) | Type::String => read_bytes(cursor).map(drop),
         Type::Fixed { size, .. } => cursor.skip(*size),
-        Type::Array(of) => {
-            let empty = schema.may_be_empty(*of, 0);
-            read_blocks(cursor, limits, empty, |c| skip(schema, *of, c, limits, depth + 1)).map(drop)
-        }
-        Type::Map(of) => read_blocks(cursor, limits, false, |c| {
+        Type::Array(of) => read_blocks(cursor, limits, schema.without_bytes(*of), |c| {
+            skip(schema, *of, c, limits, depth + 1)
+        })
+        .map(drop),
+        Type::Map(of) => read_blocks(cursor, limits, 0, |c| {
             read_bytes(c)?;
             skip(schema, *of, c, limits, depth + 1)
         })

@@ -11,10 +11,24 @@ use serde_json::Value as Json;
 pub(crate) type TypeId = usize;
 
 /// A schema: types by index; a name that is used twice is one type.
+///
+/// A few names that each hold the one before twice are a tree of any size. So the values that the least datum of a type
+/// consists of are counted when it is parsed, and the fields of its Arrow type when that is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Schema {
     types: Vec<Type>,
     root: TypeId,
+    /// Of each type.
+    least: Vec<Least>,
+}
+
+/// What the least datum of a type is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Least {
+    /// Values in it, itself included; what is behind a branch or in a list takes bytes of its own.
+    values: u64,
+    /// Whether it takes no bytes.
+    empty: bool,
 }
 
 /// A type.
@@ -87,12 +101,19 @@ pub(crate) enum Logical {
 impl Schema {
     /// Parses the JSON of a schema.
     pub(crate) fn parse(json: &[u8], limits: &Limits) -> Result<Self> {
-        limits.metadata("Avro schema", json.len() as u64)?;
+        let length = json.len() as u64;
+        limits.metadata("Avro schema", length)?;
+        limits.decoded("Avro schema, decoded", length.saturating_mul(JSON_TIMES), length)?;
         let json: Json = serde_json::from_slice(json)
             .map_err(|e| Error::corrupt(format!("expected JSON, found {e}")).within("Avro schema"))?;
         let mut parser = Parser { types: Vec::new(), names: HashMap::new(), limits };
         let root = parser.parse(&json, "", 0).map_err(|e| e.within("Avro schema"))?;
-        Ok(Self { types: parser.types, root })
+        let types = parser.types;
+        let mut least = vec![None; types.len()];
+        for id in 0..types.len() {
+            least_of(&types, id, &mut least, limits, 0).map_err(|e| e.within("Avro schema"))?;
+        }
+        Ok(Self { types, root, least: least.into_iter().flatten().collect() })
     }
 
     /// The outermost type.
@@ -115,13 +136,22 @@ impl Schema {
 
     /// The outermost type in Arrow: a struct, if it is a record.
     pub(crate) fn arrow(&self, limits: &Limits) -> Result<DataType> {
-        Ok(self.arrow_field("value", self.root, limits, 0)?.data_type().clone())
+        Ok(self.arrow_field("value", self.root, limits, 0, &mut 0)?.data_type().clone())
     }
 
-    /// A field of type `id`; a union with null makes it nullable.
-    fn arrow_field(&self, name: &str, id: TypeId, limits: &Limits, depth: u64) -> Result<FieldRef> {
+    /// A field of type `id`; a union with null makes it nullable. `made` counts the fields so far.
+    fn arrow_field(
+        &self,
+        name: &str,
+        id: TypeId,
+        limits: &Limits,
+        depth: u64,
+        made: &mut u64,
+    ) -> Result<FieldRef> {
         limits.depth("Avro schema", depth)?;
-        let field = |of: TypeId, name: &str| self.arrow_field(name, of, limits, depth + 1);
+        *made += 1;
+        limits.columns("Avro schema", *made)?;
+        let mut field = |of: TypeId, name: &str| self.arrow_field(name, of, limits, depth + 1, made);
         let (data_type, nullable) = match self.get(id) {
             Type::Null => (DataType::Null, true),
             Type::Boolean => (DataType::Boolean, false),
@@ -183,22 +213,49 @@ impl Schema {
 
     /// A branch of a union of several types, as a field.
     pub(crate) fn member(&self, id: TypeId) -> Result<Field> {
-        let field = self.arrow_field("member", id, &Limits::default(), 0)?;
+        let field = self.arrow_field("member", id, &Limits::default(), 0, &mut 0)?;
         Ok(field.as_ref().clone().with_nullable(true))
     }
 
-    /// Whether a datum of the type may take no bytes, so that the input does not bound how many there are.
-    pub(crate) fn may_be_empty(&self, id: TypeId, depth: u64) -> bool {
-        match self.get(id) {
-            Type::Null => true,
-            Type::Fixed { size, .. } => *size == 0,
-            // A record that holds itself always ends in a union or an array, which take a byte.
-            Type::Record { fields, .. } => {
-                depth < 64 && fields.iter().all(|f| self.may_be_empty(f.of, depth + 1))
-            }
-            _ => false,
-        }
+    /// The values of a datum of the type that takes no bytes, so that the input does not bound how many there are; 0 if
+    /// each takes some.
+    pub(crate) fn without_bytes(&self, id: TypeId) -> u64 {
+        self.least.get(id).filter(|least| least.empty).map_or(0, |least| least.values)
     }
+}
+
+/// Finds the least datum of a type; an error if it is no tree, or one of more values than a file may have columns.
+fn least_of(
+    types: &[Type],
+    id: TypeId,
+    found: &mut [Option<Least>],
+    limits: &Limits,
+    depth: u64,
+) -> Result<Least> {
+    if let Some(least) = found.get(id).copied().flatten() {
+        return Ok(least);
+    }
+    // A record that holds itself by no branch has no datum; it ends here.
+    limits.depth("Avro schema", depth)?;
+    let mut least = Least { values: 1, empty: false };
+    match types.get(id) {
+        None | Some(Type::Null) => least.empty = true,
+        Some(Type::Fixed { size, .. }) => least.empty = *size == 0,
+        Some(Type::Record { fields, .. }) => {
+            least.empty = true;
+            for field in fields {
+                let of = least_of(types, field.of, found, limits, depth + 1)?;
+                least.values = least.values.saturating_add(of.values);
+                least.empty &= of.empty;
+            }
+        }
+        Some(_) => {}
+    }
+    limits.columns("Avro schema", least.values)?;
+    if let Some(place) = found.get_mut(id) {
+        *place = Some(least);
+    }
+    Ok(least)
 }
 
 impl Logical {
@@ -247,6 +304,9 @@ impl Logical {
         }
     }
 }
+
+/// Bytes that a byte of JSON becomes at most: a value for each digit and its comma.
+const JSON_TIMES: u64 = 16;
 
 struct Parser<'a> {
     types: Vec<Type>,

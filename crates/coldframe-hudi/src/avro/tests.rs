@@ -192,6 +192,50 @@ fn schemas_that_are_none() {
     assert!(Datum::decode(&list, &long, &limits).is_err());
 }
 
+/// Each record holds the one before twice.
+fn doubling(levels: usize, least: &str) -> String {
+    let mut json = least.to_owned();
+    for i in 0..levels {
+        let again = if i == 0 { least.to_owned() } else { format!("\"r{}\"", i - 1) };
+        json = format!(
+            r#"{{"type":"record","name":"r{i}","fields":[{{"name":"a","type":{json}}},{{"name":"b","type":{again}}}]}}"#
+        );
+    }
+    json
+}
+
+#[test]
+fn names_that_double_are_bounded() {
+    let limits = Limits::default();
+    for least in ["\"int\"", "\"null\""] {
+        let e = Schema::parse(doubling(40, least).as_bytes(), &limits).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
+        assert!(Schema::parse(doubling(10, least).as_bytes(), &limits).unwrap().arrow(&limits).is_ok());
+    }
+    // By way of branches, each of which takes a byte of a datum but a whole tree of an Arrow type.
+    let branches =
+        doubling(25, "\"int\"").replace("\"type\":{", "\"type\":[\"null\",{").replace("]}},{", "]}]},{");
+    let schema = Schema::parse(branches.as_bytes(), &limits);
+    if let Ok(schema) = schema {
+        assert!(matches!(schema.arrow(&limits).unwrap_err().kind(), ErrorKind::LimitExceeded { .. }));
+    }
+    // JSON of nothing but numbers is not made a tree of.
+    let numbers = format!("[{}0]", "0,".repeat(8 << 20));
+    let e = Schema::parse(numbers.as_bytes(), &limits).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
+}
+
+#[test]
+fn a_branch_to_many_values_of_no_bytes_is_bounded() {
+    let json = format!(r#"{{"type":"array","items":["null",{}]}}"#, doubling(15, "\"null\""));
+    let (schema, limits) = (parse(&json), Limits::default());
+    let mut datum = vec![0xa0, 0x06]; // 400 items
+    datum.extend([2; 400]);
+    datum.push(0);
+    let e = Datum::decode(&schema, &datum, &limits).unwrap_err().to_string();
+    assert!(e.contains("Avro value: expected at most"), "{e}");
+}
+
 #[test]
 fn items_without_bytes_are_counted() {
     let schema = parse(r#"{"type":"array","items":"null"}"#);

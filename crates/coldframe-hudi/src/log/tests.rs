@@ -47,6 +47,25 @@ fn blocks_and_their_headers() {
 }
 
 #[test]
+fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
+    let whole = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
+    let mut log = whole.clone();
+    log.extend(&whole);
+    for end in whole.len() + 1..log.len() {
+        let found = blocks(&log[..end], &Limits::default()).unwrap();
+        let [first, last] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((first.kind, last.kind, last.cut), (Kind::HFile, Kind::Corrupt, true), "cut at {end}");
+        let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
+        assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
+        // What is overwritten inside is not cut off.
+        let mut inside = whole.clone();
+        inside.extend(b"other bytes");
+        inside.extend(&whole);
+        assert!(blocks(&inside, &Limits::default()).unwrap().iter().all(|b| !b.cut));
+    }
+}
+
+#[test]
 fn the_keys_of_a_delete_block() {
     // Two keys, one with an ordering value of the int 0, one without any.
     let list = b"\x04\x02\x04k1\x02\x02p\x04\x00\x02\x04k2\x00\x00\x00";

@@ -132,6 +132,17 @@ fn ordered(blocks: &[Block], valid: &[&str]) -> Vec<usize> {
 }
 
 #[test]
+fn what_a_writer_left_that_died_does_not_count() {
+    let (old, new) = ("20250101000000001", "20250101000000002");
+    let cut = |header: &[(i32, &str)]| Block { cut: true, ..block(Kind::Corrupt, header) };
+    let good = block(Kind::HFile, &[(0, old)]);
+    assert_eq!(ordered(&[good.clone(), cut(&[])], &[old]), [0], "no instant");
+    assert_eq!(ordered(&[good.clone(), cut(&[(0, new)])], &[old]), [0], "not completed");
+    assert_eq!(ordered(&[good.clone(), cut(&[(0, new)])], &[old, new]), [0, 1], "completed: damage");
+    assert_eq!(ordered(&[good, block(Kind::Corrupt, &[])], &[old]), [0, 1], "overwritten: damage");
+}
+
+#[test]
 fn a_rollback_takes_back_its_instant_and_what_was_cut_off() {
     let blocks = [
         block(Kind::HFile, &[(0, "1")]),
