@@ -34,7 +34,7 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
     // What a tree takes is bounded by what the file does: of a file of nothing but headers, the first blocks are listed.
-    let mut room = 1 << 14 | file.source.len() / NODE_BYTES;
+    let mut room = (1 << 14) + file.source.len() / NODE_BYTES;
     while let Some(step) = walk.step()? {
         room = room.saturating_sub(1);
         if room == 0 {
