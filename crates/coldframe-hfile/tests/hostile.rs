@@ -1,6 +1,6 @@
 //! Files made to harm: each ends soon, with an error or with the cells that can be had, in memory that its size justifies.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
 
 mod bytes;
 

@@ -178,7 +178,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
 fn is_cut(rest: &[u8]) -> bool {
     let magic = rest.get(..MAGIC.len()).unwrap_or(rest);
     let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
-    let beyond = |size: i64| usize::try_from(size).map_or(false, |n| n > rest.len().saturating_sub(HEAD));
+    let beyond = |size: i64| usize::try_from(size).is_ok_and(|n| n > rest.len().saturating_sub(HEAD));
     MAGIC.starts_with(magic) && size.is_none_or(beyond)
 }
 

@@ -51,11 +51,8 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
                     !taken
                 });
             }
-            Kind::Corrupt => {
-                if block.instant().map_or(!block.cut, |instant| visible.sees(instant)) {
-                    queue.push(i);
-                }
-            }
+            Kind::Corrupt if !block.instant().map_or(!block.cut, |instant| visible.sees(instant)) => {}
+            Kind::Corrupt => queue.push(i),
             _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
             _ => {}
         }
