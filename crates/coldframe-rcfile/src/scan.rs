@@ -1,6 +1,5 @@
 //! A scan: the row groups of a byte range, and their columns as Arrow.
 
-mod batches;
 pub(crate) mod columns;
 mod decode;
 pub(crate) mod plan;

@@ -1,6 +1,6 @@
 //! Takes the fetched columns of a row group apart into cells, and finds what is lost of them.
 //!
-//! A column is decompressed once, whole; its cells are decoded a batch at a time ([`super::batches`]). The bytes of a
+//! A column is decompressed once, whole; its cells are decoded a batch at a time ([`batches`]). The bytes of a
 //! column that the SerDe hands on without a copy (strings, binary) stay alive with the batches; those of all others are
 //! used again for the next column.
 //!
@@ -10,6 +10,8 @@
 //! believed if the key is as long as its header says and one column at least has lengths for as many; else there are those
 //! of which each column has the cells.
 
+mod batches;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use bytes::Bytes;
 use coldframe_core::salvage::{Loss, Salvage};
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, PlanRequest, Result, arrays};
 
-use super::batches::Batches;
+use self::batches::Batches;
 use super::columns::{Column, Decoders};
 use crate::layout::key::{CellLengths, Census, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;

@@ -8,7 +8,7 @@ use arrow_select::concat::concat;
 use coldframe_core::salvage::{Fate, Stretch, check_batch};
 use coldframe_core::{Error, ErrorContext, ErrorKind, OnError, Result, arrays, arrow_error};
 
-use super::decode::{ColumnCells, DecodeGroup, Places};
+use super::{ColumnCells, DecodeGroup, Places};
 use crate::serde::Cells;
 
 /// The batches of one row group.
