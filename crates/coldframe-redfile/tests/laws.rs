@@ -165,6 +165,21 @@ fn work_grows_as_the_columns_do() {
     laws::assert_bounded("columns", &files[2], &laws::opener(opener(OpenOptions::default())));
 }
 
+/// Columns of nulls alone: a page of a few bytes says four million times null, and all of them are open at once.
+#[test]
+fn columns_of_nulls_take_no_memory_for_their_levels() {
+    const ROWS: usize = 4 << 20;
+    let fields: Vec<Field> = (0..32).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
+    let nulls = arrow_array::new_null_array(&DataType::Int32, ROWS);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![nulls; 32]).unwrap();
+    let file = Bytes::from(write(&batch, WriteOptions::default()));
+    assert!(file.len() < 10_000, "{}", file.len());
+    let open = opener(OpenOptions::default());
+    let found = open(coldframe_testing::fixture::source(file.clone())).unwrap();
+    assert_eq!(found.row_count(), Some(ROWS as u64));
+    laws::assert_bounded("nulls", &file, &laws::opener(open));
+}
+
 /// What might end a footer, and what might be pages, as far as the file goes.
 #[test]
 fn work_grows_as_hostile_files_do() {

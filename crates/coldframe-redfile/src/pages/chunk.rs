@@ -12,7 +12,7 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, Limits, Result};
 
-use super::levels::Levels;
+use super::levels::{Levels, Runs};
 use super::plain::{PageValues, Values, check_text, fixed_width};
 use super::walk::Page;
 use crate::layout::dialect::Dialect;
@@ -30,6 +30,8 @@ pub(crate) struct OpenPage {
     /// Values that are not null and not read.
     pub(crate) present: usize,
     pub(crate) levels: Levels,
+    /// In place of `levels`, where the page is a little of a leaf that is not repeated and says much.
+    pub(crate) runs: Option<Runs>,
     pub(crate) values: PageValues,
     /// Whether its entries take less than a bit each: nothing in the file bounds how many there are.
     pub(crate) unbacked: bool,
@@ -169,6 +171,9 @@ impl ChunkContext {
             let bytes = bytes.slice(at.min(bytes.len())..);
             let physical = self.leaf.physical_type;
             let values = PageValues::new(self.dialect, physical, page.data.encoding, bytes, present)?;
+            let packs = unbacked && self.leaf.max_repetition == 0;
+            let runs = if packs { Runs::of(&levels.definition) } else { None };
+            let levels = if runs.is_some() { Levels::default() } else { levels };
             Ok(OpenPage {
                 number: page.number,
                 offset: page.place.start,
@@ -176,6 +181,7 @@ impl ChunkContext {
                 at: 0,
                 present,
                 levels,
+                runs,
                 values,
                 unbacked,
             })

@@ -7,6 +7,8 @@
 //!
 //! A section whose highest level is 0 is not there, nor is its length.
 
+use std::ops::Range;
+
 use coldframe_encoding::{Cursor, Error, Limits, Result};
 
 use crate::layout::dialect::{Dialect, RepetitionCoding};
@@ -29,6 +31,54 @@ impl Levels {
             return count;
         }
         count_level(&self.definition, leaf.max_definition)
+    }
+}
+
+/// Definition levels of which nothing in the file bounds how many there are, kept as runs: a column of nulls alone is a few bytes, and
+/// a table may have many such columns open at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs(Vec<(usize, u8)>);
+
+impl Runs {
+    /// The runs of some levels; `None` if they would take more than these.
+    pub(crate) fn of(levels: &[u8]) -> Option<Self> {
+        let most = levels.len() / size_of::<(usize, u8)>() + 1;
+        let (mut runs, mut rest, mut end) = (Vec::new(), levels, 0);
+        while let Some(level) = rest.first() {
+            // Words first: runs are long here.
+            let words =
+                rest.as_chunks::<16>().0.iter().take_while(|word| **word == [*level; 16]).count() * 16;
+            let tail = rest.get(words..).unwrap_or_default().iter().take_while(|l| *l == level).count();
+            end += words + tail;
+            if runs.len() == most {
+                return None;
+            }
+            runs.push((end, *level));
+            rest = rest.get(words + tail..).unwrap_or_default();
+        }
+        Some(Self(runs))
+    }
+
+    /// The runs of a range: their lengths and levels.
+    fn within(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u8)> {
+        let mut at = range.start;
+        let first = self.0.partition_point(|(end, _)| *end <= range.start);
+        let runs = self.0.get(first..).unwrap_or_default().iter();
+        runs.take_while(move |_| at < range.end).map(move |(end, level)| {
+            let len = (*end).min(range.end).saturating_sub(at);
+            at += len;
+            (len, *level)
+        })
+    }
+
+    /// Appends the levels of a range.
+    pub(crate) fn expand(&self, range: Range<usize>, out: &mut Vec<u8>) {
+        self.within(range).for_each(|(len, level)| out.resize(out.len() + len, level));
+    }
+
+    /// How often `level` occurs in a range.
+    pub(crate) fn count(&self, range: Range<usize>, level: u8) -> usize {
+        self.within(range).filter(|(_, l)| *l == level).map(|(len, _)| len).sum()
     }
 }
 
@@ -95,5 +145,32 @@ impl Dialect {
             RepetitionCoding::Packed => false,
         };
         levels::unpack(c.take(levels::packed_len(out.len(), max, padded))?, max, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_levels(
+            runs in proptest::collection::vec((0u8..3, 1usize..90), 0..20),
+            start in 0usize..300,
+            len in 0usize..300,
+        ) {
+            let levels: Vec<u8> = runs.iter().flat_map(|(level, n)| vec![*level; *n]).collect();
+            let start = start.min(levels.len());
+            let range = start..(start + len).min(levels.len());
+            let packed = Runs::of(&levels);
+            prop_assert!(packed.is_some() || runs.len() > levels.len() / 16);
+            let (Some(packed), mut found) = (packed, Vec::new()) else { return Ok(()) };
+            packed.expand(range.clone(), &mut found);
+            prop_assert_eq!(&found, &levels[range.clone()]);
+            let naive = found.iter().filter(|l| **l == 1).count();
+            prop_assert_eq!(packed.count(range, 1), naive);
+        }
     }
 }

@@ -22,6 +22,7 @@ use super::survey::Survey;
 use super::{ScanContext, assemble};
 use crate::open::groups::{Chunk, Group};
 use crate::pages::chunk::ChunkContext;
+use crate::pages::plain::fixed_width;
 use crate::pages::walk::PageWalk;
 
 /// How often a row group is read again in search of rows that cannot be assembled: behind, a batch with one is lost with it.
@@ -45,6 +46,8 @@ impl DecodeUnit for DecodeGroup {
         // A copy of the readers lets them begin again; it is not made where nothing will ask for that.
         let mut may_retry = scan.on_error != OnError::Raise;
         let mut unpacked = 0u64;
+        // What a row takes at least, if all of it is null.
+        let mut width = 0u64;
         let columns = scan.columns.iter().enumerate().flat_map(|(i, column)| {
             let mut leaves = Vec::new();
             column.typed_leaves(&mut leaves);
@@ -60,6 +63,7 @@ impl DecodeUnit for DecodeGroup {
                 context => (context?, None),
             };
             may_retry |= context.leaf.max_repetition > 0;
+            width += fixed_width(context.leaf.physical_type).unwrap_or(4) as u64;
             let reader = if !tolerant {
                 let metadata =
                     chunk.metadata.as_ref().map_err(|e| Error::corrupt(e.clone()).at(chunk.range.start));
@@ -83,7 +87,7 @@ impl DecodeUnit for DecodeGroup {
         }
         let stretches = salvage.stretches(0..group.rows);
         // Batches of rows that are long on average are cut before they are read.
-        let row = (unpacked / group.rows.max(1)).max(1);
+        let row = (unpacked / group.rows.max(1)).max(width).max(1);
         let most_rows = usize::try_from(MOST_BATCH_BYTES / row).unwrap_or(usize::MAX);
         let batch_rows = scan.batch_rows.min(most_rows.max(1));
         may_retry |= unpacked > MOST_BATCH_BYTES;

@@ -200,8 +200,15 @@ impl LeafReader {
                     _ => return Err(Error::batch_too_long("the levels of a column", unbacked)),
                 }
             }
-            let definition = page.levels.definition.get(entries.clone()).unwrap_or_default();
-            data.levels.definition.extend_from_slice(definition);
+            let first = data.levels.definition.len();
+            match &page.runs {
+                Some(runs) => runs.expand(entries.clone(), &mut data.levels.definition),
+                None => {
+                    let levels = page.levels.definition.get(entries.clone()).unwrap_or_default();
+                    data.levels.definition.extend_from_slice(levels);
+                }
+            }
+            let definition = data.levels.definition.get(first..).unwrap_or_default();
             let repetition = page.levels.repetition.get(entries).unwrap_or_default();
             data.levels.repetition.extend_from_slice(repetition);
             match data.spread {
@@ -266,7 +273,10 @@ impl LeafReader {
             inside = true;
             left -= begun;
             page.at = entries.end;
-            let values = present(leaf, &page.levels, entries.clone());
+            let values = match &page.runs {
+                Some(runs) => runs.count(entries.clone(), leaf.max_definition),
+                None => present(leaf, &page.levels, entries.clone()),
+            };
             let values = if entries.end == page.count { page.present } else { values };
             page.present -= values;
             each(page, entries, values).map_err(|e| page.place(e))?;
