@@ -392,3 +392,22 @@ fn leaves_that_do_not_agree_cost_the_rows_in_which_they_do_not() {
     }
     assert!(apart > 10 && rows_of_page > 20, "{apart} {rows_of_page}");
 }
+
+/// Damage is told in bytes that there are.
+#[test]
+fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
+    let whole = small_pages(true);
+    let frame = whole.len() - 8;
+    let length = u32::from_le_bytes(*whole[frame..].first_chunk().unwrap()) as usize;
+    let mut footer = FileMetaData::parse(&whole[frame - length..frame], 0, &Limits::default()).unwrap();
+    footer.row_groups[0].columns[1].meta_data.as_mut().unwrap().data_page_offset += 1 << 20;
+    let footer = footer.encode();
+    let mut bytes = whole[..frame - length].to_vec();
+    bytes.extend_from_slice(&footer);
+    bytes.extend_from_slice(&(footer.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(b"RED1");
+    let (rows, damage) = read(&open(&bytes, &[]).unwrap(), OnError::Null).unwrap();
+    assert_eq!((rows.num_rows(), rows.column(1).null_count()), (ROWS, ROWS));
+    let [lost] = damage.as_slice() else { panic!("{damage:?}") };
+    assert_eq!(lost.bytes, bytes.len() as u64..bytes.len() as u64);
+}

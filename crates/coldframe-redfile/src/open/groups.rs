@@ -172,32 +172,39 @@ struct Described {
 }
 
 /// Where something begins in each part: a chunk ends where the next thing does.
-struct Starts(Vec<Vec<u64>>);
+struct Starts {
+    starts: Vec<Vec<u64>>,
+    /// How long each part is.
+    ends: Vec<u64>,
+}
 
 impl Starts {
     fn new(parts: &[Part]) -> Self {
         let end = |p: &Part| p.footer.as_ref().map_or(p.source.len(), |f| f.start);
-        Self(parts.iter().map(|p| vec![end(p)]).collect())
+        let ends = parts.iter().map(|p| p.source.len()).collect();
+        Self { starts: parts.iter().map(|p| vec![end(p)]).collect(), ends }
     }
 
     fn add(&mut self, source: usize, file_offset: i64, metadata: Option<&ColumnMetaData>) {
-        let (Some(m), Some(starts)) = (metadata, self.0.get_mut(source)) else { return };
+        let (Some(m), Some(starts)) = (metadata, self.starts.get_mut(source)) else { return };
         let places = [Some(m.data_page_offset), m.index_page_offset, Some(file_offset)];
         starts.extend(places.into_iter().flatten().filter_map(|at| u64::try_from(at).ok()));
     }
 
     fn sorted(mut self) -> Self {
-        for starts in &mut self.0 {
+        for starts in &mut self.starts {
             starts.sort_unstable();
             starts.dedup();
         }
         self
     }
 
-    /// Where what begins at `start` ends.
-    fn end(&self, source: usize, start: u64) -> u64 {
-        let starts = self.0.get(source).map(Vec::as_slice).unwrap_or_default();
-        starts.get(starts.partition_point(|at| *at <= start)).copied().unwrap_or(start).max(start)
+    /// The bytes of what is said to begin at `start`: none, at the file's end, of what would begin behind that.
+    fn bytes(&self, source: usize, start: u64) -> Range<u64> {
+        let start = start.min(self.ends.get(source).copied().unwrap_or(0));
+        let starts = self.starts.get(source).map(Vec::as_slice).unwrap_or_default();
+        let end = starts.get(starts.partition_point(|at| *at <= start)).copied().unwrap_or(start);
+        start..end.min(self.ends.get(source).copied().unwrap_or(0)).max(start)
     }
 }
 
@@ -238,7 +245,7 @@ fn place_chunks(schema: &Schema, mut found: Vec<Option<Described>>, starts: &Sta
         });
         let start = u64::try_from(start).unwrap_or(0);
         let start = if metadata.is_ok() { start } else { 0 };
-        Chunk { source, range: start..starts.end(source, start), metadata }
+        Chunk { source, range: starts.bytes(source, start), metadata }
     };
     schema.leaves.iter().enumerate().map(chunk).collect()
 }
