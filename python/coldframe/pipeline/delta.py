@@ -26,8 +26,9 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
     """Makes the log say what the journal says. Doing so twice changes nothing.
 
     A version adds and removes exactly the difference to the one before, and no path in both: Spark takes a
-    path that one version adds and removes for removed. Each version of ours carries a digest of the files that
-    it left in the table; where others have written versions since, the table is theirs, and is not touched.
+    path that one version adds and removes for removed. Each version of ours carries a digest of the files
+    that it left in the table; where others have written versions since, the table is theirs, and is not
+    touched.
     """
     from deltalake import CommitProperties, DeltaTable, Schema
     from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions

@@ -148,8 +148,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: all that was asked for was done; 1: something failed or could not be read, or files of the target
-        are missing.
+        """0: all that was asked for was done; 1: something failed or could not be read, or files of the
+        target are missing.
         """
         wrong = self.failures or self.unread or any(table.missing or table.error for table in self.tables)
         return 1 if wrong else 0
