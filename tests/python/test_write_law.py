@@ -251,7 +251,6 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 # Where the law does not hold yet.
 KNOWN = {
     ("cfile", "decimal128(10, -2)"): "the option value_type does not take a negative scale",
-    ("orc", "extreme timestamp us"): "the first second of 64 bits of microseconds is written, not read",
     ("rcfile binary", "extreme timestamp us"): "the first second of 64 bits of microseconds, too",
     ("rcfile binary", "extreme timestamp ns"): "the first second of 64 bits of nanoseconds, too",
     ("redfile", "extreme timestamp ns"): "the first second of 64 bits of nanoseconds, too",

@@ -7,11 +7,11 @@ mod support;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
-    TimestampSecondArray,
+    Array, ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use coldframe_core::{Error, ErrorKind, Format, OnError, OpenOptions, Result, WriteOptions};
+use coldframe_core::{Error, ErrorKind, Format, OnError, OpenOptions, Result, Value, WriteOptions};
 use coldframe_orc::OrcFormat;
 use coldframe_testing::rows;
 
@@ -50,6 +50,11 @@ fn values_that_do_not_fit_are_named() {
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MIN]));
     let of = DataType::Timestamp(TimeUnit::Second, None);
     refused(one("t", of, true), vec![seconds], &["column \"t\"", "-9223372036854775808"]);
+    for far in [i64::MIN, i64::MAX / 1000 + 1] {
+        let millis: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![far]));
+        let of = DataType::Timestamp(TimeUnit::Millisecond, None);
+        refused(one("t", of, true), vec![millis], &["column \"t\"", "64 bits of microseconds"]);
+    }
     let last: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![-500]));
     let of = DataType::Timestamp(TimeUnit::Millisecond, None);
     refused(
@@ -89,4 +94,46 @@ fn what_is_not_refused_is_read_back() {
     let found = rows::read(file.as_ref(), OnError::Raise).unwrap();
     assert!(found.error.is_none(), "{:?}", found.error);
     assert_eq!(found.batch.num_rows(), 2);
+}
+
+#[test]
+fn the_first_and_last_values_of_a_unit_come_back() {
+    let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(i64::MAX), Some(0)];
+    let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(all.clone()));
+    let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
+    for (column, unit) in [(micros, "us"), (nanos, "ns")] {
+        let batch = RecordBatch::try_from_iter_with_nullable([("t", column, true)]).unwrap();
+        let mut options = OpenOptions::default();
+        options.extra.insert("timestamp_unit".into(), Value::from(unit));
+        let file = support::open("t", support::written(&batch, &[]), &options).unwrap().file;
+        let got = rows::read(file.as_ref(), OnError::Raise).unwrap();
+        assert!(got.error.is_none(), "{:?}", got.error);
+        assert_eq!(got.batch.columns(), batch.columns());
+    }
+}
+
+/// An instant that nanoseconds do not reach may be damage: it ends a scan with a word that helps, but not one that passes over
+/// damage.
+#[test]
+fn values_beyond_the_unit_cost_their_row_group() {
+    let mut all: Vec<i64> = (0..30).collect();
+    all[12] = 10_000_000_000 * 1_000_000;
+    let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(all));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..30));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("t", times, true)]).unwrap();
+    let bytes = support::written(&batch, &[("row_index_stride", Value::Int(10))]);
+    let file = support::open("t", bytes, &OpenOptions::default()).unwrap().file;
+    let raised = rows::read(file.as_ref(), OnError::Raise).unwrap().error.unwrap();
+    assert!(matches!(raised.kind(), ErrorKind::Schema(what) if what.contains("timestamp_unit")), "{raised}");
+    for (on_error, kept) in [(OnError::Skip, 20), (OnError::Null, 30)] {
+        let got = rows::read(file.as_ref(), on_error).unwrap();
+        assert!(got.error.is_none(), "{:?}", got.error);
+        assert_eq!(got.batch.num_rows(), kept, "{on_error:?}");
+        assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
+        assert!(got.damage[0].reason.contains("timestamp_unit"), "{:?}", got.damage);
+        if on_error == OnError::Null {
+            assert_eq!(got.batch.column(1).null_count(), 10);
+            assert_eq!(got.batch.column(0).null_count(), 0);
+        }
+    }
 }

@@ -185,13 +185,15 @@ impl StripeBatches {
     /// over: a reader of other stripes need not end for it.
     fn as_loss(&self, e: Error) -> Error {
         match e.kind() {
-            ErrorKind::Unsupported(what) if self.scan.on_error != OnError::Raise => {
-                let lost = Error::corrupt(what.clone()).within(e.structure());
-                match e.offset() {
-                    Some(at) => lost.at(at),
-                    None => lost,
-                }
-            }
+            ErrorKind::Unsupported(what) if self.scan.on_error != OnError::Raise => lost(&e, what),
+            _ => e,
+        }
+    }
+
+    /// So is a value that the type of its column cannot hold: an instant that nanoseconds do not reach.
+    fn value_as_loss(&self, e: Error) -> Error {
+        match e.kind() {
+            ErrorKind::Schema(what) if self.scan.on_error != OnError::Raise => lost(&e, what),
             _ => e,
         }
     }
@@ -279,7 +281,7 @@ impl StripeBatches {
                 None => new_null_array(&arrow_schema::DataType::Null, rows),
             };
             let Some(open) = reader else { return Ok(null()) };
-            match open.read(rows, nulls) {
+            match open.read(rows, nulls).map_err(|e| self.value_as_loss(e)) {
                 Err(e) if lenient && e.is_damage() => {
                     self.record(e, &run, Some(place), 0);
                     *reader = None;
@@ -365,6 +367,15 @@ impl StripeBatches {
         let stream = at.and_then(|at| self.job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
         let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
         self.scan.damage.push(Damage::from_error(&e, bytes, rows));
+    }
+}
+
+/// An error as the damage `what`.
+fn lost(e: &Error, what: &str) -> Error {
+    let lost = Error::corrupt(what).within(e.structure());
+    match e.offset() {
+        Some(at) => lost.at(at),
+        None => lost,
     }
 }
 

@@ -43,6 +43,17 @@ pub(super) enum LastSecond {
 /// What is stored for a value.
 pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i64, i64)> {
     let (mut second, mut nanos) = parts(value, unit);
+    // What is read is microseconds at the coarsest.
+    let micros = match unit {
+        TimeUnit::Second => value.checked_mul(1_000_000),
+        TimeUnit::Millisecond => value.checked_mul(1000),
+        TimeUnit::Microsecond | TimeUnit::Nanosecond => Some(value),
+    };
+    if micros.is_none() {
+        return Err(Error::schema(format!(
+            "expected timestamps that 64 bits of microseconds can count, found second {second} from 1970, which no reader gives back"
+        )));
+    }
     if second < 0 && nanos >= MILLISECOND {
         second += 1;
         if second == 0 && last == LastSecond::Refuse {
@@ -55,11 +66,7 @@ pub(super) fn stored(value: i64, unit: TimeUnit, last: LastSecond) -> Result<(i6
             nanos -= SECOND;
         }
     }
-    let seconds = second.checked_sub(EPOCH);
-    let seconds = seconds.ok_or_else(|| {
-        Error::invalid(format!("expected seconds that ORC can count from 2015, found {second} since 1970"))
-    })?;
-    Ok((seconds, without_zeros(nanos)))
+    Ok((second - EPOCH, without_zeros(nanos)))
 }
 
 fn without_zeros(mut nanos: i64) -> i64 {
@@ -102,11 +109,18 @@ mod tests {
         assert_eq!(of(-2_000_000_000), (-2, 0));
         assert_eq!(of(1_000_000_010), (1, 10 << 3));
         assert_eq!(of(1_000_000_100), (1, 1 << 3 | 1));
-        assert!(stored(i64::MIN, TimeUnit::Second, LastSecond::Cpp).is_err());
-        assert_eq!(
-            stored(i64::MIN, TimeUnit::Millisecond, LastSecond::Cpp).unwrap().0 + EPOCH,
-            i64::MIN / 1000
-        );
+        for unit in [TimeUnit::Second, TimeUnit::Millisecond] {
+            for value in [i64::MIN, i64::MAX] {
+                let e = stored(value, unit, LastSecond::Cpp).unwrap_err();
+                assert!(e.to_string().contains("64 bits of microseconds"), "{e}");
+            }
+        }
+        for (unit, per_second) in [(TimeUnit::Microsecond, 1_000_000), (TimeUnit::Nanosecond, SECOND)] {
+            // A fraction beyond a millisecond: one second later.
+            let first = stored(i64::MIN, unit, LastSecond::Refuse).unwrap().0 + EPOCH;
+            assert_eq!(first, i64::MIN.div_euclid(per_second) + 1);
+            assert_eq!(stored(i64::MAX, unit, LastSecond::Refuse).unwrap().0 + EPOCH, i64::MAX / per_second);
+        }
     }
 
     #[test]

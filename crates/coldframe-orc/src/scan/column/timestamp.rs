@@ -160,17 +160,13 @@ impl Clock {
             if self.hybrid && wall < CUTOVER {
                 wall = calendar::hybrid_to_proleptic_seconds(wall);
             }
-            let result = match self.unit {
-                TimeUnit::Microsecond => {
-                    wall.checked_mul(1_000_000).and_then(|t| t.checked_add(nanos.div_euclid(1000)))
-                }
-                // One second less, and its nanoseconds more: the first second of the range has them.
-                _ if wall < 0 => wall
-                    .checked_add(1)
-                    .and_then(|s| s.checked_mul(SECOND))
-                    .and_then(|t| t.checked_add(nanos - SECOND)),
-                _ => wall.checked_mul(SECOND).and_then(|t| t.checked_add(nanos)),
+            let (per_second, fraction) = match self.unit {
+                TimeUnit::Microsecond => (1_000_000, nanos.div_euclid(1000)),
+                _ => (SECOND, nanos),
             };
+            // One second less, and its fraction more: the first second of the range has them.
+            let (whole, rest) = if wall < 0 { (wall + 1, fraction - per_second) } else { (wall, fraction) };
+            let result = whole.checked_mul(per_second).and_then(|t| t.checked_add(rest));
             *value = result.ok_or_else(|| self.out_of_range(wall))?.cast_unsigned();
         }
         Ok(())
@@ -224,6 +220,25 @@ mod tests {
         assert_eq!(nanoseconds(5 << 3 | 7).unwrap(), 500_000_000);
         assert_eq!(nanoseconds(0xffff_ffff_ffff_ffdf).unwrap(), -500_000_000);
         assert!(nanoseconds(10 << 3 | 7).is_err());
+    }
+
+    #[test]
+    fn the_first_and_last_values_of_a_unit_are_read() {
+        let zone = Zone::named(None).unwrap();
+        for (unit, per_second) in [(TimeUnit::Microsecond, 1_000_000), (TimeUnit::Nanosecond, SECOND)] {
+            let clock = Clock { base: base(&zone), zone: zone.clone(), instant: false, unit, hybrid: false };
+            let read = |value: i64, more: i64| {
+                let nanos = value.rem_euclid(per_second) * (SECOND / per_second);
+                let mut second = value.div_euclid(per_second) - clock.base;
+                second += i64::from(value < 0 && nanos > MILLI) + more;
+                let mut values = [second.cast_unsigned()];
+                clock.convert(&mut values, &[nanos.cast_unsigned() << 3]).map(|()| values[0].cast_signed())
+            };
+            for value in [i64::MIN, i64::MIN + 1, -per_second, 0, 1, i64::MAX - 1, i64::MAX] {
+                assert_eq!(read(value, 0).unwrap(), value, "{unit:?}");
+            }
+            assert!(read(i64::MIN, -1).is_err() && read(i64::MAX, 1).is_err());
+        }
     }
 
     #[test]
