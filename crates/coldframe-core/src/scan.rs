@@ -231,15 +231,31 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
     let mut report = Report::default();
-    for split in file.splits(u64::MAX)? {
-        let mut reader = ScanReader::try_new(file, &scan, &split, damage.clone())?;
+    // What a scan cannot go on behind is damage too: here it is told, and the next split is tried.
+    let lost = |e: Error, split: &Split, rows: Option<u64>| {
+        damage.push(Damage::from_error(&e, split.range.clone(), rows));
+    };
+    let splits = match file.splits(u64::MAX) {
+        Err(e) if is_told(&e) => {
+            damage.push(Damage::from_error(&e, 0..0, file.row_count()));
+            Vec::new()
+        }
+        splits => splits?,
+    };
+    for split in splits {
+        let mut reader = match ScanReader::try_new(file, &scan, &split, damage.clone()) {
+            Err(e) if is_told(&e) => {
+                lost(e, &split, split.rows);
+                continue;
+            }
+            reader => reader?,
+        };
         loop {
             match reader.next_batch() {
                 Ok(Some(batch)) => report.rows += batch.num_rows() as u64,
                 Ok(None) => break,
-                // A value that the types asked for cannot hold may be damage or may be meant: it is reported.
-                Err(e) if matches!(e.kind(), ErrorKind::Schema(_)) => {
-                    damage.push(Damage::from_error(&e, split.range.clone(), None));
+                Err(e) if is_told(&e) => {
+                    lost(e, &split, None);
                     break;
                 }
                 Err(e) => return Err(e),
@@ -253,4 +269,9 @@ pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> 
     report.damage.sort_by_key(|d| d.bytes.start);
     report.damage.dedup();
     Ok(report)
+}
+
+/// Whether an error is for [`verify`] to report. A value that the types asked for cannot hold may be damage or may be meant.
+fn is_told(e: &Error) -> bool {
+    e.is_damage() || matches!(e.kind(), ErrorKind::Schema(_))
 }

@@ -84,7 +84,10 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
     name: &str,
 ) -> Result<&'a [T::Native]> {
     let column = batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<T>()).ok_or_else(|| {
-        Error::schema(format!("expected the column `{name}` of {} in an ACID file, found none", T::DATA_TYPE))
+        Error::corrupt(format!(
+            "expected the column `{name}` of {} in an ACID file, found none",
+            T::DATA_TYPE
+        ))
     })?;
     if column.null_count() > 0 {
         let message = format!(

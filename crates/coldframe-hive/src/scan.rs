@@ -39,6 +39,8 @@ pub(crate) struct AcidPlan {
     /// For [`Rows::Counted`]: number of the next unit's first row.
     next: i64,
     path: String,
+    /// Where the split ends.
+    end: u64,
 }
 
 /// What all units of the file share.
@@ -96,7 +98,7 @@ impl AcidPlan {
             write_id: part.data.write_id,
             bucket: part.data.bucket,
             statement: part.data.statement,
-            on_error,
+            on_error: request.scan.on_error,
             damage: request.damage.clone(),
         };
         let inner_split = Split { part: 0, range: split.range.clone(), rows: None };
@@ -105,6 +107,7 @@ impl AcidPlan {
             context: Arc::new(context),
             next,
             path: part.data.path.clone(),
+            end: split.range.end,
         })
     }
 }
@@ -152,8 +155,17 @@ fn knows(part: &Part, predicate: &Predicate) -> bool {
 
 impl Plan for AcidPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        let Some(unit) = self.inner.next_unit().map_err(|e| e.in_file(self.path.clone()))? else {
-            return Ok(None);
+        let unit = match self.inner.next_unit() {
+            Ok(Some(unit)) => unit,
+            Ok(None) => return Ok(None),
+            // How many rows are lost is not known, so those behind cannot be told from deleted ones.
+            Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
+                let from = e.offset().unwrap_or(self.end).min(self.end);
+                let e = e.within(self.path.clone());
+                self.context.damage.push(Damage::from_error(&e, from..self.end, None));
+                return Ok(None);
+            }
+            Err(e) => return Err(e.in_file(self.path.clone())),
         };
         let first = self.next;
         let expected = match self.context.rows {

@@ -104,6 +104,11 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     Ok(files)
 }
 
+/// Whether a file of the table stands in a base.
+pub(crate) fn is_in_base(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some())
+}
+
 fn is_visible(entry: &Entry) -> bool {
     !name(&entry.path).starts_with(['_', '.'])
 }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, DamageLog, Error, ErrorContext, Node, Op, Plan, PlanRequest, Predicate, Result, Scan, ScanReader,
-    Split, TableFile, Value,
+    Damage, DamageLog, Error, ErrorContext, Node, OnError, Op, Plan, PlanRequest, Predicate, Result, Scan,
+    ScanReader, Split, TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -40,7 +40,53 @@ pub(crate) struct AcidTable {
     /// Which writes count; all without.
     ids: Option<Arc<WriteIds>>,
     schema: SchemaRef,
-    events: Mutex<Option<Arc<Events>>>,
+    events: Mutex<Option<Arc<Known>>>,
+}
+
+/// What the files say of events, and which of them cannot be read to the end.
+#[derive(Debug)]
+struct Known {
+    events: Arc<Events>,
+    lost: Vec<LostEvents>,
+}
+
+/// Why a file's events are not all known.
+#[derive(Debug)]
+struct LostEvents {
+    damage: Damage,
+    /// The file.
+    part: Part,
+    /// Whether rows of other files may be there only for want of them.
+    uncovers: bool,
+}
+
+impl LostEvents {
+    fn of(part: &Part, error: &Error) -> Self {
+        let at = error.offset().unwrap_or_default();
+        Self {
+            damage: Damage::from_error(error, at..at, None),
+            part: part.clone(),
+            // What a base says happened, happened to its own rows, which are lost with it.
+            uncovers: !state::is_in_base(&part.data.path),
+        }
+    }
+
+    fn to_error(&self) -> Error {
+        // As it was met, with its kind.
+        let met = read_events(&self.part, OnError::Raise, &mut Events::default()).err();
+        met.unwrap_or_else(|| self.damage.to_error()).in_file(self.part.data.path.clone())
+    }
+}
+
+impl Known {
+    /// The events, if what is lost of them may be passed over.
+    fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
+        let matters = |lost: &&LostEvents| lost.uncovers || on_error == OnError::Raise;
+        match self.lost.iter().find(matters) {
+            Some(lost) => Err(lost.to_error()),
+            None => Ok(self.events.clone()),
+        }
+    }
 }
 
 impl AcidTable {
@@ -86,20 +132,32 @@ impl AcidTable {
         Ok(Self { rows, first_rows, events_in, ids, schema, events: Mutex::new(None) })
     }
 
-    /// All events, read once.
-    fn events(&self) -> Result<Arc<Events>> {
+    /// All events, read once: of damaged files those that are left.
+    fn known(&self) -> Result<Arc<Known>> {
         let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(events) = held.as_ref() {
-            return Ok(events.clone());
+        if let Some(known) = held.as_ref() {
+            return Ok(known.clone());
         }
         let mut events = Events::new(self.ids.clone());
+        let mut lost = Vec::new();
         for part in &self.events_in {
-            read_events(part, &mut events).map_err(|e| e.in_file(part.data.path.clone()))?;
+            match read_events(part, OnError::Raise, &mut events) {
+                Ok(()) => {}
+                Err(e) if e.is_damage() => {
+                    lost.push(LostEvents::of(part, &e));
+                    match read_events(part, OnError::Skip, &mut events) {
+                        // What is left behind the damage may be damaged in a way that nothing passes over.
+                        Err(e) if !e.is_damage() => return Err(e.in_file(part.data.path.clone())),
+                        _ => {}
+                    }
+                }
+                Err(e) => return Err(e.in_file(part.data.path.clone())),
+            }
         }
         events.complete();
-        let events = Arc::new(events);
-        *held = Some(events.clone());
-        Ok(events)
+        let known = Arc::new(Known { events: Arc::new(events), lost });
+        *held = Some(known.clone());
+        Ok(known)
     }
 
     /// Whether a plain file's rows have to be counted to know them.
@@ -116,11 +174,20 @@ fn inserts_only(stats: &[u8]) -> bool {
 }
 
 /// Reads the updates and deletes of one file.
-fn read_events(part: &Part, events: &mut Events) -> Result<()> {
+fn read_events(part: &Part, on_error: OnError, events: &mut Events) -> Result<()> {
+    if !part.is_acid() {
+        let columns = part.file.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();
+        return Err(Error::corrupt(format!(
+            "expected the columns {} and row of a file of deletes, found {}",
+            IDENTITY.join(", "),
+            columns.join(", ")
+        )));
+    }
     let insert: arrow_array::ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![events::INSERT]));
     let scan = Scan {
         columns: Some(IDENTITY.iter().map(|name| (*name).to_owned()).collect()),
         predicate: Some(Predicate::compare("operation", Op::Ne, insert)),
+        on_error,
         ..Scan::default()
     };
     for split in part.file.splits(u64::MAX)? {
@@ -209,20 +276,23 @@ impl TableFile for AcidTable {
             ("layout", Value::from("Hive ACID")),
             ("files", Value::List(self.rows.iter().map(file).collect())),
             ("event_files", Value::List(self.events_in.iter().map(file).collect())),
-            ("events", self.events()?.len().into()),
+            ("events", self.known()?.events(OnError::Skip)?.len().into()),
         ]))
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
-        let events = self.events()?;
+        // Without what is lost of them: whether that may be passed over, a scan says.
+        let known = self.known()?;
+        let events = &known.events;
         let mut all = Vec::new();
         for (number, part) in self.rows.iter().enumerate() {
             let number =
                 u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
             // Rows that are known by their number are read from the first on.
-            let target = if Self::counts_rows(part, &events) { u64::MAX } else { target };
+            let target = if Self::counts_rows(part, events) { u64::MAX } else { target };
             let splits = part.file.splits(target).map_err(|e| e.in_file(part.data.path.clone()))?;
-            let rows_known = events.is_empty() && part.inserts_only && self.ids.is_none();
+            let rows_known =
+                events.is_empty() && known.lost.is_empty() && part.inserts_only && self.ids.is_none();
             all.extend(splits.into_iter().map(|s| Split {
                 part: number,
                 range: s.range,
@@ -241,7 +311,7 @@ impl TableFile for AcidTable {
                 split.part
             )));
         };
-        let events = self.events()?;
+        let events = self.known()?.events(request.scan.on_error)?;
         let rows = match (part.is_acid(), Self::counts_rows(part, &events)) {
             (true, _) => Rows::Identified,
             (false, true) => Rows::Counted { next: *first_row },
@@ -265,14 +335,14 @@ impl TableFile for AcidTable {
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {
-        let mut all = Vec::new();
-        for part in &self.rows {
-            let found = part.file.verify_structure()?;
-            all.extend(
-                found
-                    .into_iter()
-                    .map(|d| Damage { structure: format!("{}: {}", part.data.path, d.structure), ..d }),
-            );
+        let named = |path: &str, d: Damage| Damage { structure: format!("{path}: {}", d.structure), ..d };
+        let known = self.known()?;
+        let mut all: Vec<Damage> =
+            known.lost.iter().map(|l| named(&l.part.data.path, l.damage.clone())).collect();
+        let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
+        for part in self.rows.iter().chain(deletes) {
+            let found = part.file.verify_structure().within(|| part.data.path.clone())?;
+            all.extend(found.into_iter().map(|d| named(&part.data.path, d)));
         }
         Ok(all)
     }

@@ -6,6 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use bytes::Bytes;
@@ -20,17 +22,28 @@ const BUCKET: i32 = 0x2000_0000;
 
 /// `rows` of write 1; inserted, or deleted by write 2.
 fn events(rows: impl Iterator<Item = i64> + Clone, deletes: bool) -> Bytes {
+    stored(1, rows, |_| if deletes { 2 } else { 0 })
+}
+
+/// Deletes by write 2 of `rows` of write `original`.
+fn events_of(original: i64, rows: impl Iterator<Item = i64> + Clone) -> Bytes {
+    stored(original, rows, |_| 2)
+}
+
+/// Rows by what happened to them: 2 is a delete, by write 2.
+fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
     let count = rows.clone().count();
-    let (operation, write) = if deletes { (2, 2) } else { (0, 1) };
+    let operations: Vec<i32> = rows.clone().map(operation).collect();
+    let writes: Vec<i64> = operations.iter().map(|operation| if *operation == 2 { 2 } else { 1 }).collect();
     let numbers: ArrayRef = Arc::new(rows.collect::<Int64Array>());
     let fields = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let row: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers.clone()], None));
     let all: [(&str, ArrayRef, bool); 6] = [
-        ("operation", Arc::new(Int32Array::from(vec![operation; count])), true),
-        ("originalTransaction", Arc::new(Int64Array::from(vec![1; count])), true),
+        ("operation", Arc::new(Int32Array::from(operations)), true),
+        ("originalTransaction", Arc::new(Int64Array::from(vec![original; count])), true),
         ("bucket", Arc::new(Int32Array::from(vec![BUCKET; count])), true),
         ("rowId", numbers, true),
-        ("currentTransaction", Arc::new(Int64Array::from(vec![write; count])), true),
+        ("currentTransaction", Arc::new(Int64Array::from(writes)), true),
         ("row", row, true),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(all).unwrap();
@@ -85,5 +98,113 @@ fn damage_of_deletes_uncovers_nothing() {
                 table(base.clone(), deletes.slice(..cut)).and_then(|t| rows::read(t.as_ref(), on_error));
             assert!(found.is_err() || found.unwrap().error.is_some(), "{cut}");
         }
+    }
+}
+
+/// The places of the stripes' footers.
+fn stripe_footers(file: &Bytes) -> Vec<std::ops::Range<usize>> {
+    let orc = HiveFormat.open(&coldframe_testing::fixture::source(file.clone()), &OpenOptions::default());
+    let tree = orc.unwrap().inspect().unwrap();
+    let mut found = Vec::new();
+    let mut open = vec![&tree];
+    while let Some(node) = open.pop() {
+        if node.name.contains("footer") && node.bytes.end < file.len() as u64 * 3 / 4 {
+            let at = |place: u64| usize::try_from(place).unwrap();
+            found.push(at(node.bytes.start)..at(node.bytes.end));
+        }
+        open.extend(&node.children);
+    }
+    found.sort_by_key(|r| r.start);
+    found
+}
+
+fn wiped(file: &Bytes, place: std::ops::Range<usize>) -> Bytes {
+    let mut bytes = file.to_vec();
+    bytes[place].fill(0);
+    bytes.into()
+}
+
+/// A base that may hold updates is read for events first: damage there costs its own stripe, not the table.
+#[test]
+fn a_damaged_stripe_of_a_base_costs_that_stripe() {
+    let base = stored(1, 0..400, |n| i32::from(n % 7 == 0));
+    let footers = stripe_footers(&base);
+    assert!(!footers.is_empty());
+    let whole = rows::read(table(base.clone(), deletes()).unwrap().as_ref(), OnError::Raise).unwrap();
+    assert_eq!(whole.batch.num_rows(), 320);
+    for footer in footers {
+        let table = table(wiped(&base, footer), deletes()).unwrap();
+        let raised = rows::read(table.as_ref(), OnError::Raise);
+        let raised = raised.map_or_else(Some, |outcome| outcome.error).unwrap();
+        assert!(raised.is_damage(), "{raised}");
+        for on_error in [OnError::Skip, OnError::Null] {
+            let got = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(got.error.is_none(), "{:?}", got.error);
+            assert!((200..=240).contains(&got.batch.num_rows()), "{}", got.batch.num_rows());
+            assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
+        }
+        let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
+        assert!(report.damage.iter().any(|d| d.structure.contains("base_1")), "{:?}", report.damage);
+    }
+}
+
+/// `verify` tells of lost deletes; a scan refuses, whatever it is to do about damage.
+#[test]
+fn lost_deletes_are_told_and_no_row_is_uncovered() {
+    let base = events(0..400, false);
+    let deletes = events(0..400, true);
+    for footer in stripe_footers(&deletes) {
+        let table = table(base.clone(), wiped(&deletes, footer)).unwrap();
+        for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+            let refused = rows::read(table.as_ref(), on_error);
+            let refused = refused.map_or_else(Some, |outcome| outcome.error).unwrap();
+            assert!(refused.is_damage() && refused.to_string().contains("delete_delta"), "{refused}");
+        }
+        let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
+        assert_eq!(report.rows, 0);
+        assert!(report.damage.iter().any(|d| d.structure.contains("delete_delta")), "{:?}", report.damage);
+    }
+}
+
+/// A file of deletes without the columns that name rows is damage, not a question of what was asked for.
+#[test]
+fn deletes_without_identities_are_damage() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
+    let plain = RecordBatch::try_from_iter([("id", numbers)]).unwrap();
+    let table = table(events(0..10, false), written(&plain, &[])).unwrap();
+    let refused =
+        rows::read(table.as_ref(), OnError::Skip).map_or_else(Some, |outcome| outcome.error).unwrap();
+    assert!(refused.is_damage(), "{refused}");
+    assert!(!coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty());
+}
+
+/// Rows of a plain file that deletes name by number: behind a stripe that is lost nobody knows the numbers, so they go with it.
+#[test]
+fn damage_of_counted_rows_uncovers_nothing() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400));
+    let plain = RecordBatch::try_from_iter_with_nullable([("id", numbers, true)]).unwrap();
+    let options = [("stripe_rows", Value::Int(100)), ("codec", "none".into())];
+    let plain = written(&plain, &options);
+    let deleted = |n: i64| n % 5 == 0;
+    let deletes = {
+        let rows: Vec<i64> = (0..400).filter(|n| deleted(*n)).collect();
+        events_of(0, rows.into_iter())
+    };
+    let footers = stripe_footers(&plain);
+    assert!(footers.len() > 1);
+    for footer in footers {
+        let mut options = OpenOptions::default();
+        options.extra.insert("acid".to_owned(), Value::Bool(true));
+        let folder = MemoryFolder::default()
+            .with("000000_0", wiped(&plain, footer))
+            .with("delete_delta_2_2/bucket_00000", deletes.clone());
+        let table = HiveFormat.open(&folder.source(), &options).unwrap();
+        for on_error in [OnError::Skip, OnError::Null] {
+            let got = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(got.error.is_none() && got.damage.len() == 1, "{:?} {:?}", got.error, got.damage);
+            let ids = got.batch.column(0).as_primitive::<Int64Type>();
+            assert!(ids.iter().flatten().all(|n| !deleted(n)), "{ids:?}");
+        }
+        assert!(!coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty());
     }
 }
