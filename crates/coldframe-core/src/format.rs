@@ -244,6 +244,12 @@ pub trait TableFile: Send + Sync + Debug {
     /// Rows in the file, where the metadata says so.
     fn row_count(&self) -> Option<u64>;
 
+    /// Whether [`Self::row_count`] stands in one place of the file, so that nothing but reading shows whether it is true:
+    /// whoever counts rows reads them then.
+    fn counts_by_reading(&self) -> bool {
+        false
+    }
+
     /// Everything the file says of itself.
     fn metadata(&self) -> Result<Value>;
 

@@ -211,7 +211,7 @@ impl RecordBatchReader for ScanReader {
 
 /// Rows that pass `predicate` in the whole table; decodes nothing but the filter's columns.
 pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> {
-    if let (None, Some(rows)) = (&predicate, file.row_count()) {
+    if let (None, Some(rows), false) = (&predicate, file.row_count(), file.counts_by_reading()) {
         return Ok(rows);
     }
     let scan = Scan { columns: Some(Vec::new()), predicate, ..Scan::default() };

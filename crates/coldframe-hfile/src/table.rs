@@ -21,6 +21,10 @@ use crate::scan::columns::schema_of;
 use crate::scan::pivot::{self, PivotPlan};
 use crate::scan::plan::BlockPlan;
 
+/// Bytes that a split has at least, however small ones are asked for: few blocks are smaller, and a split that no block
+/// begins in is work for nothing.
+const SMALLEST_SPLIT: u64 = 256;
+
 /// An open HFile.
 #[derive(Debug)]
 pub struct HFile {
@@ -141,6 +145,10 @@ impl TableFile for HFile {
         known.then_some(self.raw.trailer.entry_count)
     }
 
+    fn counts_by_reading(&self) -> bool {
+        true
+    }
+
     fn metadata(&self) -> Result<Value> {
         Ok(crate::describe::metadata(&self.raw))
     }
@@ -152,14 +160,14 @@ impl TableFile for HFile {
             Some(last) if self.raw.damage.is_none() => last.saturating_add(1).min(len),
             _ => len,
         };
-        let parts = end.div_ceil(target.max(1)).clamp(1, 1 << 20);
+        let parts = end.div_ceil(target.max(SMALLEST_SPLIT)).clamp(1, 1 << 20);
         let bound =
             |i: u64| u64::try_from(u128::from(end) * u128::from(i) / u128::from(parts)).unwrap_or(end);
         Ok((0..parts)
             .map(|i| Split {
                 part: 0,
                 range: bound(i)..if i + 1 == parts { len } else { bound(i + 1) },
-                rows: (parts == 1).then(|| self.row_count()).flatten(),
+                rows: None,
             })
             .collect())
     }

@@ -38,8 +38,8 @@ fn an_index_in_a_circle_is_an_error() {
         let each = splits.iter().map(|split| rows::scan(&file, scan, Some(split)).unwrap());
         each.map(|outcome| outcome.error.map(|e| e.to_string())).collect()
     };
-    let circle = "index block: expected one at byte";
-    assert!(ends(&Scan::default()).iter().flatten().any(|e| e.contains(circle)));
+    let circle = ["index block: expected one at byte", "expected a data block behind byte"];
+    assert!(ends(&Scan::default()).iter().flatten().any(|e| circle.iter().any(|c| e.contains(c))));
     let skip = Scan { on_error: OnError::Skip, ..Scan::default() };
     assert!(ends(&skip).iter().all(Option::is_none));
     let whole = rows::read(&file, OnError::Skip).unwrap();
@@ -155,7 +155,12 @@ fn a_trailer_that_counts_otherwise_is_damage() {
         assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (500, 1));
         let report = coldframe_core::scan::verify(&file, |_| Ok(())).unwrap();
         assert_eq!((report.rows, report.damage.len()), (500, 1));
+        // What is counted is read: no number that a read contradicts, and no split promises one.
+        let counted = coldframe_core::scan::count(&file, None);
+        assert!(counted.unwrap_err().to_string().contains("expected 244 cells, found 500"));
+        assert!(file.splits(u64::MAX).unwrap().iter().all(|split| split.rows.is_none()));
     }
+    assert_eq!(coldframe_core::scan::count(&open(right.clone(), &[]).unwrap(), None).unwrap(), 500);
     // Fewer cells than the trailer says are no contradiction where a block was lost.
     let mut lost = right.to_vec();
     lost[100] ^= 1;
@@ -171,4 +176,36 @@ fn a_trailer_that_counts_otherwise_is_damage() {
     let scan = Scan { predicate: Some(some), ..Scan::default() };
     let outcome = rows::scan(&open(wrong, &[]).unwrap(), &scan, None).unwrap();
     assert_eq!((outcome.batch.num_rows(), outcome.error.map(|e| e.to_string())), (100, None));
+}
+
+#[test]
+fn what_stands_between_the_blocks_of_two_splits_is_told_by_one_of_them() {
+    // A leaf of the index behind each data block, and between the first leaf and the second data block what is no block.
+    let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
+    let size = file.len();
+    let leaf = |at, row| block(b"IDXLEAF2", &index_content(&[entry(at, size, row, false)]));
+    let first = (file.len(), leaf(0, "a"));
+    file.extend(&first.1);
+    let junk = file.len()..file.len() + 1033;
+    file.extend(vec![b'?'; junk.len()]);
+    let data = file.len();
+    file.extend(block(b"DATABLK*", &plain_cell("b", "2")));
+    let second = (file.len(), leaf(data, "b"));
+    file.extend(&second.1);
+    let root = [(first, "a"), (second, "b")].map(|((at, leaf), row)| entry(at, leaf.len(), row, true));
+    let file = open(complete(file, &root, 2, 2, (0, data)), &[]).unwrap();
+    let skip = Scan { on_error: OnError::Skip, ..Scan::default() };
+    let expected = junk.start as u64..junk.end as u64;
+    for target in [u64::MAX, 700, 256] {
+        let splits = file.splits(target).unwrap();
+        let outcomes = splits.iter().map(|split| rows::scan(&file, &skip, Some(split)).unwrap());
+        let (mut found, mut told) = (0, Vec::new());
+        for outcome in outcomes {
+            found += outcome.batch.num_rows();
+            told.extend(outcome.damage.into_iter().map(|d| d.bytes));
+        }
+        assert_eq!(found, 2);
+        let holds = |bytes: &std::ops::Range<u64>| bytes.start <= expected.start && expected.end <= bytes.end;
+        assert!(matches!(told.as_slice(), [one] if holds(one)), "{} splits: {told:?}", splits.len());
+    }
 }

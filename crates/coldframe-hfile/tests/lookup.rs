@@ -253,3 +253,32 @@ fn pairs_near_some_keys_read_only_their_blocks() {
     let read: u64 = logged.take().iter().flatten().map(|r| r.end - r.start).sum();
     assert!(read < 40_000, "{read} bytes read");
 }
+
+/// Seeking: to rows that are there, before, between and behind them, forward and back, by an index of several levels and,
+/// without any, by reading.
+#[test]
+fn a_reader_of_cells_goes_to_a_row() {
+    let row = |i: usize| format!("row-{:05}", 2 * i).into_bytes();
+    // Rows of up to three cells, some of which go on in the next block.
+    let cells: Vec<Cell> = (0..400)
+        .flat_map(|i| (0..=i % 3).map(move |c| (i, c)))
+        .map(|(i, c)| (row(i), format!("q{c}").into_bytes(), 5, 4, vec![b'v'; 40]))
+        .collect();
+    let small = [("block_size", Value::Int(256)), ("index_block_size", Value::Int(256))];
+    let whole = write(&cells, &small);
+    let cut = whole.slice(..whole.len() - 4200);
+    for bytes in [whole, cut] {
+        let file = HFile::open(&Source::file("cells", Arc::new(bytes)), &OpenOptions::default()).unwrap();
+        let mut reader = CellReader::new(file.raw().clone());
+        let places = [0, 799, 3, 4, 800, 398, 397, 5, 0].map(|n| format!("row-{n:05}").into_bytes());
+        for wanted in places.into_iter().chain([Vec::new(), b"a".to_vec(), b"z".to_vec()]) {
+            reader.seek(&wanted).unwrap();
+            let mut expected = cells.iter().filter(|cell| cell.0 >= wanted);
+            for _ in 0..30 {
+                let expected = expected.next().map(|c| (c.0.clone(), c.1.clone()));
+                let found = reader.next().unwrap().map(|c| (c.row.to_vec(), c.qualifier.to_vec()));
+                assert_eq!(found, expected, "from {}", wanted.escape_ascii());
+            }
+        }
+    }
+}

@@ -59,6 +59,10 @@ impl TableFile for RecordFile {
         self.file.row_count()
     }
 
+    fn counts_by_reading(&self) -> bool {
+        self.file.counts_by_reading()
+    }
+
     fn metadata(&self) -> Result<Value> {
         self.file.metadata()
     }

@@ -118,9 +118,10 @@ impl Header {
     /// trailer's version says.
     pub(crate) fn parse(bytes: &[u8], offset: u64, with_checksums: bool, limits: &Limits) -> Result<Self> {
         let mut c = Cursor::new(bytes, offset);
-        let magic = c.array::<MAGIC_LEN>()?;
+        let magic = c.array::<MAGIC_LEN>().within(|| "block")?;
         let block_type = BlockType::from_magic(&magic).ok_or_else(|| {
-            Error::corrupt(format!("expected a block's magic, found \"{}\"", magic.escape_ascii())).at(offset)
+            let message = format!("expected a block's magic, found \"{}\"", magic.escape_ascii());
+            Error::corrupt(message).at(offset).within("block")
         })?;
         Self::parse_fields(&mut c, block_type, with_checksums, limits)
             .within(|| format!("{block_type} header"))

@@ -190,5 +190,7 @@ fn expect_data(block_type: BlockType, offset: u64) -> Result<()> {
     if block_type == BlockType::Data {
         return Ok(());
     }
-    Err(Error::corrupt(format!("expected a data block, found a {block_type}")).at(offset))
+    Err(Error::corrupt(format!("expected a data block, found a {block_type}"))
+        .at(offset)
+        .within("data index"))
 }

@@ -23,7 +23,7 @@ pub(crate) struct IndexCursor {
     last: Option<u64>,
     /// The blocks that were read of each level below the root.
     read: Vec<Walk>,
-    /// Leaf blocks before it are passed over: they stand behind what they list.
+    /// Leaf blocks before it are passed over but for the last one: they stand behind what they list.
     from: u64,
 }
 
@@ -50,7 +50,7 @@ impl IndexCursor {
         Self { file, path, last: None, read: Vec::new(), from: 0 }
     }
 
-    /// Passes over leaf blocks all of whose data blocks begin before `offset`.
+    /// Passes over leaf blocks all of whose data blocks begin before `offset`, and are not the last to do so.
     pub(crate) fn skip_before(&mut self, offset: u64) {
         self.from = offset;
     }
@@ -104,7 +104,10 @@ impl IndexCursor {
                 continue;
             };
             if depth < levels {
-                if depth + 1 == levels && block.offset < self.from {
+                // The last of them lists the block that ends before `from`: what stands behind it is looked at.
+                let is_before = |block: BlockRef| block.offset < self.from;
+                let passed = is_before(block) && index.block(*at + 1).is_some_and(is_before);
+                if depth + 1 == levels && passed {
                     *at += 1;
                     continue;
                 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use coldframe_core::io::Window;
 use coldframe_core::{Error, Limits, ReadAt, Result};
 
-use crate::layout::block::{HEADER_LEN, Header, MAGIC_LEN, find_magic};
+use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic};
 
 /// Bytes read at a time.
 const WINDOW: u64 = 256 << 10;
 /// Bytes searched for a magic at a time: few, so that a search that ends soon does not read the window anew.
 const STRETCH: u64 = 4 << 10;
+/// Stretches of damage that are told apart: behind them, one reaches to the next block that holds cells or file info.
+const MOST_DAMAGE: usize = 1024;
 
 /// What a walk comes across.
 #[derive(Debug)]
@@ -40,6 +42,10 @@ pub(crate) struct Walk {
     limits: Limits,
     at: u64,
     end: u64,
+    /// Stretches of damage so far.
+    damage: usize,
+    /// Bytes of blocks whose checksums may still be compared: no more than there are, however blocks overlap.
+    spare: u64,
 }
 
 impl Walk {
@@ -51,7 +57,9 @@ impl Walk {
         range: Range<u64>,
     ) -> Self {
         let end = range.end.min(source.len());
-        Self { window: Window::new(source, WINDOW), with_checksums, limits, at: range.start, end }
+        let spare = end.saturating_sub(range.start);
+        let window = Window::new(source, WINDOW);
+        Self { window, with_checksums, limits, at: range.start, end, damage: 0, spare }
     }
 
     /// Goes on at the next header: for a walk that may begin inside a block.
@@ -67,16 +75,57 @@ impl Walk {
         }
         let at = self.at;
         match self.header(at) {
-            Ok(header) => {
-                self.at = at.saturating_add(header.block_len());
-                Ok(Some(Step::Block(at, header)))
-            }
+            Ok(header) => match self.cut_short(at, &header)? {
+                Some((next, e)) => {
+                    self.at = next;
+                    Ok(Some(Step::Damage(at..next, e)))
+                }
+                None => {
+                    self.at = at.saturating_add(header.block_len());
+                    Ok(Some(Step::Block(at, header)))
+                }
+            },
             Err(e) if e.is_damage() => {
                 self.at = self.resume(at + 1)?;
+                self.damage += 1;
+                if self.damage > MOST_DAMAGE {
+                    self.pass_over()?;
+                }
                 Ok(Some(Step::Damage(at..self.at, e)))
             }
             Err(e) => Err(e),
         }
+    }
+
+    /// Where the next block begins and what is wrong with the block at `at`, if it lost bytes: no header stands where it
+    /// says that it ends, its checksums do not fit, and a header stands before its end.
+    fn cut_short(&mut self, at: u64, header: &Header) -> Result<Option<(u64, Error)>> {
+        let len = header.block_len();
+        let end = at.saturating_add(len);
+        if end >= self.end || !self.with_checksums || self.header(end).is_ok() {
+            return Ok(None);
+        }
+        if len > self.spare || self.limits.block("a block", len).is_err() {
+            return Ok(None);
+        }
+        self.spare -= len;
+        let bytes = self.window.read(at..end)?;
+        let Err(e) = header.data(&bytes, at, true) else { return Ok(None) };
+        let next = self.resume(at + 1)?;
+        Ok((next < end).then_some((next, e)))
+    }
+
+    /// Goes to the next block that holds cells or the file info, or to the end.
+    fn pass_over(&mut self) -> Result<()> {
+        while self.at < self.end {
+            match self.header(self.at) {
+                Ok(h) if h.block_type.is_data() || h.block_type == BlockType::FileInfo => break,
+                Ok(h) => self.at = self.at.saturating_add(h.block_len()),
+                Err(e) if e.is_damage() => self.at = self.resume(self.at + 1)?,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     /// The header of the block at `at`, which must end in the range.

@@ -204,10 +204,8 @@ impl Blocks {
                 Header::parse(&self.slice(&(at..range.end)), at, context.with_checksums, &context.limits)?;
             let end = at.saturating_add(header.block_len());
             if header.block_type.is_data() {
-                return Err(Error::corrupt(format!(
-                    "expected a data block in the index, found one at {at} that is not"
-                ))
-                .at(at));
+                let message = format!("expected a data block in the index, found one at {at} that is not");
+                return Err(Error::corrupt(message).at(at).within("data index"));
             }
             if end > range.end {
                 let message = format!("expected a data block at {}, found a block up to {end}", range.end);

@@ -257,7 +257,8 @@ impl BlockPlan {
                 Step::Block(at, header) if header.block_type.is_data() => {
                     let message =
                         format!("expected a data block in the index, found one at {at} that is not");
-                    (at..at.saturating_add(header.block_len()), Error::corrupt(message).at(at))
+                    let e = Error::corrupt(message).at(at).within("data index");
+                    (at..at.saturating_add(header.block_len()), e)
                 }
                 Step::Block(..) => continue,
                 Step::Damage(range, e) => (range, e),
@@ -296,7 +297,9 @@ impl BlockPlan {
             self.at = Some(range.end);
             let len = range.end - range.start;
             bytes = bytes.saturating_add(len);
-            if let Err(e) = self.file.context.limits.block("a block", len).at(range.start) {
+            if let Err(e) =
+                self.file.context.limits.block("a block", len).at(range.start).within(|| "data index")
+            {
                 if !self.skips() {
                     return Err(e);
                 }

@@ -1,0 +1,108 @@
+//! The laws that hold for every format, on HFiles: what is lost to damage is a block, and all of it is told.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bytes;
+
+use std::sync::Arc;
+
+use ::bytes::Bytes as Buffer;
+use bytes::{block, cell, plain_cell, write};
+use coldframe_core::{Format, Node, OpenOptions, Result, Scan, Source, Split, TableFile, Value};
+use coldframe_hfile::HFileFormat;
+use coldframe_testing::alloc::Counting;
+use coldframe_testing::fixture;
+use coldframe_testing::laws::{self, Damaged, Moved, Subject, Toll, Units};
+use coldframe_testing::rows;
+
+#[global_allocator]
+static MEMORY: Counting = Counting;
+
+fn open(source: Source) -> Result<Arc<dyn TableFile>> {
+    HFileFormat.open(&source, &OpenOptions::default())
+}
+
+fn data_blocks(node: &Node, found: &mut Vec<std::ops::Range<u64>>) {
+    if node.name.ends_with("data block") {
+        found.push(node.bytes.clone());
+    }
+    node.children.iter().for_each(|child| data_blocks(child, found));
+}
+
+/// The data blocks and the cells in each.
+fn units(table: &dyn TableFile) -> Units {
+    let mut blocks = Vec::new();
+    data_blocks(&table.inspect().unwrap(), &mut blocks);
+    Units::new(blocks.into_iter().map(|bytes| {
+        let split = Split { part: 0, range: bytes.start..bytes.start + 1, rows: None };
+        let outcome = rows::scan(table, &Scan::default(), Some(&split)).unwrap();
+        (bytes, outcome.batch.num_rows())
+    }))
+}
+
+/// The unit is the data block: the index leads to the others and, without it, their headers do. What stands behind the
+/// data blocks may be all there is to tell what the file is.
+fn obey(name: &str) {
+    let all = fixture::files("hfile");
+    let one = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
+    let subject = Subject::new(name, one.bytes(), open);
+    let units = units(subject.healthy().as_ref());
+    assert!(units.parts().len() > 3, "{name}");
+    let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
+    let toll = move |damaged: &Damaged| {
+        let toll = units.toll(damaged, Toll::file(), Moved::Found);
+        // Where trailer and file info are not found any more, the first block tells what the file is.
+        if damaged.moves() && damaged.bytes.start < first { toll.fatal() } else { toll }
+    };
+    subject.unit(toll).damages(40).obey();
+}
+
+#[test]
+fn plain_cells() {
+    obey("cells_none.hfile");
+}
+
+#[test]
+fn compressed_encoded_cells() {
+    obey("cells_fast_diff_lz4.hfile");
+}
+
+#[test]
+fn an_index_of_more_levels() {
+    obey("cells_deep_index.hfile");
+}
+
+/// A few cells in blocks of about this many bytes, so often.
+fn cells(n: usize, block_size: i64) -> Buffer {
+    let cells: Vec<_> = (0..n).map(|i| cell(&format!("row-{i:08}"), "q", 5, 4, "some value")).collect();
+    let small = [("block_size", Value::Int(block_size)), ("index_block_size", Value::Int(512))];
+    write(&cells, &small)
+}
+
+#[test]
+fn work_grows_as_the_file_does() {
+    let open = laws::opener(open);
+    let healthy = |n: usize| cells(n, 1024);
+    laws::assert_linear("healthy", &[healthy(10_000), healthy(20_000), healthy(40_000)], &open);
+    // Without the trailer, without the index.
+    let cut = |n: usize| {
+        let whole = healthy(n);
+        whole.slice(..whole.len() - 4200)
+    };
+    laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
+    // Magics that begin no block, headers of blocks that hold nothing, and both by turns.
+    let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
+    let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
+    let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };
+    let turns = |n: usize| -> Buffer {
+        let both = [block(b"METABLKc", b""), b"DATABLK*".to_vec()].concat();
+        [begun(), both.repeat(n)].concat().into()
+    };
+    for (name, made) in
+        [("magics", &magics as &dyn Fn(usize) -> Buffer), ("headers", &headers), ("turns", &turns)]
+    {
+        let files = [made(50_000), made(100_000), made(200_000)];
+        laws::assert_linear(name, &files, &open);
+        laws::assert_bounded(name, &files[2], &open);
+    }
+}

@@ -1,0 +1,45 @@
+//! The laws of damage, on each file of a metadata table: what is lost is said, and neither an older state of a record nor one
+//! that was deleted comes out for it.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod lab;
+
+use coldframe_core::{Error, Format, OpenOptions, Source};
+use coldframe_hudi::HudiFormat;
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::laws::Subject;
+
+/// The newest files of the table's partitions: those that its latest state is made of.
+const NEWEST: &str = "20261121143920945";
+
+/// Every file for which `of` holds, each damaged in `damages` ways.
+fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Subject) {
+    let (_dir, table) = lab::unpack();
+    let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
+    let is_new = |path: &str| path.rsplit('_').any(|part| part[..part.len().min(17)] >= *NEWEST);
+    let paths: Vec<String> = folder.files.keys().filter(|p| of(p) && is_new(p)).cloned().collect();
+    assert!(paths.len() > 3, "{paths:?}");
+    for path in paths {
+        let (folder, bytes, at) = (folder.clone(), folder.files[&path].clone(), path.clone());
+        let open = move |source: Source| {
+            let damaged = source.bytes()?;
+            // A file without a byte is what a writer leaves that begins and dies: it says nothing, to Hudi neither.
+            if damaged.is_empty() {
+                return Err(Error::corrupt("expected a file of some bytes, found none"));
+            }
+            let bytes = damaged.read(0..damaged.len())?;
+            HudiFormat.open(&folder.with(&at, bytes).source(), &OpenOptions::default())
+        };
+        limit(Subject::new(path, bytes, open).one_of_many().damages(damages)).obey();
+    }
+}
+
+#[test]
+fn base_files() {
+    obey(|path| path.ends_with(".hfile"), 15, |subject| subject);
+}
+
+#[test]
+fn logs() {
+    obey(|path| path.contains(".log."), 15, |subject| subject);
+}
