@@ -251,10 +251,6 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 # Where the law does not hold yet.
 KNOWN = {
     ("cfile", "decimal128(10, -2)"): "the option value_type does not take a negative scale",
-    ("rcfile binary", "extreme timestamp us"): "the first second of 64 bits of microseconds, too",
-    ("rcfile binary", "extreme timestamp ns"): "the first second of 64 bits of nanoseconds, too",
-    ("redfile", "extreme timestamp ns"): "the first second of 64 bits of nanoseconds, too",
-    ("redfile", "lists of null"): "the word does not name the column",
     ("rcfile text", "deep"): "Hive's text has one spelling for a null struct and one of a single null",
     (
         "rcfile text",

@@ -517,13 +517,15 @@ fn from_field(
         (NodeKind::Group(vec![repeated]), Some(CONVERTED_LIST))
     } else if let DataType::Struct(fields) = of {
         if fields.is_empty() {
-            return Err(Error::schema(format!("column `{name}`: Redfile has no group without children")));
+            let path = place.path.join(".");
+            return Err(Error::schema(format!("column `{path}`: Redfile has no group without children")));
         }
         let children = fields.iter().map(|f| from_field(f, f.name(), true, &place, limits, leaves));
         (NodeKind::Group(children.collect::<Result<_>>()?), None)
     } else {
         let physical = physical_type(of).ok_or_else(|| {
-            Error::unsupported(format!("column `{name}`: writing {of} to Redfile, which has no such type"))
+            let path = place.path.join(".");
+            Error::unsupported(format!("column `{path}`: writing {of} to Redfile, which has no such type"))
         })?;
         leaves.push(leaf(&place, physical));
         let text = matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);

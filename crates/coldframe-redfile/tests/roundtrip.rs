@@ -414,3 +414,28 @@ fn what_cannot_be_written_is_refused_by_name() {
         "column `n`: expected no nulls, as its field says, found one in row 2 of the batch"
     );
 }
+
+/// The first day of nanoseconds begins before their first instant.
+#[test]
+fn the_first_and_last_instants_come_back() {
+    use arrow_array::TimestampNanosecondArray;
+
+    let all = vec![Some(i64::MIN), None, Some(i64::MIN + 1), Some(-1), Some(i64::MAX)];
+    let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(all));
+    let batch = RecordBatch::try_from_iter_with_nullable([("t", times, true)]).unwrap();
+    let bytes = write(&batch, 5, WriteOptions::default());
+    let found = read(&open(bytes, &[("int96", Value::from("timestamp"))]).unwrap());
+    assert_eq!(found.columns(), batch.columns());
+}
+
+/// What is inside a list has no name of its own: the word says which column it is in.
+#[test]
+fn types_that_do_not_exist_are_named_by_their_column() {
+    let nothing = DataType::List(Arc::new(Field::new("item", DataType::Null, true)));
+    let inner = DataType::Struct(vec![Field::new("y", nothing.clone(), true)].into());
+    for (of, word) in [(nothing, "column `x.list.element`"), (inner, "column `x.y.list.element`")] {
+        let schema = Schema::new(vec![Field::new("x", of, true)]);
+        let e = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap_err();
+        assert!(e.to_string().contains(word), "{e}");
+    }
+}

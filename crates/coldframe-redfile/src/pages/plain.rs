@@ -309,8 +309,11 @@ pub(crate) fn instant(value: &[u8; 12]) -> Result<i64> {
     let [a, b, c, d, e, f, g, h, day @ ..] = *value;
     let day = i32::from_le_bytes(day);
     let nanos = i64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    let instant = (i64::from(day) - EPOCH).checked_mul(DAY).and_then(|start| start.checked_add(nanos));
-    instant.ok_or_else(|| {
+    let days = i64::from(day) - EPOCH;
+    let instant = days.checked_mul(DAY).and_then(|start| start.checked_add(nanos));
+    // The first day of all begins before the first instant that there is.
+    let wide = || i64::try_from(i128::from(days) * i128::from(DAY) + i128::from(nanos)).ok();
+    instant.or_else(wide).ok_or_else(|| {
         Error::corrupt(format!("expected a timestamp between 1677 and 2262, found Julian day {day}"))
     })
 }

@@ -158,3 +158,21 @@ fn int96_is_a_julian_day_behind_its_nanoseconds() {
     assert!(int96(&[0; 12], &nanos, None, 1, None).is_err());
     assert_eq!(int96(&value, &DataType::FixedSizeBinary(12), None, 1, None).unwrap().len(), 1);
 }
+
+#[test]
+fn the_first_and_last_instants_are_read() {
+    let stored = |instant: i128| -> [u8; 12] {
+        const DAY: i128 = 86_400_000_000_000;
+        let day = i32::try_from(instant.div_euclid(DAY) + 2_440_588).unwrap();
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&i64::try_from(instant.rem_euclid(DAY)).unwrap().to_le_bytes());
+        bytes[8..].copy_from_slice(&day.to_le_bytes());
+        bytes
+    };
+    for value in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX] {
+        assert_eq!(instant(&stored(value.into())).unwrap(), value);
+    }
+    for beyond in [i128::from(i64::MIN) - 1, i128::from(i64::MAX) + 1] {
+        assert!(instant(&stored(beyond)).is_err());
+    }
+}
