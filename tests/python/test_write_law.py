@@ -250,7 +250,6 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 
 # Where the law does not hold yet.
 KNOWN = {
-    ("cfile", "decimal128(10, -2)"): "the option value_type does not take a negative scale",
     ("rcfile text", "deep"): "Hive's text has one spelling for a null struct and one of a single null",
     (
         "rcfile text",
