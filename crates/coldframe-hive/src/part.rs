@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use coldframe_core::{Error, Result, TableFile};
 
 use crate::events::IDENTITY;
-use crate::state::{DataFile, Role};
+use crate::state::{self, DataFile, Role};
 
 /// One file of the table, opened.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Part {
     pub(crate) file: Arc<dyn TableFile>,
     /// Whether it says by `hive.acid.stats` that it holds nothing but inserted rows.
     pub(crate) inserts_only: bool,
+    /// Whether it says by `hive.acid.version` that an update is a delete in a file of deletes and an insert: since Hive 3.
+    pub(crate) splits_updates: bool,
 }
 
 impl Part {
@@ -38,6 +40,13 @@ impl Part {
             }
             Err(e) => Err(Error::schema(e.to_string())),
         }
+    }
+
+    /// Whether rows of other files may be there only where its events are lost. What a base says happened, happened to its own
+    /// rows, which are lost with it.
+    pub(crate) fn can_uncover(&self) -> bool {
+        let tells = self.data.role == Role::Deletes || !self.splits_updates;
+        tells && !state::is_in_base(&self.data.path)
     }
 
     /// Whether it may say what happened to rows of other files.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, DamageLog, Error, ErrorContext, Node, OnError, Op, Plan, PlanRequest, Predicate, Result, Scan,
-    ScanReader, Split, TableFile, Value,
+    Damage, DamageLog, Error, ErrorContext, ErrorKind, Node, OnError, Op, Plan, PlanRequest, Predicate,
+    Result, Scan, ScanReader, Split, TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -27,6 +27,9 @@ use crate::write_ids::WriteIds;
 
 /// The user metadata in which Hive's writer counts `inserts,updates,deletes`.
 pub(crate) const ACID_STATS: &str = "hive.acid.stats";
+
+/// The user metadata in which Hive's writer says which kind of deltas it writes.
+pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 
 /// A table directory.
 #[derive(Debug)]
@@ -66,14 +69,14 @@ impl LostEvents {
         Self {
             damage: Damage::from_error(error, at..at, None),
             part: part.clone(),
-            // What a base says happened, happened to its own rows, which are lost with it.
-            uncovers: !state::is_in_base(&part.data.path),
+            uncovers: part.can_uncover(),
         }
     }
 
-    fn to_error(&self) -> Error {
-        // As it was met, with its kind.
+    fn to_error(&self, on_error: OnError) -> Error {
+        // As it was met, with its kind; what nobody knows is damage where damage is passed over.
         let met = read_events(&self.part, OnError::Raise, &mut Events::default()).err();
+        let met = met.filter(|e| on_error == OnError::Raise || e.is_damage());
         met.unwrap_or_else(|| self.damage.to_error()).in_file(self.part.data.path.clone())
     }
 }
@@ -83,7 +86,7 @@ impl Known {
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
         let matters = |lost: &&LostEvents| lost.uncovers || on_error == OnError::Raise;
         match self.lost.iter().find(matters) {
-            Some(lost) => Err(lost.to_error()),
+            Some(lost) => Err(lost.to_error(on_error)),
             None => Ok(self.events.clone()),
         }
     }
@@ -99,7 +102,8 @@ impl AcidTable {
             }
             let file = OrcFile::open(source, options.clone())?;
             let inserts_only = file.user_metadata(ACID_STATS).is_some_and(inserts_only);
-            Ok(Part { data, file: Arc::new(file), inserts_only })
+            let splits_updates = file.user_metadata(ACID_VERSION) == Some(b"2");
+            Ok(Part { data, file: Arc::new(file), inserts_only, splits_updates })
         };
         let open_named = |data: DataFile| {
             let path = data.path.clone();
@@ -143,7 +147,7 @@ impl AcidTable {
         for part in &self.events_in {
             match read_events(part, OnError::Raise, &mut events) {
                 Ok(()) => {}
-                Err(e) if e.is_damage() => {
+                Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => {
                     lost.push(LostEvents::of(part, &e));
                     match read_events(part, OnError::Skip, &mut events) {
                         // What is left behind the damage may be damaged in a way that nothing passes over.

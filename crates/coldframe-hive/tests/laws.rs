@@ -208,3 +208,31 @@ fn damage_of_counted_rows_uncovers_nothing() {
         assert!(!coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty());
     }
 }
+
+/// Flips in each file of a table that Hive 3 wrote: what is not a file of deletes ends no tolerant scan, and `verify` tells of
+/// everything.
+#[test]
+fn no_damage_of_rows_ends_a_scan_and_none_at_all_verify() {
+    let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));
+    let mut options = OpenOptions::default();
+    options.extra.insert("acid".to_owned(), Value::Bool(true));
+    let (mut opened, mut refused) = (0, 0);
+    for (path, content) in &whole.files {
+        for at in (0..content.len()).step_by(3) {
+            let mut bytes = content.to_vec();
+            bytes[at] ^= 0xff;
+            let mut folder = MemoryFolder { files: whole.files.clone() };
+            folder.files.insert(path.clone(), bytes.into());
+            let Ok(table) = HiveFormat.open(&folder.source(), &options) else { continue };
+            opened += 1;
+            let scanned = rows::read(table.as_ref(), OnError::Skip);
+            let error = scanned.map_or_else(Some, |outcome| outcome.error).filter(|e| e.is_damage());
+            assert!(error.is_none() || path.starts_with("delete_delta"), "{path} {at}: {error:?}");
+            refused += usize::from(error.is_some());
+            let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(()));
+            let report = report.unwrap_or_else(|e| panic!("{path} {at}: {e}"));
+            assert!(error.is_none() || !report.damage.is_empty(), "{path} {at}");
+        }
+    }
+    assert!(opened > 100 && refused > 10, "{opened} {refused}");
+}
