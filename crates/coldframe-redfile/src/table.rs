@@ -113,10 +113,13 @@ impl TableFile for RedFile {
                 continue;
             }
             groups.sort_by_key(|g| g.start);
+            let end = part.source.len();
             let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
             for group in groups {
                 let len = group.end.saturating_sub(group.start);
-                if bytes > 0 && group.start > start && bytes.saturating_add(len) > target {
+                // None begins at the end: the one before it, which is open there, has what would be in it.
+                let new = (start + 1..end).contains(&group.start);
+                if bytes > 0 && new && bytes.saturating_add(len) > target {
                     splits.push(Split { part: number, range: start..group.start, rows: Some(rows) });
                     (start, bytes, rows) = (group.start, 0, 0);
                 }
@@ -124,7 +127,7 @@ impl TableFile for RedFile {
                 rows = rows.saturating_add(group.rows);
             }
             // Open at the end: a group said to begin behind the file's end is in it.
-            splits.push(Split { part: number, range: start..part.source.len().max(start), rows: Some(rows) });
+            splits.push(Split { part: number, range: start..end, rows: Some(rows) });
         }
         Ok(splits)
     }

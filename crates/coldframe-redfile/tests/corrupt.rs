@@ -411,3 +411,22 @@ fn a_chunk_said_to_stand_behind_the_file_is_lost_at_its_end() {
     let [lost] = damage.as_slice() else { panic!("{damage:?}") };
     assert_eq!(lost.bytes, bytes.len() as u64..bytes.len() as u64);
 }
+
+/// Of a file that lost its middle, row groups are said to stand behind its end: one split has them.
+#[test]
+fn groups_said_to_stand_behind_the_file_are_lost_once() {
+    let whole = write(WriteOptions { row_group_rows: 100, ..WriteOptions::default() });
+    let second = place(&open(&whole, &[]).unwrap(), &["row group 1"]).start;
+    let frame = whole.len() - 8;
+    let length = u32::from_le_bytes(*whole[frame..].first_chunk().unwrap()) as usize;
+    let bytes = [&whole[..second], &whole[frame - length..]].concat();
+    let file = open(&bytes, &[]).unwrap();
+    for on_error in [OnError::Skip, OnError::Null] {
+        let (rows, damage) = read(&file, on_error).unwrap();
+        let lost: u64 = damage.iter().filter_map(|d| d.rows_lost).sum();
+        assert_eq!(rows.num_rows() as u64 + lost, ROWS as u64, "{damage:?}");
+        check_rows(&rows);
+    }
+    let rows: u64 = file.splits(1).unwrap().iter().filter_map(|s| s.rows).sum();
+    assert_eq!(rows, ROWS as u64);
+}
