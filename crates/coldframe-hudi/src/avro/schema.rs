@@ -325,6 +325,9 @@ impl Parser<'_> {
         self.limits.depth("Avro schema", depth)?;
         match json {
             Json::String(name) => self.named(name, json, namespace),
+            Json::Array(branches) if branches.is_empty() => {
+                Err(Error::corrupt("expected a union's branches, found none"))
+            }
             Json::Array(branches) => {
                 let branches = branches.iter().map(|b| self.parse(b, namespace, depth + 1));
                 let branches = branches.collect::<Result<Vec<_>>>()?;

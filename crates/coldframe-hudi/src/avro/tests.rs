@@ -178,6 +178,8 @@ fn schemas_that_are_none() {
         (r#"{"type":"record","name":"r","fields":[{"name":"a","type":"unknown"}]}"#, "unknown"),
         (r#"{"type":"array"}"#, "`items`"),
         ("7", "a type"),
+        ("[]", "branches"),
+        (r#"{"type":"array","items":[]}"#, "branches"),
     ] {
         let e = Schema::parse(json.as_bytes(), &limits).unwrap_err().to_string();
         assert!(e.contains(found), "{json}: {e}");
