@@ -97,5 +97,6 @@ def test_a_log_that_was_cut_off(table: Path) -> None:
     f = cf.open(str(folder))
     with pytest.raises(cf.CorruptFileError, match="log block"):
         f.read()
-    assert f.read(on_error="skip").num_rows == 3
-    assert len(f.damage) == 1
+    # Whatever the lost block said of any key: what the base file has of it may be older, or deleted since.
+    assert f.read(on_error="skip").num_rows == 0
+    assert f.damage

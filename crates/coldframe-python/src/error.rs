@@ -4,6 +4,8 @@ use coldframe::{Error, ErrorKind};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 create_exception!(_coldframe, ColdframeError, PyException, "Base of all errors of this package.");
 create_exception!(
@@ -20,24 +22,32 @@ create_exception!(
 );
 create_exception!(
     _coldframe,
-    SchemaError,
-    ColdframeError,
-    "A schema, column or type that does not fit the data."
-);
-create_exception!(
-    _coldframe,
     KeyUnavailableError,
     ColdframeError,
     "The data is encrypted and no key that opens it was given."
 );
 create_exception!(_coldframe, NotFoundError, ColdframeError, "The file, table or column does not exist.");
 
+/// `SchemaError`: a `ColdframeError` and, as pyarrow's errors of values are, a `ValueError`. The macro knows one base only.
+fn schema_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        let bases = PyTuple::new(py, [py.get_type::<ColdframeError>(), py.get_type::<PyValueError>()])?;
+        let attributes = PyDict::new(py);
+        attributes.set_item("__module__", "_coldframe")?;
+        attributes.set_item("__doc__", "A schema, column, type or value that does not fit.")?;
+        let class = py.get_type::<PyType>().call1(("SchemaError", bases, attributes))?;
+        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py))
+}
+
 /// Adds the exceptions to the module.
 pub(crate) fn add_to(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ColdframeError", py.get_type::<ColdframeError>())?;
     module.add("CorruptFileError", py.get_type::<CorruptFileError>())?;
     module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
-    module.add("SchemaError", py.get_type::<SchemaError>())?;
+    module.add("SchemaError", schema_error(py)?)?;
     module.add("KeyUnavailableError", py.get_type::<KeyUnavailableError>())?;
     module.add("NotFoundError", py.get_type::<NotFoundError>())
 }
@@ -53,7 +63,10 @@ pub(crate) fn to_python(e: Error) -> PyErr {
             let error = UnsupportedError::new_err(message);
             with_attributes(error, |object| object.setattr("what", what))
         }
-        ErrorKind::Schema(_) => SchemaError::new_err(message),
+        ErrorKind::Schema(_) => Python::attach(|py| match schema_error(py) {
+            Ok(class) => PyErr::from_type(class.clone(), message),
+            Err(other) => other,
+        }),
         ErrorKind::KeyUnavailable(_) => KeyUnavailableError::new_err(message),
         ErrorKind::NotFound(_) => NotFoundError::new_err(message),
         ErrorKind::InvalidArgument(_) => PyValueError::new_err(message),

@@ -32,7 +32,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe_core::BatchWriter;
-use coldframe_core::writing::{Failed, check_column_count};
+use coldframe_core::writing::{Failed, check_column_count, unsuitable};
 use coldframe_encoding::codec::Compressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 use coldframe_encoding::{Error, ErrorKind, Result};
@@ -356,11 +356,6 @@ fn columns(schema: &Schema, options: &WriteOptions) -> Result<Vec<Column>> {
         column.map_err(|e| unsuitable(e).within(format!("column {:?}", field.name())))
     });
     columns.collect()
-}
-
-/// What a file cannot hold is the schema's fault: there is no file yet that could be damaged.
-fn unsuitable(e: Error) -> Error {
-    if e.is_damage() { Error::schema(e.reason()) } else { e }
 }
 
 fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {
