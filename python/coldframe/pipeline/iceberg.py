@@ -55,7 +55,8 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
             return {**_facts(identifier, current), "changed by others": others}
     there = {task.file.file_path: task.file for task in current.scan().plan_files()}
     added = [path for path in wanted if path not in there]
-    removed = [file for path, file in there.items() if path not in set(wanted)]
+    kept = set(wanted)
+    removed = [file for path, file in there.items() if path not in kept]
     columns = {field.name for field in current.schema().fields}
     marked = {MARK: digest}
     with current.transaction() as transaction:
