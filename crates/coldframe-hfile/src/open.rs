@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::read_coalesced;
-use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, ReadAt, Result};
+use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
 
 use crate::cache::{BlockCache, Cached, SearchBlock};
@@ -99,6 +99,31 @@ impl RawFile {
     /// An error if trailer or index are damaged.
     pub fn check(&self) -> Result<()> {
         self.damage.as_ref().map_or(Ok(()), |damage| Err(damage.to_error()))
+    }
+
+    /// Its bytes.
+    pub fn source(&self) -> &Arc<dyn ReadAt> {
+        &self.source
+    }
+
+    /// What stands behind the values of its cells.
+    pub fn layout(&self) -> CellLayout {
+        self.context.layout
+    }
+
+    /// How its rows are ordered.
+    pub fn order(&self) -> RowOrder {
+        self.order
+    }
+
+    /// The bounds for what it may make a reader allocate.
+    pub fn limits(&self) -> &Limits {
+        &self.context.limits
+    }
+
+    /// The rows of the entries of the root index: about evenly spread over the file.
+    pub fn root_rows(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.root.len()).map(|i| self.root.row(i))
     }
 
     /// A reader of its blocks.

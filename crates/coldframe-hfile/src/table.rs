@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile, Value,
+    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split, TableFile,
+    Value,
 };
 
 use crate::layout::cell::{Cell, row_of};
@@ -40,8 +41,12 @@ pub struct HFile {
 impl HFile {
     /// Reads trailer, root indexes and file info.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
-        let options = Options::new(options)?;
-        let raw = recover::open(source.bytes()?.clone(), &options)?;
+        Self::new(source.bytes()?.clone(), Options::new(options)?)
+    }
+
+    /// The same for those who have read the options, such as tables of many files.
+    pub fn new(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
+        let raw = recover::open(source, &options)?;
         let view = options.view.unwrap_or_else(|| view_of(&raw));
         let cells = schema_of(view, options.type_names);
         let schema = match (options.pivot.as_slice(), view) {

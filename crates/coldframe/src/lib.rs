@@ -26,6 +26,9 @@ use std::sync::Arc;
 #[cfg(feature = "cfile")]
 pub use coldframe_cfile as cfile;
 pub use coldframe_core::*;
+/// What only an HBase table can do, on the types of its crate.
+#[cfg(feature = "hfile")]
+pub use coldframe_hbase as hbase;
 /// What only a Kudu directory can do, on the types of its crate.
 #[cfg(feature = "cfile")]
 pub use coldframe_kudu as kudu;
@@ -43,6 +46,8 @@ pub fn formats() -> Vec<Arc<dyn Format>> {
         Arc::new(coldframe_cfile::CFileFormat),
         #[cfg(feature = "cfile")]
         Arc::new(coldframe_kudu::KuduFormat),
+        #[cfg(feature = "hfile")]
+        Arc::new(coldframe_hbase::HBaseFormat),
         #[cfg(feature = "orc")]
         Arc::new(coldframe_hive::HiveFormat),
         #[cfg(feature = "rcfile")]

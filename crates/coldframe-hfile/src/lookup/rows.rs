@@ -21,7 +21,7 @@ use crate::open::RawFile;
 use crate::options::View;
 use crate::prune::cursor::IndexCursor;
 use crate::scan::columns::Columns;
-use crate::scan::visible::Visibility;
+use crate::scan::visible::{Policy, Visibility};
 
 /// Bytes of blocks that are read together at most. A scan begins with one block and doubles.
 const RUN_BYTES: u64 = 4 << 20;
@@ -152,7 +152,7 @@ impl Filter {
 
     fn admits_cell(&mut self, cell: &Cell<'_>) -> Result<bool> {
         let visible = match (self.max_versions, self.time_range) {
-            (Some(most), range) => self.visible.admits(cell, most, range)?,
+            (Some(most), range) => self.visible.admits(cell, &Policy::newest(most, range))?,
             (None, Some((from, to))) => from <= cell.timestamp && cell.timestamp < to,
             (None, None) => true,
         };

@@ -15,7 +15,7 @@ use crate::open::RawFile;
 
 /// A place in the index.
 #[derive(Debug)]
-pub(crate) struct IndexCursor {
+pub struct IndexCursor {
     file: Arc<RawFile>,
     /// The index blocks from the root down, and the next entry of each.
     path: Vec<(Arc<IndexBlock>, usize)>,
@@ -29,7 +29,7 @@ pub(crate) struct IndexCursor {
 
 /// A data block, and where its entry is.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The block.
     pub block: BlockRef,
     index: Arc<IndexBlock>,
@@ -38,14 +38,14 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The row of its key.
-    pub(crate) fn row(&self) -> &[u8] {
+    pub fn row(&self) -> &[u8] {
         self.index.row(self.at)
     }
 }
 
 impl IndexCursor {
     /// A cursor before the first block.
-    pub(crate) fn new(file: Arc<RawFile>) -> Self {
+    pub fn new(file: Arc<RawFile>) -> Self {
         let path = vec![(file.root.clone(), 0)];
         Self { file, path, last: None, read: Vec::new(), from: 0 }
     }
@@ -56,7 +56,7 @@ impl IndexCursor {
     }
 
     /// Goes to the last block whose row is before `row`, or to the first block.
-    pub(crate) fn seek(&mut self, row: &[u8]) -> Result<()> {
+    pub fn seek(&mut self, row: &[u8]) -> Result<()> {
         self.last = None;
         self.read.clear();
         let (root, order) = (self.file.root.clone(), self.file.order);
@@ -91,7 +91,7 @@ impl IndexCursor {
     }
 
     /// The next data block. Blocks stand in the order of the index, so that no index is endless.
-    pub(crate) fn next_entry(&mut self) -> Result<Option<Entry>> {
+    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let levels = self.levels();
         loop {
             let depth = self.path.len();

@@ -17,7 +17,7 @@ use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The columns of a view.
-pub(crate) fn schema_of(view: View, type_names: bool) -> SchemaRef {
+pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
     let fields = match view {
         View::KeyValue => {
             vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)]
@@ -38,7 +38,7 @@ pub(crate) fn schema_of(view: View, type_names: bool) -> SchemaRef {
 
 /// Collects cells into batches of some columns.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub struct Columns {
     schema: SchemaRef,
     parts: Parts,
     /// Bytes of the cells taken since the last batch, by their refs.
@@ -224,7 +224,7 @@ impl Parts {
 
 impl Columns {
     /// For the columns of `schema`, in batches of at most `batch_rows` rows.
-    pub(crate) fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
+    pub fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
         let parts = Parts::new(&schema)?;
         Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1) })
     }
@@ -289,13 +289,26 @@ impl Columns {
         Ok(most)
     }
 
+    /// Appends one cell; what is [full](Self::is_full) is to be handed out before.
+    #[inline]
+    pub fn push(&mut self, cell: &Cell<'_>) -> Result<()> {
+        let key = cell.row.len() + cell.family.len() + cell.qualifier.len();
+        let size = key.saturating_add(cell.value.len()).saturating_add(cell.tags.len());
+        if size > MOST_BYTES - 2 * BATCH_BYTES {
+            return Err(Error::unsupported("a cell of 2 GiB"));
+        }
+        self.parts.cell(cell)?;
+        self.taken = self.taken.saturating_add(size);
+        Ok(())
+    }
+
     /// The columns.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// Whether a batch is to be handed out before more is appended.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
     }
 
@@ -312,7 +325,7 @@ impl Columns {
     }
 
     /// Whether nothing was appended since the last batch.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.parts.rows == 0
     }
 
@@ -322,7 +335,7 @@ impl Columns {
     }
 
     /// The cells since the last batch.
-    pub(crate) fn finish(&mut self) -> Result<RecordBatch> {
+    pub fn finish(&mut self) -> Result<RecordBatch> {
         let fields = self.schema.fields();
         let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.parts.rows));

@@ -32,7 +32,10 @@ use crate::layout::cell::Cell;
 use crate::open::RawFile;
 use crate::scan::decode::Blocks;
 use crate::scan::plan::BlockPlan;
-use crate::scan::visible::Visibility;
+use crate::scan::visible::{Policy, Visibility};
+
+/// What a wide table shows of a column.
+const NEWEST: Policy = Policy::newest(1, None);
 
 /// The columns that the option names: the row key and these.
 pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
@@ -241,7 +244,7 @@ impl State {
         }
         self.lost = None;
         self.behind |= offset >= self.split_end;
-        if self.foreign || self.ended || !self.visible.admits(cell, 1, None)? {
+        if self.foreign || self.ended || !self.visible.admits(cell, &NEWEST)? {
             return Ok(());
         }
         self.seen = true;

@@ -1,0 +1,197 @@
+//! Which regions are alive: a folder is no proof.
+//!
+//! ```text
+//! after a split     parent |----------|  id 1        after a merge   parents |----|-----|  ids 1, 2
+//!                daughters |----|-----|  id 2                         merged |----------|  id 3
+//! ```
+//!
+//! The folders of parents stay until nobody refers to them and somebody has cleaned up. A region that takes the place of
+//! others always has the greater id; so one that a region of a greater id overlaps is dead.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use coldframe_core::{Error, Result};
+
+use crate::layout::names::TableName;
+use crate::layout::proto::{FamilyFiles, RegionInfo};
+
+/// Where a clone keeps what it knows of its MOB files: no region.
+const MOB: &[u8] = b".mob";
+
+/// A region.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    /// The name of its folder.
+    pub(crate) encoded: String,
+    /// When it was made.
+    pub(crate) id: u64,
+    /// Its first row.
+    pub(crate) start: Vec<u8>,
+    /// The first row behind it; empty for the last one.
+    pub(crate) end: Vec<u8>,
+    /// Its files where a snapshot lists them; else they are those in its folder.
+    pub(crate) listed: Option<Vec<FamilyFiles>>,
+}
+
+impl Region {
+    /// The region that a message describes; `None` if it has no rows of its own.
+    pub(crate) fn of(encoded: &str, info: RegionInfo, table: &TableName) -> Result<Option<Self>> {
+        let (start, end) = (info.start_key.unwrap_or_default(), info.end_key.unwrap_or_default());
+        if info.region_id == 0 && start == MOB {
+            return Ok(None);
+        }
+        let named = TableName::of(&info.table_name)?;
+        if named != *table {
+            return Err(Error::corrupt(format!("expected a region of {table}, found one of {named}")));
+        }
+        if !end.is_empty() && start >= end {
+            let (start, end) = (start.escape_ascii(), end.escape_ascii());
+            return Err(Error::corrupt(format!("expected a range of rows, found \"{start}\" to \"{end}\"")));
+        }
+        let encoded = encoded.to_owned();
+        Ok(Some(Self { encoded, id: info.region_id, start, end, listed: None }))
+    }
+
+    /// The one region that has all rows.
+    pub(crate) fn whole(encoded: &str) -> Self {
+        let (start, end) = (Vec::new(), Vec::new());
+        Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None }
+    }
+
+    /// The first row behind it, if there is one.
+    pub(crate) fn upper(&self) -> Option<&[u8]> {
+        Some(self.end.as_slice()).filter(|end| !end.is_empty())
+    }
+
+    /// Its rows, for people.
+    pub(crate) fn describe(&self) -> String {
+        let Self { encoded, start, end, .. } = self;
+        format!("region {encoded} [\"{}\", \"{}\")", start.escape_ascii(), end.escape_ascii())
+    }
+}
+
+/// Ranges of rows without overlap: where each begins, and where it ends if it does.
+#[derive(Debug, Default)]
+struct Covered(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
+
+impl Covered {
+    fn overlaps(&self, start: &[u8], end: Option<&[u8]>) -> bool {
+        let mut last_before = match end {
+            Some(end) => self.0.range::<[u8], _>((Unbounded, Excluded(end))),
+            None => self.0.range::<[u8], _>(..),
+        };
+        let last = last_before.next_back();
+        last.is_some_and(|(_, to)| to.as_deref().is_none_or(|to| to > start))
+    }
+
+    fn add(&mut self, start: &[u8], end: Option<&[u8]>) {
+        let (mut from, mut to) = (start.to_vec(), end.map(<[u8]>::to_vec));
+        while let Some((at, held)) = self.touching(&from, to.as_deref()) {
+            self.0.remove(&at);
+            from = from.min(at);
+            to = match (to, held) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+        }
+        self.0.insert(from, to);
+    }
+
+    /// A range that shares a row with this one, or ends where it begins.
+    fn touching(&self, start: &[u8], end: Option<&[u8]>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let last = match end {
+            Some(end) => self.0.range::<[u8], _>((Unbounded, Included(end))).next_back(),
+            None => self.0.iter().next_back(),
+        };
+        let (at, to) = last.filter(|(_, to)| to.as_deref().is_none_or(|to| to >= start))?;
+        Some((at.clone(), to.clone()))
+    }
+}
+
+/// The regions that no region with a greater id overlaps, in the order of their rows.
+pub(crate) fn youngest(mut regions: Vec<Region>) -> Vec<Region> {
+    regions.sort_by(|a, b| b.id.cmp(&a.id));
+    let mut covered = Covered::default();
+    let mut alive = Vec::with_capacity(regions.len());
+    for same in regions.chunk_by(|a, b| a.id == b.id) {
+        let free = same.iter().filter(|r| !covered.overlaps(&r.start, r.upper()));
+        alive.extend(free.cloned());
+        same.iter().for_each(|r| covered.add(&r.start, r.upper()));
+    }
+    alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
+    alive
+}
+
+/// A range of rows that no region has: its first row, and the first behind it.
+pub(crate) type Hole = (Vec<u8>, Option<Vec<u8>>);
+
+/// The rows that none of some regions has, which are in the order of their rows.
+pub(crate) fn holes(regions: &[Region]) -> Vec<Hole> {
+    let mut holes = Vec::new();
+    // Where the rows end that were seen so far; `None` once that is at the end of all.
+    let mut at: Option<&[u8]> = Some(&[]);
+    for region in regions {
+        let Some(reached) = at else { break };
+        if region.start.as_slice() > reached {
+            holes.push((reached.to_vec(), Some(region.start.clone())));
+        }
+        at = region.upper().map(|end| end.max(reached));
+    }
+    if let Some(reached) = at.filter(|_| !regions.is_empty()) {
+        holes.push((reached.to_vec(), None));
+    }
+    holes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(encoded: &str, id: u64, start: &str, end: &str) -> Region {
+        Region { id, start: start.into(), end: end.into(), ..Region::whole(encoded) }
+    }
+
+    fn names(regions: &[Region]) -> Vec<&str> {
+        regions.iter().map(|r| r.encoded.as_str()).collect()
+    }
+
+    #[test]
+    fn those_that_took_the_place_of_others_are_alive() {
+        let all = vec![
+            region("parent", 1, "", ""),
+            region("left", 2, "", "m"),
+            region("right", 2, "m", ""),
+            region("right-left", 3, "m", "t"),
+            region("right-right", 3, "t", ""),
+        ];
+        assert_eq!(names(&youngest(all.clone())), ["left", "right-left", "right-right"]);
+        let merged = [all, vec![region("merged", 4, "", "t")]].concat();
+        let alive = youngest(merged);
+        assert_eq!(names(&alive), ["merged", "right-right"]);
+        assert!(holes(&alive).is_empty());
+    }
+
+    #[test]
+    fn rows_without_a_region_are_found() {
+        let some = [region("a", 1, "b", "f"), region("b", 1, "f", "k"), region("c", 1, "m", "p")];
+        let hole = |from: &str, to: &str| (from.as_bytes().to_vec(), Some(to.as_bytes().to_vec()));
+        assert_eq!(holes(&some), [hole("", "b"), hole("k", "m"), (b"p".to_vec(), None)]);
+        assert!(holes(&[region("a", 1, "", "")]).is_empty());
+        assert!(holes(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_covered_is_a_set() {
+        let mut covered = Covered::default();
+        covered.add(b"d", Some(b"f"));
+        covered.add(b"a", Some(b"b"));
+        assert!(!covered.overlaps(b"b", Some(b"d")) && covered.overlaps(b"b", Some(b"e")));
+        covered.add(b"b", Some(b"d"));
+        assert_eq!(covered.0.len(), 1);
+        covered.add(b"x", None);
+        assert!(covered.overlaps(b"z", None) && !covered.overlaps(b"f", Some(b"x")));
+        covered.add(b"c", Some(b"y"));
+        assert_eq!(covered.0.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), None)]);
+    }
+}

@@ -1,0 +1,347 @@
+//! The store files of a region: which count, where they are, in which order they are newer.
+//!
+//! ```text
+//! folder of a family ──▶ names ──▶ file | link ──▶ file elsewhere | half ──▶ file elsewhere, rows before or from a row
+//!   a tracker's list ──▶   │
+//!         a snapshot ──▶   └──▶ opened ──▶ those that a compaction has replaced are dropped ──▶ by sequence id
+//! ```
+//!
+//! A store file's sequence id is that of its newest edit; a file that was loaded in bulk has one in its name, which is then
+//! that of all its cells. HBase: `HStoreFile`, `StoreFileComparators`, `StoreFileListFile`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use coldframe_core::{Damage, Error, ErrorContext, ReadAt, Result};
+use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
+
+use crate::alive::Region;
+use crate::layout::messages;
+use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id};
+use crate::layout::policy::{Family, Tracker};
+use crate::layout::proto::FileList;
+use crate::root::{Root, is_missing, join, name_of};
+
+/// The newest sequence id in a file.
+const MAX_SEQ_ID: &[u8] = b"MAX_SEQ_ID_KEY";
+/// When a file was loaded in bulk.
+const BULK_TIME: &[u8] = b"BULKLOAD_TIMESTAMP";
+/// Whether the cells of a file that was loaded in bulk keep their own sequence ids.
+const KEEPS_SEQUENCE_IDS: &[u8] = b"SKIP_RESET_SEQ_ID";
+/// The files that a compacted file replaced.
+const COMPACTED: &[u8] = b"COMPACTION_EVENT_KEY";
+
+/// A store file, open.
+#[derive(Debug)]
+pub(crate) struct StoreFile {
+    /// Its name in the family's folder.
+    pub(crate) name: String,
+    /// Where its bytes are.
+    pub(crate) path: String,
+    /// Its place among the table's families.
+    pub(crate) family: usize,
+    /// The file.
+    pub(crate) hfile: HFile,
+    /// The first row that counts.
+    pub(crate) lower: Vec<u8>,
+    /// The first row that does not any more.
+    pub(crate) upper: Option<Vec<u8>>,
+    /// The sequence id of its newest edit.
+    pub(crate) sequence_id: i64,
+    /// The sequence id of all its cells, whatever they say.
+    pub(crate) of_cells: Option<i64>,
+    /// Of cells with equal keys and sequence ids that of the file with the greater rank is newer.
+    pub(crate) rank: usize,
+}
+
+impl StoreFile {
+    pub(crate) fn raw(&self) -> &Arc<RawFile> {
+        self.hfile.raw()
+    }
+
+    fn len(&self) -> u64 {
+        self.raw().source().len()
+    }
+
+    fn bulk_time(&self) -> i64 {
+        self.raw().info().integer(BULK_TIME).unwrap_or(i64::MAX)
+    }
+
+    /// An error with this file's path.
+    pub(crate) fn named(&self, e: Error) -> Error {
+        e.within(format!("store file {}", self.path))
+    }
+}
+
+/// What cannot be read of a family in a region: the rows that it may have had cells in.
+#[derive(Clone, Debug)]
+pub(crate) struct LostFile {
+    /// The family's place.
+    pub(crate) family: usize,
+    /// The first row.
+    pub(crate) lower: Vec<u8>,
+    /// The first row behind them.
+    pub(crate) upper: Option<Vec<u8>>,
+    /// Why.
+    pub(crate) damage: Damage,
+}
+
+/// What a table's regions share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) root: Root,
+    pub(crate) table: TableName,
+    pub(crate) families: Vec<Family>,
+    pub(crate) options: FileOptions,
+}
+
+/// A region whose files are open.
+#[derive(Debug, Default)]
+pub(crate) struct OpenRegion {
+    /// The store files of all families.
+    pub(crate) files: Vec<StoreFile>,
+    /// What is not there or cannot be read.
+    pub(crate) lost: Vec<LostFile>,
+}
+
+/// A store file that is not open yet.
+#[derive(Clone, Debug)]
+struct Found {
+    name: String,
+    place: Place,
+    /// The row that it is cut at, and whether the rows from it on count.
+    half: Option<(Vec<u8>, bool)>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// In the region's folder.
+    Own(String),
+    /// In that of another one, or in the archive.
+    Elsewhere(FileAt),
+}
+
+/// What may be lost while the names of a family are read.
+type OrLost<T> = std::result::Result<T, Error>;
+
+impl Shared {
+    /// Opens the files of a region. What is damaged or missing is told, not raised.
+    pub(crate) fn open(&self, region: &Region) -> Result<OpenRegion> {
+        let mut open = OpenRegion::default();
+        for place in 0..self.families.len() {
+            self.open_family(region, place, &mut open)?;
+        }
+        Ok(open)
+    }
+
+    fn open_family(&self, region: &Region, place: usize, open: &mut OpenRegion) -> Result<()> {
+        let Some(family) = self.families.get(place) else { return Ok(()) };
+        let within = |e: Error| e.within(format!("family {}", family.name)).within(region.describe());
+        let mut lose = |e: Error, half: Option<&(Vec<u8>, bool)>| -> Result<()> {
+            let e = within(e);
+            if !e.is_damage() {
+                return Err(e);
+            }
+            let (lower, upper) = rows_of(region, half);
+            let at = e.offset().unwrap_or(0);
+            let damage = Damage::from_error(&e, at..at, None);
+            open.lost.push(LostFile { family: place, lower, upper, damage });
+            Ok(())
+        };
+        let found = match self.found(region, family) {
+            Ok(found) => found,
+            Err(e) => return lose(e, None),
+        };
+        let mut files = Vec::with_capacity(found.len());
+        for found in found {
+            let found = match found {
+                Ok(found) => found,
+                Err(e) => {
+                    lose(e, None)?;
+                    continue;
+                }
+            };
+            match self.open_file(region, place, &found) {
+                Ok(file) => files.push(file),
+                Err(e) => lose(e.within(format!("store file {}", found.name)), found.half.as_ref())?,
+            }
+        }
+        let mut replaced = BTreeSet::new();
+        for file in &files {
+            let Some(names) = file.raw().info().get(COMPACTED) else { continue };
+            match messages::compacted(names, &self.options.limits) {
+                Ok(names) => replaced.extend(names.names),
+                // Which files it replaced nobody knows; together they may show what is deleted.
+                Err(e) => lose(file.named(e.within("compaction event")), None)?,
+            }
+        }
+        files.retain(|file| !replaced.contains(file.name.as_bytes()));
+        files.sort_by(|a, b| {
+            let by_id = a.sequence_id.cmp(&b.sequence_id).then_with(|| b.len().cmp(&a.len()));
+            by_id.then_with(|| a.bulk_time().cmp(&b.bulk_time())).then_with(|| a.name.cmp(&b.name))
+        });
+        for file in files {
+            let rank = open.files.len();
+            open.files.push(StoreFile { rank, ..file });
+        }
+        Ok(())
+    }
+
+    /// The files of a family by their names.
+    fn found(&self, region: &Region, family: &Family) -> Result<Vec<OrLost<Found>>> {
+        if let Some(listed) = &region.listed {
+            return Ok(self.of_manifest(region, listed, family));
+        }
+        let folder = join(&join(&self.root.table(&self.table), &region.encoded), &family.name);
+        let names: Vec<String> = match family.tracker {
+            Tracker::List => self.listed(&folder)?,
+            Tracker::Folder => {
+                let listed = self.root.list(&folder)?;
+                // A file without bytes is one that was never written to, but for links, which need none.
+                let counts = |name: &str, len| len > 0 || name.contains('=');
+                let files = listed.iter().filter(|e| !e.is_folder && counts(name_of(e), e.len));
+                files.map(|e| name_of(e).to_owned()).collect()
+            }
+        };
+        let all = names.into_iter().filter_map(|name| {
+            let parsed = StoreName::parse(&name, &self.table, &family.name)?;
+            Some(self.found_one(&folder, name, parsed))
+        });
+        Ok(all.collect())
+    }
+
+    fn found_one(&self, folder: &str, name: String, parsed: StoreName) -> OrLost<Found> {
+        let path = join(folder, &name);
+        Ok(match parsed {
+            StoreName::Own => Found { name, place: Place::Own(path), half: None },
+            StoreName::Link(at) => Found { name, place: Place::Elsewhere(at), half: None },
+            StoreName::Half(at) => {
+                let bytes = self.root.read(&path, &self.options.limits).map_err(missing_is_damage)?;
+                let reference = messages::reference(&bytes, &self.options.limits);
+                let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
+                let half = half.within(|| format!("reference {path}"))?;
+                Found { name, place: Place::Elsewhere(at), half: Some(half) }
+            }
+        })
+    }
+
+    /// The files that a snapshot lists: they are looked for like those of links.
+    fn of_manifest(
+        &self,
+        region: &Region,
+        listed: &[crate::layout::proto::FamilyFiles],
+        family: &Family,
+    ) -> Vec<OrLost<Found>> {
+        let files = listed.iter().filter(|f| f.name == family.name.as_bytes()).flat_map(|f| &f.files);
+        let all = files.map(|file| {
+            let name = String::from_utf8_lossy(&file.name).into_owned();
+            let own = || FileAt {
+                table: self.table.clone(),
+                region: region.encoded.clone(),
+                family: family.name.clone(),
+                file: name.clone(),
+            };
+            let place = match StoreName::parse(&name, &self.table, &family.name) {
+                Some(StoreName::Own) => own(),
+                Some(StoreName::Link(at) | StoreName::Half(at)) => at,
+                None => {
+                    return Err(Error::corrupt(format!("expected the name of a store file, found {name:?}"))
+                        .within("snapshot manifest"));
+                }
+            };
+            let half = file.reference.as_ref().map(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
+            let half = half.transpose().within(|| "snapshot manifest")?;
+            Ok(Found { name, place: Place::Elsewhere(place), half })
+        });
+        all.collect()
+    }
+
+    /// The names in the newest list of a tracker.
+    fn listed(&self, folder: &str) -> Result<Vec<String>> {
+        let lists = self.root.list(&join(folder, ".filelist"))?;
+        let mut numbered: Vec<(u64, String)> = lists.iter().filter_map(numbered_list).collect();
+        numbered.sort_unstable_by(|a, b| b.cmp(a));
+        for same in numbered.chunk_by(|a, b| a.0 == b.0) {
+            let mut newest: Option<FileList> = None;
+            for (_, path) in same {
+                let bytes = self.root.read(path, &self.options.limits)?;
+                if is_unfinished(&bytes) {
+                    continue;
+                }
+                let list = messages::file_list(&bytes, &self.options.limits);
+                let list = list.within(|| format!("file list {path}"))?;
+                if newest.as_ref().is_none_or(|n| n.timestamp <= list.timestamp) {
+                    newest = Some(list);
+                }
+            }
+            if let Some(newest) = newest {
+                let name = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+                return Ok(newest.files.iter().map(|f| name(&f.name)).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn open_file(&self, region: &Region, family: usize, found: &Found) -> Result<StoreFile> {
+        let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
+            Place::Own(path) => (path.clone(), self.root.open(path).map_err(missing_is_damage)?),
+            Place::Elsewhere(at) => self.root.open_store_file(at)?,
+        };
+        let target = match &found.place {
+            Place::Own(_) => &found.name,
+            Place::Elsewhere(at) => &at.file,
+        };
+        let hfile = HFile::new(source, self.options.clone())?;
+        let bulk = bulk_sequence_id(target);
+        let info = hfile.raw().info();
+        // The upper half counts as newer, should both come together again.
+        let top = i64::from(found.half.as_ref().is_some_and(|(_, top)| *top));
+        let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
+        let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
+        let (lower, upper) = rows_of(region, found.half.as_ref());
+        Ok(StoreFile {
+            name: found.name.clone(),
+            path,
+            family,
+            of_cells: bulk.filter(|_| !keeps).map(|_| sequence_id),
+            hfile,
+            lower,
+            upper,
+            sequence_id,
+            rank: 0,
+        })
+    }
+}
+
+/// What is said to be there and is not.
+fn missing_is_damage(e: Error) -> Error {
+    if is_missing(&e) { Error::corrupt(e.to_string()) } else { e }
+}
+
+/// The rows of a region that a file of it may hold.
+fn rows_of(region: &Region, half: Option<&(Vec<u8>, bool)>) -> (Vec<u8>, Option<Vec<u8>>) {
+    let (mut lower, mut upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
+    match half {
+        Some((row, true)) => lower = lower.max(row.clone()),
+        Some((row, false)) => upper = Some(upper.map_or_else(|| row.clone(), |upper| upper.min(row.clone()))),
+        None => {}
+    }
+    (lower, upper)
+}
+
+/// The number of a tracker's list, and its path.
+fn numbered_list(entry: &coldframe_core::io::Entry) -> Option<(u64, String)> {
+    let name = name_of(entry);
+    let number = match name.split_once('.') {
+        Some(("f1" | "f2", number)) => number.parse().ok()?,
+        None if matches!(name, "f1" | "f2") => 0,
+        _ => return None,
+    };
+    (!entry.is_folder).then(|| (number, entry.path.clone()))
+}
+
+/// Whether the writing of a list ended early: then the other one counts.
+fn is_unfinished(bytes: &[u8]) -> bool {
+    let length = bytes.first_chunk::<4>().map(|four| u64::from(u32::from_be_bytes(*four)));
+    length.is_none_or(|length| (bytes.len() as u64) < length.saturating_add(8))
+}

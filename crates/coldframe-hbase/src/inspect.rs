@@ -1,0 +1,36 @@
+//! The layout of a table: its store files end to end, region by region, each as the HFile that it is.
+
+use coldframe_core::{Node, Result, TableFile};
+
+use crate::open::Found;
+
+/// Each region as a part, in it its store files.
+pub(crate) fn table(found: &Found) -> Result<Node> {
+    let mut root = Node::new("HBase table", 0..0).with("table", found.shared.table.to_string());
+    let mut at = 0;
+    for region in &found.regions {
+        let open = found.shared.open(region)?;
+        let mut node = Node::new(format!("region {}", region.encoded), at..at);
+        for lost in &open.lost {
+            node = node.with("damage", format!("{}: {}", lost.damage.structure, lost.damage.reason));
+        }
+        for file in &open.files {
+            let family = found.shared.families.get(file.family).map_or("", |f| f.name.as_str());
+            let mut tree = file.hfile.inspect().map_err(|e| file.named(e))?;
+            shift(&mut tree, at);
+            tree.name.clone_from(&file.path);
+            tree = tree.with("family", family).with("sequence id", file.sequence_id);
+            at = tree.bytes.end;
+            node.push(tree);
+        }
+        node.bytes.end = at;
+        root.push(node);
+    }
+    root.bytes = 0..at;
+    Ok(root)
+}
+
+fn shift(node: &mut Node, by: u64) {
+    node.bytes = node.bytes.start.saturating_add(by)..node.bytes.end.saturating_add(by);
+    node.children.iter_mut().for_each(|child| shift(child, by));
+}

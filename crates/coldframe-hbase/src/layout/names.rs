@@ -1,0 +1,205 @@
+//! Names of tables, and what the names in a family's folder say.
+//!
+//! ```text
+//! HFILE                      32 hex digits; HFILE_SeqId_14_ if it was loaded in bulk; a MOB file: digits, "_", region
+//! HFILE.PARENT               half of HFILE in the region PARENT of the same table
+//! [NS=]TABLE=REGION-HFILE            a link to a file, which has no bytes of its own
+//! [NS=]TABLE=REGION-HFILE.PARENT     half of what the link of that name in PARENT leads to
+//! ```
+//!
+//! HBase: `StoreFileInfo`, `HFileLink`.
+
+use std::fmt;
+
+use coldframe_core::{Error, Result};
+
+use super::proto;
+
+/// The namespace of tables that are named without one.
+const DEFAULT: &str = "default";
+
+/// A table's name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name there.
+    pub name: String,
+}
+
+impl TableName {
+    /// `namespace:name`, or a name in the namespace `default`.
+    pub fn parse(text: &str) -> Self {
+        let (namespace, name) = text.split_once(':').unwrap_or((DEFAULT, text));
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// As messages have it.
+    pub(crate) fn of(message: &proto::TableName) -> Result<Self> {
+        let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+            // What is no name of a folder would lead out of the root directory.
+            Ok(text) if is_one_name(text) => Ok(text.to_owned()),
+            _ => Err(Error::corrupt(format!("expected a table's name, found \"{}\"", bytes.escape_ascii()))),
+        };
+        Ok(Self { namespace: text(&message.namespace)?, name: text(&message.qualifier)? })
+    }
+
+    /// Whether this is the list of all regions.
+    pub(crate) fn is_meta(&self) -> bool {
+        self.namespace == "hbase" && self.name == "meta"
+    }
+
+    /// The folder of its regions below `data`.
+    pub(crate) fn folder(&self) -> String {
+        format!("data/{}/{}", self.namespace, self.name)
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.namespace, self.name)
+    }
+}
+
+/// Whether a text is the name of one file or folder.
+pub(crate) fn is_one_name(text: &str) -> bool {
+    !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0'])
+}
+
+/// Whether a folder's name is a region's.
+pub(crate) fn is_region(name: &str) -> bool {
+    (name.len() == 32 && is_hex(name)) || name == META_REGION
+}
+
+/// The one region of hbase:meta.
+pub(crate) const META_REGION: &str = "1588230740";
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// A store file of any region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileAt {
+    pub(crate) table: TableName,
+    pub(crate) region: String,
+    pub(crate) family: String,
+    pub(crate) file: String,
+}
+
+/// What a name in a family's folder says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreName {
+    /// The file itself.
+    Own,
+    /// It is elsewhere.
+    Link(FileAt),
+    /// Half of a file that is elsewhere; which half, the file of that name says.
+    Half(FileAt),
+}
+
+impl StoreName {
+    /// What `name` says in a family of a table; `None` if it is not the name of a store file.
+    pub(crate) fn parse(name: &str, table: &TableName, family: &str) -> Option<Self> {
+        if let Some((of, parent)) = name.rsplit_once('.').filter(|(_, parent)| is_region(parent)) {
+            let place = match link(of, family) {
+                Some(link) => link,
+                None if is_file(of) => FileAt {
+                    table: table.clone(),
+                    region: parent.to_owned(),
+                    family: family.to_owned(),
+                    file: of.to_owned(),
+                },
+                None => return None,
+            };
+            return Some(Self::Half(place));
+        }
+        if let Some(link) = link(name, family) {
+            return Some(Self::Link(link));
+        }
+        is_file(name).then_some(Self::Own)
+    }
+}
+
+/// Where `[NS=]TABLE=REGION-HFILE` leads.
+fn link(name: &str, family: &str) -> Option<FileAt> {
+    let (table, rest) = name.rsplit_once('=')?;
+    let (region, file) = rest.split_once('-')?;
+    if !is_region(region) || !is_file(file) || !is_one_name(table) {
+        return None;
+    }
+    let (namespace, name) = table.split_once('=').unwrap_or((DEFAULT, table));
+    let table = TableName { namespace: namespace.to_owned(), name: name.to_owned() };
+    (is_one_name(namespace) && is_one_name(name)).then(|| FileAt {
+        table,
+        region: region.to_owned(),
+        family: family.to_owned(),
+        file: file.to_owned(),
+    })
+}
+
+/// Whether a name begins with hexadecimal digits and goes on as those of store files do.
+fn is_file(name: &str) -> bool {
+    let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
+    let rest = name.get(digits..).unwrap_or_default();
+    let behind =
+        rest.strip_prefix('_').is_some_and(|r| r.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+    digits > 0 && (rest.is_empty() || behind)
+}
+
+/// The sequence id in the name of a file that was loaded in bulk.
+pub(crate) fn bulk_sequence_id(name: &str) -> Option<i64> {
+    let (_, rest) = name.split_once("_SeqId_")?;
+    rest.split('_').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "fedc0ec7901043b498591ff38ef42be3";
+    const REGION: &str = "103bf72953198c23387b5ebfeace50f7";
+
+    fn parse(name: &str) -> Option<StoreName> {
+        StoreName::parse(name, &TableName::parse("t"), "f")
+    }
+
+    fn at(table: &str, region: &str) -> FileAt {
+        FileAt {
+            table: TableName::parse(table),
+            region: region.to_owned(),
+            family: "f".to_owned(),
+            file: FILE.to_owned(),
+        }
+    }
+
+    #[test]
+    fn names_of_store_files() {
+        assert_eq!(parse(FILE), Some(StoreName::Own));
+        assert_eq!(parse(&format!("{FILE}_SeqId_14_")), Some(StoreName::Own));
+        assert_eq!(bulk_sequence_id(&format!("{FILE}_SeqId_14_")), Some(14));
+        assert_eq!(bulk_sequence_id(FILE), None);
+        assert_eq!(parse(&format!("{FILE}.{REGION}")), Some(StoreName::Half(at("t", REGION))));
+        assert_eq!(parse(&format!("src={REGION}-{FILE}")), Some(StoreName::Link(at("src", REGION))));
+        let odd = at("n_s:odd.table-name_1", REGION);
+        assert_eq!(
+            parse(&format!("n_s=odd.table-name_1={REGION}-{FILE}")),
+            Some(StoreName::Link(odd.clone()))
+        );
+        assert_eq!(
+            parse(&format!("n_s=odd.table-name_1={REGION}-{FILE}.{REGION}")),
+            Some(StoreName::Half(odd))
+        );
+        for none in ["", "x", "_tmp", "a.b", "=a-b", "t=a-b", "../t=103bf72953198c23387b5ebfeace50f7-ab"] {
+            assert_eq!(parse(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_table_without_a_namespace_is_in_the_default_one() {
+        assert_eq!(TableName::parse("t").to_string(), "default:t");
+        assert_eq!(TableName::parse("a:t").folder(), "data/a/t");
+        let outside = proto::TableName { namespace: b"..".to_vec(), qualifier: b"t".to_vec() };
+        assert!(TableName::of(&outside).is_err());
+    }
+}

@@ -1,0 +1,44 @@
+//! HBase tables from a root directory or a snapshot, without an HBase.
+//!
+//! ```text
+//! root ──▶ table descriptor: families, what they keep           snapshot ──▶ manifest ─┐
+//!   │                                                                                   │
+//!   └────▶ folders of regions, hbase:meta ──▶ regions that are alive ◀──────────────────┘
+//!                                               │ families: names, lists ──▶ files, links, halves ──▶ HFiles by sequence id
+//!                                               ▼
+//!             rows a..b: blocks of all files ──▶ one order of cells ──▶ what a reader sees ──▶ Arrow
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `layout` | messages, names, what families keep |
+//! | `root` | where things lie, in any store |
+//! | `alive` | which regions are alive |
+//! | `files` | the store files of a region: which count, where they are, their order |
+//! | `scan` | units of rows, the merge of their cells, which of them are seen |
+//! | `splits` | parts that are read by themselves |
+//! | `meta`, `open` | what hbase:meta says; the table that is asked for |
+//! | `table`, `format`, `options` | a table of regions |
+//! | `inspect`, `verify`, `describe` | the layout; what a scan does not come by; what a table says of itself |
+//!
+//! `docs/formats/hbase.md` describes the directory as HBase leaves it.
+
+mod alive;
+mod describe;
+mod files;
+mod format;
+mod inspect;
+mod layout;
+mod meta;
+mod open;
+mod options;
+mod root;
+mod scan;
+mod splits;
+mod table;
+mod verify;
+
+pub use format::HBaseFormat;
+pub use layout::names::TableName;
+pub use open::tables;
+pub use table::HBaseTable;

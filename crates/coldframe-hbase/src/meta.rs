@@ -1,0 +1,100 @@
+//! What hbase:meta says of a table's regions.
+//!
+//! ```text
+//! row TABLE,START,ID.ENCODED.   info:regioninfo = "PBUF" RegionInfo | parents of a split: offline, split | table:state
+//! ```
+//!
+//! The table of regions is a table itself, of one region, whose rows have an order of their own.
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, BinaryArray, RecordBatch};
+use coldframe_core::{DamageLog, Error, Limits, OnError, Result, Scan, ScanReader, TableFile};
+
+use crate::alive::Region;
+use crate::layout::messages;
+use crate::layout::names::TableName;
+use crate::layout::proto::RegionInfo;
+
+/// The regions of a table that hbase:meta knows.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// By their encoded names; whether they are alive.
+    pub(crate) regions: BTreeMap<String, (RegionInfo, bool)>,
+    /// Whether the table is disabled, where that is said.
+    pub(crate) disabled: Option<bool>,
+}
+
+/// Reads what `meta` says of `table`.
+pub(crate) fn listed(meta: &dyn TableFile, table: &TableName, limits: &Limits) -> Result<Listed> {
+    let mut listed = Listed::default();
+    let scan = Scan { on_error: OnError::Raise, ..Scan::default() };
+    for split in meta.splits(u64::MAX)? {
+        let mut reader = ScanReader::try_new(meta, &scan, &split, DamageLog::default())?;
+        while let Some(batch) = reader.next_batch()? {
+            add(&batch, table, limits, &mut listed)?;
+        }
+    }
+    Ok(listed)
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BinaryArray> {
+    let column = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
+    column.ok_or_else(|| Error::schema(format!("hbase:meta has no column `{name}`")))
+}
+
+fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Listed) -> Result<()> {
+    let (rows, families) = (column(batch, "row")?, column(batch, "family")?);
+    let (qualifiers, values) = (column(batch, "qualifier")?, column(batch, "value")?);
+    let plain = if table.namespace == "default" { table.name.clone() } else { table.to_string() };
+    for i in 0..batch.num_rows() {
+        let (row, value) = (rows.value(i), values.value(i));
+        match (families.value(i), qualifiers.value(i)) {
+            (b"info", b"regioninfo") => {
+                let Some(encoded) = encoded_name(row) else { continue };
+                // Rows of other tables that begin alike end their name elsewhere.
+                if !row.strip_prefix(plain.as_bytes()).is_some_and(|rest| rest.starts_with(b",")) {
+                    continue;
+                }
+                let info = messages::region_info_of_meta(value, limits);
+                let info =
+                    info.map_err(|e| e.within(format!("row \"{}\" of hbase:meta", row.escape_ascii())))?;
+                if info.replica_id.unwrap_or(0) == 0 {
+                    let alive = !info.split.unwrap_or(false);
+                    listed.regions.insert(encoded, (info, alive));
+                }
+            }
+            (b"table", b"state") if row == plain.as_bytes() => {
+                // 08: a number follows; 0 enabled, 1 disabled, 2 disabling, 3 enabling
+                listed.disabled = Some(value.ends_with(&[8, 1]));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The last part of a region's name.
+fn encoded_name(row: &[u8]) -> Option<String> {
+    let row = row.strip_suffix(b".")?;
+    let at = row.iter().rposition(|b| *b == b'.')?;
+    let name = std::str::from_utf8(row.get(at + 1..)?).ok()?;
+    crate::layout::names::is_region(name).then(|| name.to_owned())
+}
+
+impl Listed {
+    /// The regions that are alive, if all that `alive` names, which are so by their folders, are known here.
+    pub(crate) fn alive(self, by_folder: &[Region], table: &TableName) -> Result<Option<Vec<Region>>> {
+        if by_folder.iter().any(|r| !self.regions.contains_key(&r.encoded)) {
+            return Ok(None);
+        }
+        let mut alive = Vec::new();
+        for (encoded, (info, is_alive)) in self.regions {
+            if is_alive {
+                alive.extend(Region::of(&encoded, info, table)?);
+            }
+        }
+        alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
+        Ok(Some(alive))
+    }
+}

@@ -1,0 +1,355 @@
+//! Which table of a root directory is meant, and its regions.
+
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, ErrorContext, OnError, OpenOptions, Result};
+use md5::{Digest, Md5};
+
+use crate::alive::{self, Region};
+use crate::files::Shared;
+use crate::layout::messages;
+use crate::layout::names::{META_REGION, TableName, is_region};
+use crate::layout::policy;
+use crate::layout::proto::{SnapshotManifest, TableSchema};
+use crate::options::Options;
+use crate::root::{Opened, Root, SNAPSHOTS, join};
+
+/// How it is known which regions are alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    Meta,
+    Folders,
+    Snapshot,
+}
+
+impl Known {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Meta => "hbase:meta",
+            Self::Folders => "folders of regions",
+            Self::Snapshot => "snapshot",
+        }
+    }
+}
+
+/// A table and its regions.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) options: Options,
+    pub(crate) schema: TableSchema,
+    pub(crate) regions: Vec<Arc<Region>>,
+    /// Folders of regions of which nothing is known, and rows that no region has.
+    pub(crate) missing: Vec<Damage>,
+    pub(crate) known: Known,
+    pub(crate) disabled: Option<bool>,
+    pub(crate) snapshot: Option<SnapshotFacts>,
+    /// The table's names in the directory, and those of its snapshots.
+    pub(crate) tables: Vec<TableName>,
+    pub(crate) snapshots: Vec<String>,
+}
+
+/// What a snapshot says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotFacts {
+    pub(crate) name: String,
+    pub(crate) created: Option<i64>,
+}
+
+/// The tables of a root directory, hbase:meta and other tables of HBase's own left out.
+pub fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
+    let mut all = match Opened::new(folder)? {
+        Opened::Root(root) => root.tables()?,
+        Opened::Table(_, name) => name.into_iter().collect(),
+        Opened::Snapshot(..) => Vec::new(),
+    };
+    all.retain(|table| table.namespace != "hbase");
+    Ok(all)
+}
+
+impl Found {
+    /// Finds what the options ask for in a folder.
+    pub(crate) fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
+        let options = Options::new(options)?;
+        if options.wal {
+            return Err(Error::unsupported("edits of write-ahead logs"));
+        }
+        let opened = Opened::new(folder)?;
+        let (root, mut table, mut snapshot) = match opened {
+            Opened::Root(root) => (root, None, None),
+            Opened::Table(root, table) => (root, Some(table), None),
+            Opened::Snapshot(root, name) => (root, None, Some(name)),
+        };
+        if let (Some(Some(own)), Some(asked)) = (&table, &options.table)
+            && own != asked
+        {
+            return Err(Error::not_found(format!("table {asked} in the folder of {own}")));
+        }
+        snapshot = options.snapshot.clone().or(snapshot);
+        let tables = if table.is_none() { root.tables()? } else { Vec::new() };
+        let snapshots = root.snapshots()?;
+        if let (None, None, None) = (&table, &snapshot, &options.table) {
+            let own: Vec<&TableName> = tables.iter().filter(|t| t.namespace != "hbase").collect();
+            match (own.as_slice(), snapshots.as_slice()) {
+                ([one], _) => table = Some(Some((*one).clone())),
+                // What a snapshot was exported to.
+                ([], [one]) => snapshot = Some(one.clone()),
+                _ => return Err(several(&own, &snapshots)),
+            }
+        }
+        let asked = options.table.clone().or(table.flatten());
+        let mut found = match snapshot {
+            Some(name) => Self::of_snapshot(root, &name, asked, options)?,
+            None => Self::of_table(root, asked, options)?,
+        };
+        (found.tables, found.snapshots) = (tables, snapshots);
+        Ok(found)
+    }
+
+    fn of_snapshot(root: Root, name: &str, asked: Option<TableName>, options: Options) -> Result<Self> {
+        let limits = options.files.limits;
+        let folder = join(SNAPSHOTS, name);
+        let info = join(&folder, crate::root::SNAPSHOT_INFO);
+        let bytes = root.read(&info, &limits).map_err(|e| match crate::root::is_missing(&e) {
+            true => Error::not_found(format!("snapshot {name:?}")),
+            false => e,
+        })?;
+        let description = messages::snapshot_description(&bytes, &limits);
+        let description = description.within(|| format!("snapshot description {info}"))?;
+        if description.version.unwrap_or(0) < 2 {
+            return Err(Error::unsupported("snapshots of HBase before 1.0, which have no manifest"));
+        }
+        let path = join(&folder, "data.manifest");
+        let bytes = root.read(&path, &limits)?;
+        let manifest = messages::snapshot_manifest(&bytes, &limits);
+        let SnapshotManifest { schema, regions } = manifest.within(|| format!("snapshot manifest {path}"))?;
+        let table = table_of(&schema)?;
+        if let Some(asked) = asked.filter(|asked| *asked != table) {
+            return Err(Error::not_found(format!("table {asked} in the snapshot {name:?} of {table}")));
+        }
+        let mut alive = Vec::with_capacity(regions.len());
+        for region in regions {
+            let info = region.region;
+            if info.split.unwrap_or(false) || info.replica_id.unwrap_or(0) != 0 {
+                continue;
+            }
+            let encoded = encoded(&info, &table);
+            let of = Region::of(&encoded, info, &table).within(|| format!("snapshot manifest {path}"))?;
+            alive.extend(of.map(|of| Region { listed: Some(region.families), ..of }));
+        }
+        alive.sort_by(|a, b| a.start.cmp(&b.start));
+        let facts = SnapshotFacts { name: name.to_owned(), created: description.creation_time };
+        let mut found = Self::new(root, table, schema, options)?;
+        found.missing = missing_rows(&alive);
+        found.regions = alive.into_iter().map(Arc::new).collect();
+        (found.known, found.snapshot) = (Known::Snapshot, Some(facts));
+        Ok(found)
+    }
+
+    fn of_table(root: Root, asked: Option<TableName>, options: Options) -> Result<Self> {
+        let limits = options.files.limits;
+        let any = TableName::parse("");
+        let at = asked.as_ref().unwrap_or(&any);
+        let Some((path, length)) = root.descriptor(at)? else {
+            let names: Vec<String> = root.tables()?.iter().map(ToString::to_string).collect();
+            return Err(Error::not_found(format!("table {at}; the directory has: {}", names.join(", "))));
+        };
+        let bytes = root.read(&path, &limits)?;
+        let schema = messages::table_schema(&bytes, length, &limits);
+        let schema = schema.within(|| format!("table descriptor {path}"))?;
+        let table = match (asked, &schema.table_name) {
+            (Some(asked), None) => asked,
+            (asked, Some(_)) => {
+                let named = table_of(&schema).within(|| format!("table descriptor {path}"))?;
+                if let Some(asked) = asked.filter(|asked| *asked != named) {
+                    let message = format!("expected the descriptor of {asked}, found that of {named}");
+                    return Err(Error::corrupt(message).within(format!("table descriptor {path}")));
+                }
+                named
+            }
+            (None, None) => {
+                return Err(Error::corrupt("expected a table's name in its descriptor, found none"));
+            }
+        };
+        let mut found = Self::new(root, table, schema, options)?;
+        found.find_regions()?;
+        Ok(found)
+    }
+
+    fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
+        let families = policy::families(&schema)?;
+        let shared = Shared { root, table, families, options: options.files.clone() };
+        Ok(Self {
+            shared: Arc::new(shared),
+            options,
+            schema,
+            regions: Vec::new(),
+            missing: Vec::new(),
+            known: Known::Folders,
+            disabled: None,
+            snapshot: None,
+            tables: Vec::new(),
+            snapshots: Vec::new(),
+        })
+    }
+
+    /// The regions of the table that are alive.
+    fn find_regions(&mut self) -> Result<()> {
+        let (root, table) = (&self.shared.root, &self.shared.table);
+        if table.is_meta() {
+            self.regions = vec![Arc::new(Region::whole(META_REGION))];
+            return Ok(());
+        }
+        let limits = self.options.files.limits;
+        let (mut all, mut unknown) = (Vec::new(), Vec::new());
+        for encoded in root.regions(table)? {
+            let path = join(&join(&root.table(table), &encoded), ".regioninfo");
+            let read = root.read(&path, &limits).and_then(|bytes| {
+                let info = messages::region_info(&bytes, &limits);
+                info.and_then(|info| Region::of(&encoded, info, table))
+                    .within(|| format!("region info {path}"))
+            });
+            match read {
+                Ok(region) => all.extend(region),
+                Err(e) if crate::root::is_missing(&e) => {
+                    // A folder that nobody has written to yet, or one that somebody has begun to delete.
+                    let files = root.list(&join(&root.table(table), &encoded))?;
+                    if files.iter().any(|f| f.is_folder && self.is_family(crate::root::name_of(f))) {
+                        unknown.push((
+                            encoded,
+                            Error::corrupt(format!("expected the region info {path}, found none")),
+                        ));
+                    }
+                }
+                Err(e) if e.is_damage() => unknown.push((encoded, e)),
+                Err(e) => return Err(e),
+            }
+        }
+        let by_folder = alive::youngest(all);
+        let alive = self.by_meta(&by_folder)?;
+        let alive = match alive {
+            Some(alive) => {
+                self.known = Known::Meta;
+                unknown.retain(|(encoded, _)| !self.is_known_to_meta(encoded, &alive));
+                alive
+            }
+            None => by_folder,
+        };
+        self.missing = unknown.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
+        self.missing.extend(missing_rows(&alive));
+        self.regions = alive.into_iter().map(Arc::new).collect();
+        Ok(())
+    }
+
+    /// A region whose own description is damaged is alive or not by what hbase:meta says.
+    fn is_known_to_meta(&self, encoded: &str, alive: &[Region]) -> bool {
+        // What is not alive there does not matter.
+        alive.iter().all(|r| r.encoded != encoded) || is_region(encoded)
+    }
+
+    fn is_family(&self, name: &str) -> bool {
+        self.shared.families.iter().any(|f| f.name == name)
+    }
+
+    /// The regions that are alive by hbase:meta, where that is there, can be read, and knows all regions that have folders.
+    fn by_meta(&mut self, by_folder: &[Region]) -> Result<Option<Vec<Region>>> {
+        let (root, table) = (&self.shared.root, &self.shared.table);
+        let meta = TableName { namespace: "hbase".to_owned(), name: "meta".to_owned() };
+        if root.regions(&meta)?.is_empty() {
+            return Ok(None);
+        }
+        let options = Options {
+            table: Some(meta.clone()),
+            snapshot: None,
+            view: crate::options::View::Latest,
+            versions: 1,
+            time_range: None,
+            ..self.options.clone()
+        };
+        let limits = options.files.limits;
+        let read = || {
+            let meta = match root.descriptor(&meta)? {
+                Some(_) => Self::of_table(root.clone(), Some(meta.clone()), options)?,
+                // Some versions keep none for it.
+                None => Self::of_meta_alone(root.clone(), meta.clone(), options)?,
+            };
+            crate::meta::listed(&crate::table::HBaseTable::new(meta), table, &limits)
+        };
+        match read() {
+            Ok(listed) => {
+                self.disabled = listed.disabled;
+                listed.alive(by_folder, table)
+            }
+            // The folders say it as well.
+            Err(e) if e.is_damage() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn of_meta_alone(root: Root, meta: TableName, options: Options) -> Result<Self> {
+        let family = |name: &str| crate::layout::proto::ColumnFamilySchema {
+            name: name.as_bytes().to_vec(),
+            attributes: vec![crate::layout::proto::BytesPair {
+                first: b"VERSIONS".to_vec(),
+                second: b"3".to_vec(),
+            }],
+            configuration: Vec::new(),
+        };
+        let schema =
+            TableSchema { column_families: vec![family("info"), family("table")], ..TableSchema::default() };
+        let mut found = Self::new(root, meta, schema, options)?;
+        found.find_regions()?;
+        Ok(found)
+    }
+
+    /// What keeps a plain read from being whole.
+    pub(crate) fn first_missing(&self, on_error: OnError) -> Option<Error> {
+        self.missing.first().filter(|_| on_error == OnError::Raise).map(Damage::to_error)
+    }
+}
+
+/// The name of a region's folder, which a manifest does not say: its files name it, or its position does.
+fn encoded(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
+    let plain = if table.namespace == "default" { table.name.clone() } else { table.to_string() };
+    let start = info.start_key.as_deref().unwrap_or_default();
+    let name = [plain.as_bytes(), b",", start, b",", info.region_id.to_string().as_bytes()].concat();
+    Md5::digest(&name).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn table_of(schema: &TableSchema) -> Result<TableName> {
+    let name = schema.table_name.as_ref();
+    TableName::of(name.ok_or_else(|| Error::corrupt("expected a table's name, found none"))?)
+}
+
+fn unreadable(encoded: &str, e: &Error) -> Damage {
+    let e = Error::corrupt(e.reason()).within(e.structure());
+    Damage::from_error(&e.within(format!("region {encoded}")), 0..0, None)
+}
+
+/// Records of rows that no region has.
+fn missing_rows(alive: &[Region]) -> Vec<Damage> {
+    let record = |(from, to): alive::Hole| {
+        let to = to.map_or_else(|| "the end".to_owned(), |to| format!("\"{}\"", to.escape_ascii()));
+        let message =
+            format!("expected a region of the rows from \"{}\" to {to}, found none", from.escape_ascii());
+        Damage::from_error(&Error::corrupt(message).within("regions"), 0..0, None)
+    };
+    alive::holes(alive).into_iter().map(record).collect()
+}
+
+fn several(tables: &[&TableName], snapshots: &[String]) -> Error {
+    let tables: Vec<String> = tables.iter().map(ToString::to_string).collect();
+    if tables.is_empty() && snapshots.is_empty() {
+        return Error::not_found("a table of HBase in the directory");
+    }
+    let snapshots = if snapshots.is_empty() {
+        String::new()
+    } else {
+        format!("; or by snapshot=: {}", snapshots.join(", "))
+    };
+    Error::invalid(format!(
+        "the directory has several tables; say which by table=: {}{snapshots}",
+        tables.join(", ")
+    ))
+}

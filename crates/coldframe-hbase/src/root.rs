@@ -1,0 +1,241 @@
+//! Where things lie below a root directory, in any store.
+//!
+//! ```text
+//! <root>/data/NS/TABLE/.tabledesc/.tableinfo.N        archive/data/NS/TABLE/..    .hbase-snapshot/NAME/{.snapshotinfo,data.manifest}
+//! <root>/data/NS/TABLE/REGION/{.regioninfo,FAMILY/}   mobdir/data/NS/TABLE/..     .tmp/data/NS/TABLE/..
+//! ```
+//!
+//! Names that begin with a dot are HBase's own or those of checksums beside the files of a local disk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::{Entry, Folder};
+use coldframe_core::{Error, ErrorKind, Limits, ReadAt, Result};
+
+use crate::layout::names::{FileAt, TableName, is_region};
+
+/// The folder of snapshots.
+pub(crate) const SNAPSHOTS: &str = ".hbase-snapshot";
+/// What a snapshot consists of.
+pub(crate) const SNAPSHOT_INFO: &str = ".snapshotinfo";
+/// The folder of a table's descriptors.
+const DESCRIPTORS: &str = ".tabledesc";
+
+/// A root directory, or of one no more than a table's folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    folder: Arc<dyn Folder>,
+    /// Whether the folder is a table's, and what lies above it cannot be reached.
+    alone: bool,
+}
+
+/// What a folder turned out to be.
+#[derive(Clone, Debug)]
+pub(crate) enum Opened {
+    /// A root directory.
+    Root(Root),
+    /// A table's folder in it; its name, where folders say so.
+    Table(Root, Option<TableName>),
+    /// A snapshot's folder in it.
+    Snapshot(Root, String),
+}
+
+/// Whether an error says that something is not there.
+pub(crate) fn is_missing(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::NotFound(_))
+}
+
+fn has(entries: &[Entry], name: &str) -> bool {
+    entries.iter().any(|e| e.path == name)
+}
+
+/// Whether a folder is a root directory, a table's or a snapshot's.
+pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
+    let entries = folder.list("")?;
+    if has(&entries, DESCRIPTORS) {
+        return Ok(descriptors_in(folder, DESCRIPTORS)?.is_some());
+    }
+    Ok(has(&entries, SNAPSHOT_INFO) || is_root(folder, &entries)?)
+}
+
+fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
+    if has(entries, SNAPSHOTS) || (has(entries, "hbase.version") && has(entries, "hbase.id")) {
+        return Ok(true);
+    }
+    if !entries.iter().any(|e| e.path == "data" && e.is_folder) {
+        return Ok(false);
+    }
+    // Of a root directory that was copied in part, the folder of a table with its descriptor.
+    for namespace in folder.list("data")?.iter().filter(|e| e.is_folder).take(64) {
+        for table in folder.list(&namespace.path)?.iter().filter(|e| e.is_folder).take(64) {
+            if descriptors_in(folder, &format!("{}/{DESCRIPTORS}", table.path))?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The newest descriptor in a folder of them, and the length that its name says.
+fn descriptors_in(folder: &dyn Folder, path: &str) -> Result<Option<(Entry, Option<u64>)>> {
+    let listed = match folder.list(path) {
+        Err(e) if is_missing(&e) => return Ok(None),
+        listed => listed?,
+    };
+    let numbered = listed.into_iter().filter(|e| !e.is_folder).filter_map(|entry| {
+        let rest = entry.path.rsplit('/').next()?.strip_prefix(".tableinfo.")?;
+        let (number, length) = match rest.split_once('.') {
+            Some((number, length)) => (number, Some(length.parse::<u64>().ok()?)),
+            None => (rest, None),
+        };
+        Some((number.parse::<u64>().ok()?, entry, length))
+    });
+    Ok(numbered.max_by_key(|(number, ..)| *number).map(|(_, entry, length)| (entry, length)))
+}
+
+impl Opened {
+    /// What `folder` is.
+    pub(crate) fn new(folder: &Arc<dyn Folder>) -> Result<Self> {
+        let entries = folder.list("")?;
+        let whole = |folder: Arc<dyn Folder>| Root { folder, alone: false };
+        if has(&entries, DESCRIPTORS) {
+            let above = above(folder, 3)?;
+            let [data, namespace, name] = match above.as_ref().map(|(_, names)| names.as_slice()) {
+                Some([data, namespace, name]) => [data, namespace, name].map(String::as_str),
+                _ => [""; 3],
+            };
+            return Ok(match above.as_ref().filter(|_| data == "data") {
+                Some((root, _)) => {
+                    let table = TableName { namespace: namespace.to_owned(), name: name.to_owned() };
+                    Self::Table(whole(root.clone()), Some(table))
+                }
+                None => Self::Table(Root { folder: folder.clone(), alone: true }, None),
+            });
+        }
+        if has(&entries, SNAPSHOT_INFO) {
+            if let Some((root, names)) = above(folder, 2)?
+                && let [snapshots, name] = names.as_slice()
+                && snapshots == SNAPSHOTS
+            {
+                return Ok(Self::Snapshot(whole(root), name.clone()));
+            }
+            return Err(Error::not_found(format!(
+                "the root directory above a snapshot, `../../{SNAPSHOTS}`"
+            )));
+        }
+        Ok(Self::Root(whole(folder.clone())))
+    }
+}
+
+/// The folder `levels` above, and the names that lead back.
+fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<(Arc<dyn Folder>, Vec<String>)>> {
+    let mut at = folder.clone();
+    let mut names = Vec::new();
+    for _ in 0..levels {
+        let Some((parent, name)) = at.parent()? else { return Ok(None) };
+        names.insert(0, name);
+        at = parent;
+    }
+    Ok(Some((at, names)))
+}
+
+impl Root {
+    /// The path of a table's folder.
+    pub(crate) fn table(&self, table: &TableName) -> String {
+        if self.alone { String::new() } else { table.folder() }
+    }
+
+    /// What lies in a folder, but for names that begin with a dot; nothing where there is none.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let mut all = self.list_all(path)?;
+        all.retain(|e| !name_of(e).starts_with('.'));
+        Ok(all)
+    }
+
+    /// The same with those names.
+    pub(crate) fn list_all(&self, path: &str) -> Result<Vec<Entry>> {
+        match self.folder.list(path) {
+            Err(e) if is_missing(&e) => Ok(Vec::new()),
+            listed => listed,
+        }
+    }
+
+    /// Opens a file.
+    pub(crate) fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.folder.open(path)
+    }
+
+    /// All bytes of a small file; an error names it.
+    pub(crate) fn read(&self, path: &str, limits: &Limits) -> Result<Bytes> {
+        let read = || {
+            let source = self.folder.open(path)?;
+            limits.metadata("a file of metadata", source.len())?;
+            source.read(0..source.len())
+        };
+        read().map_err(|e| e.in_file(path))
+    }
+
+    /// The newest descriptor of a table: its path, and the length that its name says.
+    pub(crate) fn descriptor(&self, table: &TableName) -> Result<Option<(String, Option<u64>)>> {
+        let path = join(&self.table(table), DESCRIPTORS);
+        let found = descriptors_in(self.folder.as_ref(), &path)?;
+        Ok(found.map(|(entry, length)| (entry.path, length)))
+    }
+
+    /// The tables that have a folder.
+    pub(crate) fn tables(&self) -> Result<Vec<TableName>> {
+        let mut tables = Vec::new();
+        for namespace in self.list("data")?.iter().filter(|e| e.is_folder) {
+            for table in self.list(&namespace.path)?.iter().filter(|e| e.is_folder) {
+                tables.push(TableName {
+                    namespace: name_of(namespace).to_owned(),
+                    name: name_of(table).to_owned(),
+                });
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The names of the snapshots.
+    pub(crate) fn snapshots(&self) -> Result<Vec<String>> {
+        let listed = self.list(SNAPSHOTS)?;
+        Ok(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()).collect())
+    }
+
+    /// The encoded names of the regions that have a folder.
+    pub(crate) fn regions(&self, table: &TableName) -> Result<Vec<String>> {
+        let listed = self.list(&self.table(table))?;
+        let names = listed.iter().filter(|e| e.is_folder).map(name_of);
+        Ok(names.filter(|name| is_region(name)).map(str::to_owned).collect())
+    }
+
+    /// Opens a store file where it is, or where it went when its table was done with it.
+    pub(crate) fn open_store_file(&self, at: &FileAt) -> Result<(String, Arc<dyn ReadAt>)> {
+        let below = format!("{}/{}/{}/{}", at.table.folder(), at.region, at.family, at.file);
+        for prefix in ["", "archive/", "mobdir/", ".tmp/"] {
+            let path = match (self.alone, prefix) {
+                (true, "") => format!("{}/{}/{}", at.region, at.family, at.file),
+                (true, _) => continue,
+                (false, _) => format!("{prefix}{below}"),
+            };
+            match self.folder.open(&path) {
+                Ok(source) => return Ok((path, source)),
+                Err(e) if is_missing(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        // What is said to be there and is not is damage, which reading may pass over.
+        Err(Error::corrupt(format!("expected the store file {below} or archive/{below}, found neither")))
+    }
+}
+
+/// The last part of an entry's path.
+pub(crate) fn name_of(entry: &Entry) -> &str {
+    entry.path.rsplit('/').next().unwrap_or_default()
+}
+
+/// A path below another.
+pub(crate) fn join(base: &str, name: &str) -> String {
+    if base.is_empty() { name.to_owned() } else { format!("{base}/{name}") }
+}

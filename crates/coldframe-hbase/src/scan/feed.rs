@@ -1,0 +1,168 @@
+//! The blocks of one store file that a scan needs, in the order of their rows.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Error, Result};
+use coldframe_hfile::{BlockReader, BlockRef, CellLayout, Entry, IndexCursor, RowOrder};
+
+use crate::files::StoreFile;
+
+/// A block, and the rows that it may have.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// Where it stands.
+    pub(crate) block: BlockRef,
+    /// No row of it is before this one, and perhaps none is this one.
+    pub(crate) first: Vec<u8>,
+    /// No row of it is behind this one, but it may be this one; `None` where it is the last block.
+    pub(crate) last: Option<Vec<u8>>,
+}
+
+/// Follows the index of a file.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    pub(crate) file: Arc<StoreFile>,
+    cursor: IndexCursor,
+    ahead: Option<Entry>,
+    /// Blocks of the unit to come.
+    pub(crate) pieces: VecDeque<Piece>,
+    /// The row from which the index cannot be read, and why.
+    pub(crate) broken: Option<(Vec<u8>, Error)>,
+}
+
+impl Feed {
+    /// Before the first block that may have `row` or one behind it.
+    pub(crate) fn new(file: Arc<StoreFile>, row: &[u8]) -> Self {
+        let mut cursor = IndexCursor::new(file.raw().clone());
+        let row = if file.lower.as_slice() > row { file.lower.clone() } else { row.to_vec() };
+        let sought = if row.is_empty() { Ok(()) } else { cursor.seek(&row) };
+        let mut feed = Self { file, cursor, ahead: None, pieces: VecDeque::new(), broken: None };
+        match sought {
+            Ok(()) => feed.step(&row),
+            Err(e) => feed.broken = Some((row, e)),
+        }
+        feed
+    }
+
+    /// The row of the next block.
+    pub(crate) fn next_row(&self) -> Option<&[u8]> {
+        self.ahead.as_ref().map(Entry::row)
+    }
+
+    /// Takes the next block into the unit; returns its bytes on disk.
+    pub(crate) fn take(&mut self) -> u64 {
+        let Some(entry) = self.ahead.take() else { return 0 };
+        let first = entry.row().to_vec();
+        self.step(&first);
+        let last = self.ahead.as_ref().map(|entry| entry.row().to_vec());
+        // Behind a broken index nobody knows where the block ends.
+        self.pieces.push_back(Piece { block: entry.block, first, last });
+        let range = self.file.raw().range_of(entry.block);
+        range.end.saturating_sub(range.start)
+    }
+
+    /// Takes no block from `row` on.
+    pub(crate) fn end(&mut self) {
+        self.ahead = None;
+    }
+
+    fn step(&mut self, row: &[u8]) {
+        match self.cursor.next_entry() {
+            Ok(entry) => self.ahead = entry,
+            Err(e) => self.broken = Some((row.to_vec(), e)),
+        }
+    }
+
+    /// The blocks of a unit that ends before `end`; those that may have rows behind it stay for the next unit as well.
+    pub(crate) fn cut(&mut self, order: RowOrder, end: Option<&[u8]>) -> Vec<Piece> {
+        let all: Vec<Piece> = self.pieces.drain(..).collect();
+        if let Some(end) = end {
+            let reaches = |p: &&Piece| p.last.as_deref().is_none_or(|last| order.compare(last, end).is_ge());
+            self.pieces = all.iter().filter(reaches).cloned().collect();
+        }
+        all
+    }
+}
+
+/// Decodes the blocks of one store file in a unit.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    pub(crate) file: Arc<StoreFile>,
+    pub(crate) layout: CellLayout,
+    reader: BlockReader,
+    /// What is left, with the bytes.
+    pieces: VecDeque<(Piece, Bytes)>,
+    /// The rows of the unit and of the file's half.
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+}
+
+/// A block that could not be read.
+#[derive(Debug)]
+pub(crate) struct BadBlock {
+    pub(crate) piece: Piece,
+    pub(crate) error: Error,
+}
+
+impl Blocks {
+    /// The blocks `pieces` of `file`, of which the rows from `lower` and before `upper` count.
+    pub(crate) fn new(
+        file: Arc<StoreFile>,
+        pieces: VecDeque<(Piece, Bytes)>,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Self {
+        let lower = lower.max(file.lower.as_slice()).to_vec();
+        let upper = match (upper, file.upper.as_deref()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let upper = upper.map(<[u8]>::to_vec);
+        let (layout, reader) = (file.raw().layout(), file.raw().block_reader());
+        Self { layout, reader, pieces, lower, upper, file }
+    }
+
+    /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
+    pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Piece)>, Box<BadBlock>> {
+        while let Some((piece, bytes)) = self.pieces.pop_front() {
+            match self.decode(&piece, &bytes) {
+                Ok(cells) if cells.is_empty() => {}
+                Ok(cells) => return Ok(Some((cells, piece))),
+                Err(error) => return Err(Box::new(BadBlock { piece, error })),
+            }
+        }
+        Ok(None)
+    }
+
+    fn decode(&mut self, piece: &Piece, bytes: &Bytes) -> Result<Bytes> {
+        let order = self.file.raw().order();
+        let cells = self.reader.cells(bytes, piece.block.offset, piece.block.size)?.bytes;
+        let within = |e: Error| e.at(piece.block.offset).within("data block");
+        let mut start = 0;
+        // The index says which blocks are in range as a whole: those are not looked through.
+        if order.compare(&piece.first, &self.lower).is_lt() {
+            start = self.find(&cells, 0, &self.lower, order).map_err(within)?;
+        }
+        let mut end = cells.len();
+        if let Some(upper) = &self.upper
+            && piece.last.as_deref().is_none_or(|last| order.compare(last, upper).is_ge())
+        {
+            end = self.find(&cells, start, upper, order).map_err(within)?;
+        }
+        Ok(cells.slice(start..end))
+    }
+
+    /// Where the first cell from `at` on begins whose row is not before `row`.
+    fn find(&self, cells: &[u8], mut at: usize, row: &[u8], order: RowOrder) -> Result<usize> {
+        while at < cells.len() {
+            let (cell, end) = self.layout.cell(cells, at)?;
+            if order.compare(cell.row, row).is_ge() {
+                break;
+            }
+            at = end;
+        }
+        Ok(at)
+    }
+}

@@ -1,0 +1,398 @@
+//! The cells of a unit in one order: a merge of the blocks of several store files, where they stand.
+//!
+//! ```text
+//! file 0   | block | block ..      heads, sorted:  a1  b1  d0
+//! file 1   | block | ..                            │
+//! file 2   | block | ..                            └─▶ seen? ──▶ columns; its file's next cell is sorted in again
+//! ```
+//!
+//! Order: row, family, qualifier, newest time first, greatest type first, greatest sequence id first, newest file first. While
+//! one file's cells come before all others', which is always where files do not overlap, each costs one comparison.
+//!
+//! A block that cannot be read costs its cells; and what other files have of its rows may be older or deleted, so that it is
+//! left out as well, unless everything that is stored is asked for.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
+use coldframe_hfile::{Cell, Columns, RowOrder};
+
+use super::feed::{BadBlock, Blocks, Piece};
+use super::mob::{self, MobFiles};
+use super::sight::{Asked, Sight};
+use crate::layout::policy::Family;
+
+/// Rows of a family that may be lost.
+#[derive(Clone, Debug)]
+pub(crate) struct LostRows {
+    pub(crate) family: usize,
+    pub(crate) lower: Vec<u8>,
+    /// The last one, which is lost as well, or the first behind them.
+    pub(crate) upper: Option<Vec<u8>>,
+    pub(crate) through: bool,
+}
+
+impl LostRows {
+    fn holds(&self, row: &[u8], order: RowOrder) -> bool {
+        let before_end = |upper: &Vec<u8>| match order.compare(row, upper) {
+            Ordering::Less => true,
+            Ordering::Equal => self.through,
+            Ordering::Greater => false,
+        };
+        order.compare(&self.lower, row).is_le() && self.upper.as_ref().is_none_or(before_end)
+    }
+}
+
+/// What the units of a scan share.
+#[derive(Debug)]
+pub(crate) struct Scanning {
+    pub(crate) asked: Asked,
+    pub(crate) families: Arc<[Family]>,
+    pub(crate) mob: Arc<MobFiles>,
+    pub(crate) order: RowOrder,
+    pub(crate) on_error: OnError,
+    pub(crate) damage: DamageLog,
+    pub(crate) batch_rows: usize,
+    pub(crate) columns: arrow_schema::SchemaRef,
+}
+
+impl Scanning {
+    /// Records damage, or returns it where it is to be raised.
+    pub(crate) fn lose(
+        &self,
+        e: Error,
+        bytes: std::ops::Range<u64>,
+        rows: Option<u64>,
+        own: bool,
+    ) -> Result<()> {
+        if self.on_error == OnError::Raise || !e.is_damage() {
+            return Err(e);
+        }
+        if own {
+            self.damage.push(Damage::from_error(&e, bytes, rows));
+        }
+        Ok(())
+    }
+}
+
+/// A unit to decode.
+pub(crate) struct DecodeRows {
+    pub(crate) scanning: Arc<Scanning>,
+    /// For each file its blocks, whose bytes come in this order.
+    pub(crate) files: Vec<(Arc<crate::files::StoreFile>, Vec<Piece>)>,
+    pub(crate) lower: Vec<u8>,
+    pub(crate) upper: Option<Vec<u8>>,
+    /// Whether damage of blocks that begin before the unit is this one's to record.
+    pub(crate) first: bool,
+    pub(crate) lost: Vec<LostRows>,
+}
+
+impl DecodeUnit for DecodeRows {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let mut bytes = bytes.into_iter();
+        let mut blocks = Vec::with_capacity(self.files.len());
+        for (file, pieces) in self.files {
+            let pieces = pieces.into_iter().zip(bytes.by_ref()).collect();
+            blocks.push(Blocks::new(file, pieces, &self.lower, self.upper.as_deref()));
+        }
+        let scanning = self.scanning;
+        let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+        let sight = Sight::new(scanning.asked.clone());
+        let current = vec![Current::default(); blocks.len()];
+        let owned = Owned { lower: self.lower, first: self.first };
+        Ok(Box::new(Merge {
+            blocks,
+            current,
+            sight,
+            columns,
+            lost: self.lost,
+            owned,
+            scanning,
+            state: State::Begin,
+        }))
+    }
+}
+
+/// Which damage is recorded: a block that several units have is said to be damaged by that in which it begins.
+#[derive(Debug)]
+struct Owned {
+    lower: Vec<u8>,
+    first: bool,
+}
+
+/// A decoded block, and where its next cell begins.
+#[derive(Clone, Debug, Default)]
+struct Current {
+    cells: Bytes,
+    at: usize,
+    piece: Option<Piece>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Begin,
+    Going,
+    Done,
+}
+
+/// Why a run through the current blocks ended.
+enum Stop {
+    /// A batch is full.
+    Full,
+    /// The block of this file is used up.
+    UsedUp(usize),
+    /// A cell of this file's block cannot be read.
+    Broken(usize, Error),
+    /// The value of a cell cannot be found: the file, and where its cell ends.
+    NoValue(usize, Error),
+    /// There are no cells left.
+    End,
+}
+
+struct Merge {
+    scanning: Arc<Scanning>,
+    blocks: Vec<Blocks>,
+    current: Vec<Current>,
+    sight: Sight,
+    columns: Columns,
+    lost: Vec<LostRows>,
+    owned: Owned,
+    state: State,
+}
+
+/// The next cell of a file.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    cell: Cell<'a>,
+    file: usize,
+    family: usize,
+    rank: usize,
+    start: usize,
+    end: usize,
+}
+
+#[inline]
+fn compare(order: RowOrder, a: &Head<'_>, b: &Head<'_>) -> Ordering {
+    let (x, y) = (&a.cell, &b.cell);
+    let rows = order.compare(x.row, y.row);
+    if rows != Ordering::Equal {
+        return rows;
+    }
+    x.family
+        .cmp(y.family)
+        .then_with(|| x.qualifier.cmp(y.qualifier))
+        .then_with(|| y.timestamp.cmp(&x.timestamp))
+        .then_with(|| y.kind.cmp(&x.kind))
+        .then_with(|| y.sequence_id.cmp(&x.sequence_id))
+        .then_with(|| b.rank.cmp(&a.rank))
+}
+
+/// The cell at the place of a file's block, with the sequence id that the file gives it.
+#[inline]
+fn head<'a>(blocks: &[Blocks], cells: &'a [u8], file: usize, at: usize) -> Option<Result<Head<'a>>> {
+    let of = blocks.get(file)?;
+    if at >= cells.len() {
+        return None;
+    }
+    Some(of.layout.cell(cells, at).map(|(mut cell, end)| {
+        if let Some(id) = of.file.of_cells {
+            cell.sequence_id = id;
+        }
+        Head { cell, file, family: of.file.family, rank: of.file.rank, start: at, end }
+    }))
+}
+
+impl Merge {
+    /// Goes through the current blocks until one is used up or a batch is full.
+    fn run(&mut self) -> Result<Stop> {
+        let Self { blocks, current, sight, columns, scanning, lost, .. } = self;
+        let order = scanning.order;
+        // The blocks stay where they are while the places in them change.
+        let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
+        let mut heads: Vec<Head<'_>> = Vec::with_capacity(cells.len());
+        for (file, (cells, state)) in cells.iter().zip(current.iter()).enumerate() {
+            match head(blocks, cells, file, state.at) {
+                Some(Ok(head)) => heads.push(head),
+                Some(Err(e)) => return Ok(Stop::Broken(file, e)),
+                None => {}
+            }
+        }
+        heads.sort_by(|a, b| compare(order, a, b));
+        let looks_for_lost = !lost.is_empty() && scanning.asked.hides();
+        let stop = loop {
+            let Some(top) = heads.first().copied() else { break Stop::End };
+            if columns.is_full() {
+                break Stop::Full;
+            }
+            let hidden =
+                looks_for_lost && lost.iter().any(|l| l.family == top.family && l.holds(top.cell.row, order));
+            if !hidden && sight.admits(&top.cell, top.family)? {
+                match value_of(scanning, &top)? {
+                    Ok(None) => columns.push(&top.cell)?,
+                    Ok(Some(value)) => columns.push(&Cell { value: &value, ..top.cell })?,
+                    Err(e) => {
+                        if let Some(state) = current.get_mut(top.file) {
+                            state.at = top.end;
+                        }
+                        heads.remove(0);
+                        break Stop::NoValue(top.file, e);
+                    }
+                }
+            }
+            let block: &[u8] = cells.get(top.file).map_or(&[], |c| c);
+            let next = match head(blocks, block, top.file, top.end) {
+                Some(Ok(next)) => next,
+                ended => {
+                    if let Some(state) = current.get_mut(top.file) {
+                        state.at = top.end;
+                    }
+                    heads.remove(0);
+                    break match ended {
+                        Some(Err(e)) => Stop::Broken(top.file, e),
+                        _ => Stop::UsedUp(top.file),
+                    };
+                }
+            };
+            let behind = heads.get(1..).unwrap_or_default();
+            let passed = match behind.first() {
+                Some(second) if compare(order, &next, second).is_gt() => {
+                    1 + behind
+                        .get(1..)
+                        .unwrap_or_default()
+                        .partition_point(|h| compare(order, h, &next).is_lt())
+                }
+                _ => 0,
+            };
+            if let Some(first) = heads.first_mut() {
+                *first = next;
+            }
+            if passed > 0
+                && let Some(passed) = heads.get_mut(..=passed)
+            {
+                passed.rotate_left(1);
+            }
+        };
+        for head in &heads {
+            if let Some(state) = current.get_mut(head.file) {
+                state.at = head.start;
+            }
+        }
+        Ok(stop)
+    }
+
+    /// Makes the next block of a file its current one.
+    fn load(&mut self, file: usize) -> Result<()> {
+        let (Some(blocks), Some(current)) = (self.blocks.get_mut(file), self.current.get_mut(file)) else {
+            return Ok(());
+        };
+        loop {
+            *current = Current::default();
+            match blocks.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some((cells, piece))) => {
+                    *current = Current { cells, at: 0, piece: Some(piece) };
+                    return Ok(());
+                }
+                Err(bad) => {
+                    let BadBlock { piece, error } = *bad;
+                    let lower = piece.first.clone();
+                    lose_block(&self.scanning, &self.owned, blocks, &piece, error)?;
+                    self.lost.push(LostRows {
+                        family: blocks.file.family,
+                        lower,
+                        upper: piece.last,
+                        through: true,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Gives up what is left of a file's current block, from the row of the last cell that could be read on.
+    fn give_up(&mut self, file: usize, e: Error) -> Result<()> {
+        let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get_mut(file)) else {
+            return Err(e);
+        };
+        let Some(piece) = current.piece.take() else { return Err(e) };
+        lose_block(
+            &self.scanning,
+            &self.owned,
+            blocks,
+            &piece,
+            e.at(piece.block.offset).within("data block"),
+        )?;
+        // What was read of it has been handed out, in its order; the rest begins behind it.
+        let (family, lower) = (blocks.file.family, piece.first);
+        self.lost.push(LostRows { family, lower, upper: piece.last, through: true });
+        self.load(file)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.state == State::Begin {
+            self.state = State::Going;
+            for file in 0..self.blocks.len() {
+                self.load(file)?;
+            }
+        }
+        while self.state == State::Going {
+            match self.run()? {
+                Stop::Full => return self.columns.finish().map(Some),
+                Stop::UsedUp(file) => self.load(file)?,
+                Stop::Broken(file, e) => self.give_up(file, e)?,
+                Stop::NoValue(file, e) => {
+                    let at =
+                        self.current.get(file).and_then(|c| c.piece.as_ref()).map_or(0, |p| p.block.offset);
+                    let path = self.blocks.get(file).map_or("", |b| b.file.path.as_str());
+                    self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
+                    // Its file may have ended with this cell.
+                    let used_up = self.current.get(file).is_some_and(|c| c.at >= c.cells.len());
+                    if used_up {
+                        self.load(file)?;
+                    }
+                }
+                Stop::End => self.state = State::Done,
+            }
+        }
+        if self.columns.is_empty() { Ok(None) } else { self.columns.finish().map(Some) }
+    }
+}
+
+/// The value of a cell where it is elsewhere; inside an error of data that may be passed over.
+fn value_of(scanning: &Scanning, head: &Head<'_>) -> Result<std::result::Result<Option<Bytes>, Error>> {
+    if head.cell.tags.is_empty() {
+        return Ok(Ok(None));
+    }
+    let Some(table) = mob::reference(&head.cell)? else { return Ok(Ok(None)) };
+    let family = scanning.families.get(head.family).map_or("", |f| f.name.as_str());
+    match scanning.mob.value(&head.cell, table, family) {
+        Ok(value) => Ok(Ok(Some(value))),
+        Err(e) if e.is_damage() => Ok(Err(e)),
+        Err(e) => Err(e),
+    }
+}
+
+/// Records that a block is lost, or raises.
+fn lose_block(scanning: &Scanning, owned: &Owned, blocks: &Blocks, piece: &Piece, e: Error) -> Result<()> {
+    let begins = piece.first.as_slice().max(blocks.file.lower.as_slice());
+    let own = owned.first || scanning.order.compare(begins, &owned.lower).is_ge();
+    let range = blocks.file.raw().range_of(piece.block);
+    scanning.lose(blocks.file.named(e.at(range.start)), range, None, own)
+}
+
+impl Iterator for Merge {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == State::Done && self.columns.is_empty() {
+            return None;
+        }
+        let batch = self.next_batch().transpose();
+        if !matches!(batch, Some(Ok(_))) {
+            self.state = State::Done;
+        }
+        batch
+    }
+}

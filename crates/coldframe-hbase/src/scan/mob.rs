@@ -1,0 +1,142 @@
+//! Values that lie in files of their own (MOB).
+//!
+//! ```text
+//! cell with tag 5   value = length i32 | name of a MOB file |     tag 6 = the table that wrote it, without `default:`
+//! MOB file          an HFile with the cell of this row, column and time and its value
+//! ```
+//!
+//! The file is in `mobdir` of the table that wrote it, or in its archive; a clone keeps the name of its source. HBase: `MobUtils`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_hfile::{Cell, HFile, Tags};
+
+use super::sight::PUT;
+use crate::files::Shared;
+use crate::layout::names::{FileAt, TableName, is_one_name};
+use crate::root::name_of;
+
+/// The tag of a cell whose value is elsewhere.
+const REFERENCE_TAG: u8 = 5;
+/// The tag with the name of the table that wrote it.
+const TABLE_TAG: u8 = 6;
+/// Files that are open at a time, with the blocks that they keep.
+const OPEN_FILES: usize = 16;
+
+/// Finds values in MOB files; shared by the units of a table.
+#[derive(Debug)]
+pub(crate) struct MobFiles {
+    shared: Arc<Shared>,
+    open: Mutex<HashMap<(TableName, String, String), Arc<HFile>>>,
+    /// The MOB region of each table.
+    regions: Mutex<HashMap<TableName, Vec<String>>>,
+}
+
+/// Whether the value of a cell is elsewhere; and the table that wrote it, where that is said.
+pub(crate) fn reference<'a>(cell: &Cell<'a>) -> Result<Option<Option<&'a [u8]>>> {
+    if cell.tags.is_empty() || cell.kind != PUT {
+        return Ok(None);
+    }
+    let (mut is_reference, mut table) = (false, None);
+    let mut tags = Tags::new(cell.tags);
+    while let Some((kind, value)) = tags.next_tag()? {
+        match kind {
+            REFERENCE_TAG => is_reference = true,
+            TABLE_TAG => table = Some(value),
+            _ => {}
+        }
+    }
+    Ok(is_reference.then_some(table))
+}
+
+impl MobFiles {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, open: Mutex::default(), regions: Mutex::default() }
+    }
+
+    /// The value of a cell of a family that is elsewhere.
+    pub(crate) fn value(&self, cell: &Cell<'_>, table: Option<&[u8]>, family: &str) -> Result<Bytes> {
+        let name = cell.value.get(4..).and_then(|name| std::str::from_utf8(name).ok());
+        let name = name.filter(|name| is_one_name(name)).ok_or_else(|| {
+            let found = cell.value.escape_ascii();
+            Error::corrupt(format!("expected a length and the name of a MOB file, found \"{found}\""))
+        })?;
+        let file = self.file(table, family, name)?;
+        let mut found = None;
+        let look = file.find(cell.row, |other| {
+            let same = other.qualifier == cell.qualifier && other.timestamp == cell.timestamp;
+            if found.is_none() && same && other.kind == PUT && other.family == cell.family {
+                found = Some(Bytes::copy_from_slice(other.value));
+            }
+            Ok(())
+        });
+        look.within(|| format!("MOB file {name}"))?;
+        found.ok_or_else(|| {
+            let (row, column) = (cell.row.escape_ascii(), cell.qualifier.escape_ascii());
+            let message = format!("expected a cell of row \"{row}\", column \"{column}\", found none");
+            Error::corrupt(message).within(format!("MOB file {name}"))
+        })
+    }
+
+    fn file(&self, table: Option<&[u8]>, family: &str, name: &str) -> Result<Arc<HFile>> {
+        let said = table.and_then(|t| std::str::from_utf8(t).ok()).map(TableName::parse);
+        let own = &self.shared.table;
+        let mut tables = vec![said.as_ref().unwrap_or(own)];
+        if said.as_ref().is_some_and(|said| said != own) {
+            tables.push(own);
+        }
+        let mut missing = None;
+        for table in tables {
+            if ![&table.namespace, &table.name].into_iter().all(|name| is_one_name(name)) {
+                continue;
+            }
+            let key = (table.clone(), family.to_owned(), name.to_owned());
+            let held = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+            if let Some(held) = held {
+                return Ok(held);
+            }
+            for region in self.regions(table)? {
+                let (table, family) = (table.clone(), family.to_owned());
+                let at = FileAt { table, region, family, file: name.to_owned() };
+                match self.shared.root.open_store_file(&at) {
+                    Ok((path, source)) => {
+                        let file = HFile::new(source, self.shared.options.clone());
+                        let file = Arc::new(file.within(|| format!("MOB file {path}"))?);
+                        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                        if open.len() >= OPEN_FILES {
+                            open.clear();
+                        }
+                        open.insert(key, file.clone());
+                        return Ok(file);
+                    }
+                    Err(e) if e.is_damage() => missing = Some(e),
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        let none = || {
+            Error::corrupt(format!("expected the MOB file {name} in mobdir or archive, found it in neither"))
+        };
+        Err(missing.unwrap_or_else(none))
+    }
+
+    /// The regions that MOB files of a table may be in: the one of its own, by whatever folders there are.
+    fn regions(&self, table: &TableName) -> Result<Vec<String>> {
+        if let Some(known) = self.regions.lock().unwrap_or_else(PoisonError::into_inner).get(table) {
+            return Ok(known.clone());
+        }
+        let mut found: Vec<String> = Vec::new();
+        for prefix in ["mobdir", "archive"] {
+            let listed = self.shared.root.list(&format!("{prefix}/{}", table.folder()))?;
+            found.extend(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()));
+        }
+        found.sort_unstable();
+        found.dedup();
+        let mut known = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(table.clone(), found.clone());
+        Ok(found)
+    }
+}

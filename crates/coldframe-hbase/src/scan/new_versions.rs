@@ -1,0 +1,178 @@
+//! Families with `NEW_VERSION_BEHAVIOR`: what was written later counts, whatever its timestamp.
+//!
+//! ```text
+//! sequence ids    1 put   2 put   3 DeleteColumn   4 put          the marker hides 1 and 2, not 4
+//!                 └─ segment up to 3 ────────────┘ └─ segment up to the end
+//! ```
+//!
+//! A marker hides cells of smaller sequence ids only. And a put is gone for good if, when any later marker was written,
+//! the family already had as many newer puts of the column as it keeps: markers cut the puts of a column into segments by
+//! their sequence ids, and each segment counts the puts that were there before its end. HBase: `NewVersionBehaviorTracker`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coldframe_core::{Error, Result};
+use coldframe_hfile::{Cell, Policy};
+
+use super::sight::PUT;
+
+const DELETE: u8 = 8;
+const DELETE_FAMILY_VERSION: u8 = 10;
+const DELETE_COLUMN: u8 = 12;
+const DELETE_FAMILY: u8 = 14;
+
+/// Most markers of a row and family that are followed: each column begins with a copy of them.
+const MOST_MARKERS: usize = 1 << 12;
+
+/// A marker of a whole column or family, and what was deleted and counted before it. One stands at the end of all.
+#[derive(Clone, Debug)]
+struct Node {
+    /// It hides this time and those before.
+    time: i64,
+    /// Of times that were deleted one by one, the sequence ids of the markers.
+    versions: BTreeMap<i64, BTreeSet<i64>>,
+    /// For each segment, by the sequence id that it ends with, those of the puts in it and before.
+    segments: BTreeMap<i64, BTreeSet<i64>>,
+}
+
+impl Node {
+    fn new(time: i64) -> Self {
+        Self { time, versions: BTreeMap::new(), segments: [(i64::MAX, BTreeSet::new())].into() }
+    }
+
+    fn delete_version(&mut self, cell: &Cell<'_>) {
+        let id = cell.sequence_id;
+        self.versions.entry(cell.timestamp).or_default().insert(id);
+        let later = self.segments.range(id..).next().map(|(_, puts)| puts.range(..id).copied().collect());
+        self.segments.insert(id, later.unwrap_or_default());
+    }
+}
+
+type Nodes = BTreeMap<i64, Node>;
+
+/// Follows the cells of a row.
+#[derive(Debug, Default)]
+pub(crate) struct NewVersions {
+    row: Vec<u8>,
+    family: Vec<u8>,
+    qualifier: Vec<u8>,
+    started: bool,
+    of_family: Nodes,
+    of_column: Nodes,
+    markers: usize,
+    /// Time, type and sequence id of the cell before in this column.
+    last: Option<(i64, u8, i64)>,
+    /// Puts of the column that were seen.
+    seen: u32,
+}
+
+impl NewVersions {
+    /// Whether a reader with `policy` sees a cell of a family that keeps `kept` versions.
+    pub(crate) fn admits(&mut self, cell: &Cell<'_>, kept: u32, policy: &Policy) -> Result<bool> {
+        self.enter(cell);
+        if cell.kind != PUT {
+            let heeded =
+                !policy.sees_past_markers || policy.time_range.is_none_or(|(_, to)| cell.timestamp < to);
+            if heeded {
+                self.mark(cell)?;
+                self.last = Some((cell.timestamp, cell.kind, cell.sequence_id));
+            }
+            return Ok(false);
+        }
+        if self.is_hidden(cell, kept) {
+            return Ok(false);
+        }
+        if policy.time_range.is_some_and(|(from, to)| cell.timestamp < from || cell.timestamp >= to) {
+            return Ok(false);
+        }
+        self.seen = self.seen.saturating_add(1);
+        let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
+        // What the family keeps is decided above; here counts what was asked for.
+        Ok(young && self.seen <= policy.versions)
+    }
+
+    fn mark(&mut self, cell: &Cell<'_>) -> Result<()> {
+        self.markers += 1;
+        if self.markers > MOST_MARKERS {
+            let message = format!(
+                "more than {MOST_MARKERS} delete markers in a row of a family with NEW_VERSION_BEHAVIOR"
+            );
+            return Err(Error::unsupported(message));
+        }
+        let id = cell.sequence_id;
+        let end = |nodes: &mut Nodes| {
+            nodes.entry(i64::MAX).or_insert_with(|| Node::new(i64::MIN));
+        };
+        match cell.kind {
+            DELETE_FAMILY => {
+                self.of_family.insert(id, Node::new(cell.timestamp));
+                self.of_column.insert(id, Node::new(cell.timestamp));
+            }
+            DELETE_COLUMN => drop(self.of_column.insert(id, Node::new(cell.timestamp))),
+            DELETE_FAMILY_VERSION => {
+                for nodes in [&mut self.of_family, &mut self.of_column] {
+                    end(nodes);
+                    if let Some((_, node)) = nodes.range_mut(id..).next() {
+                        node.delete_version(cell);
+                    }
+                }
+            }
+            DELETE => {
+                end(&mut self.of_column);
+                if let Some((_, node)) = self.of_column.range_mut(id..).next() {
+                    node.delete_version(cell);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a put is hidden. It is counted as one that was there in any case.
+    fn is_hidden(&mut self, cell: &Cell<'_>, kept: u32) -> bool {
+        let id = cell.sequence_id;
+        let kept = usize::try_from(kept).unwrap_or(usize::MAX);
+        // The same cell put earlier: the later putting came before.
+        let again = match self.last {
+            Some((time, PUT, later)) if time == cell.timestamp => Some(later),
+            _ => None,
+        };
+        if again.is_none() {
+            self.last = Some((cell.timestamp, cell.kind, id));
+        }
+        self.of_column.entry(i64::MAX).or_insert_with(|| Node::new(i64::MIN));
+        for (_, node) in self.of_column.range_mut(id..) {
+            let deleted = node.versions.get(&cell.timestamp).and_then(|ids| ids.range(id..).next().copied());
+            let until = again.unwrap_or(i64::MAX).min(deleted.unwrap_or(i64::MAX));
+            if until >= id {
+                for (_, puts) in node.segments.range_mut(id..=until) {
+                    if puts.len() >= kept {
+                        return true;
+                    }
+                    puts.insert(id);
+                }
+            }
+            if deleted.is_some() || cell.timestamp <= node.time {
+                return true;
+            }
+        }
+        again.is_some()
+    }
+
+    /// Forgets what does not reach beyond a row, a family, a column.
+    fn enter(&mut self, cell: &Cell<'_>) {
+        let same_row = self.started && self.row == cell.row && self.family == cell.family;
+        if same_row && self.qualifier == cell.qualifier {
+            return;
+        }
+        if !same_row {
+            self.row = cell.row.to_vec();
+            self.family = cell.family.to_vec();
+            self.of_family.clear();
+            self.markers = 0;
+        }
+        self.qualifier = cell.qualifier.to_vec();
+        self.of_column = self.of_family.clone();
+        (self.last, self.seen, self.started) = (None, 0, true);
+    }
+}

@@ -1,0 +1,190 @@
+//! Plans one split: a range of rows of a region, in units of rows with the blocks of all files that may have them.
+//!
+//! ```text
+//! file 0   |--a--|--f--|--m--|--s--|       a unit takes the block that begins first until there are bytes enough, and
+//! file 1   |--b------|--k------|--r--|     ends before the row of the one that would be next
+//! unit       a .. k          )
+//! ```
+
+use std::sync::Arc;
+
+use coldframe_core::format::Fetch;
+use coldframe_core::{ErrorContext, OnError, Plan, Result, Unit};
+
+use super::feed::{Feed, Piece};
+use super::merge::{DecodeRows, LostRows, Scanning};
+use crate::alive::Region;
+use crate::files::{LostFile, OpenRegion, Shared, StoreFile};
+
+/// Bytes on disk after which a unit ends where a row does.
+const UNIT_BYTES: u64 = 4 << 20;
+
+/// Which rows of a region are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    pub(crate) lower: Vec<u8>,
+    pub(crate) upper: Option<Vec<u8>>,
+    /// Whether the range begins where a region or a filter says, and not where another split ends.
+    pub(crate) first: bool,
+}
+
+/// Hands out units.
+pub(crate) struct RegionPlan {
+    shared: Arc<Shared>,
+    region: Arc<Region>,
+    scanning: Arc<Scanning>,
+    /// The places of the families that are read.
+    families: Vec<bool>,
+    rows: Rows,
+    feeds: Option<Vec<Feed>>,
+    lost: Vec<LostRows>,
+    done: bool,
+}
+
+impl RegionPlan {
+    /// A plan of `rows` of a region; nothing is opened before the first unit is asked for.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        region: Arc<Region>,
+        scanning: Arc<Scanning>,
+        families: Vec<bool>,
+        rows: Rows,
+    ) -> Self {
+        Self { shared, region, scanning, families, rows, feeds: None, lost: Vec::new(), done: false }
+    }
+
+    fn reads(&self, family: usize) -> bool {
+        self.families.get(family).copied().unwrap_or(false)
+    }
+
+    /// Whether what begins at a row is this plan's to tell.
+    fn owns(&self, row: &[u8]) -> bool {
+        let order = self.scanning.order;
+        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge());
+        !behind && (self.rows.first || order.compare(row, &self.rows.lower).is_ge())
+    }
+
+    /// Opens the files.
+    fn start(&mut self) -> Result<Vec<Feed>> {
+        let OpenRegion { files, lost } = self.shared.open(&self.region)?;
+        for lost in lost {
+            if self.reads(lost.family) {
+                self.lose_file(lost)?;
+            }
+        }
+        let mut feeds = Vec::with_capacity(files.len());
+        for file in files.into_iter().filter(|f| self.reads(f.family)) {
+            if self.is_beside(&file) {
+                continue;
+            }
+            feeds.push(Feed::new(Arc::new(file), &self.rows.lower));
+        }
+        Ok(feeds)
+    }
+
+    /// Whether no row of a file is asked for.
+    fn is_beside(&self, file: &StoreFile) -> bool {
+        let order = self.scanning.order;
+        let behind = self.rows.upper.as_ref().is_some_and(|upper| order.compare(&file.lower, upper).is_ge());
+        let before = file.upper.as_ref().is_some_and(|upper| order.compare(upper, &self.rows.lower).is_le());
+        behind || before
+    }
+
+    fn lose_file(&mut self, lost: LostFile) -> Result<()> {
+        if self.scanning.on_error == OnError::Raise {
+            return Err(lost.damage.to_error());
+        }
+        if self.owns(&lost.lower) {
+            self.scanning.damage.push(lost.damage);
+        }
+        let LostFile { family, lower, upper, .. } = lost;
+        self.lost.push(LostRows { family, lower, upper, through: false });
+        Ok(())
+    }
+
+    /// Takes blocks until there are enough; returns the row that the unit ends before.
+    fn fill(&mut self, feeds: &mut [Feed]) -> Option<Vec<u8>> {
+        let order = self.scanning.order;
+        let mut bytes = 0_u64;
+        loop {
+            let with_rows = feeds.iter().enumerate().filter_map(|(i, f)| Some((i, f.next_row()?)));
+            let Some((i, row)) = with_rows.min_by(|a, b| order.compare(a.1, b.1)) else {
+                return self.rows.upper.clone();
+            };
+            let row = row.to_vec();
+            let Some(feed) = feeds.get_mut(i) else { return None };
+            let ends =
+                |upper: &Option<Vec<u8>>| upper.as_ref().is_some_and(|u| order.compare(&row, u).is_ge());
+            if ends(&self.rows.upper) || ends(&feed.file.upper) {
+                feed.end();
+                continue;
+            }
+            if bytes >= UNIT_BYTES && order.compare(&row, &self.rows.lower).is_gt() {
+                return Some(row);
+            }
+            bytes = bytes.saturating_add(feed.take());
+        }
+    }
+
+    /// What of the files' indexes could not be read: the rows behind are lost.
+    fn lose_broken(&mut self, feeds: &mut [Feed]) -> Result<()> {
+        for feed in feeds {
+            let Some((row, e)) = feed.broken.take() else { continue };
+            let e = feed.file.named(e).within(self.region.describe());
+            let at = e.offset().unwrap_or(0);
+            let own = self.owns(&row);
+            self.scanning.lose(e, at..at, None, own)?;
+            let (family, upper) = (feed.file.family, feed.file.upper.clone());
+            self.lost.push(LostRows { family, lower: row, upper, through: false });
+        }
+        Ok(())
+    }
+
+    fn unit(&mut self, feeds: &mut [Feed], upper: Option<Vec<u8>>) -> Result<Option<Unit>> {
+        let order = self.scanning.order;
+        let mut fetch = Vec::new();
+        let mut files: Vec<(Arc<StoreFile>, Vec<Piece>)> = Vec::with_capacity(feeds.len());
+        for feed in feeds {
+            let pieces = feed.cut(order, upper.as_deref());
+            let raw = feed.file.raw();
+            for piece in &pieces {
+                let range = raw.range_of(piece.block);
+                raw.limits().block("a block", range.end.saturating_sub(range.start)).at(range.start)?;
+                fetch.push(Fetch { source: raw.source().clone(), range });
+            }
+            if !pieces.is_empty() {
+                files.push((feed.file.clone(), pieces));
+            }
+        }
+        let lower = std::mem::replace(&mut self.rows.lower, upper.clone().unwrap_or_default());
+        let first = std::mem::replace(&mut self.rows.first, false);
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
+        let scanning = self.scanning.clone();
+        let lost = self.lost.clone();
+        let decode = DecodeRows { scanning, files, lower, upper, first, lost };
+        Ok(Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) }))
+    }
+}
+
+impl Plan for RegionPlan {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        while !self.done {
+            let mut feeds = match self.feeds.take() {
+                Some(feeds) => feeds,
+                None => self.start()?,
+            };
+            let upper = self.fill(&mut feeds);
+            self.lose_broken(&mut feeds)?;
+            self.done = feeds.iter().all(|f| f.next_row().is_none()) && upper == self.rows.upper;
+            let unit = self.unit(&mut feeds, upper)?;
+            self.feeds = Some(feeds);
+            if unit.is_some() {
+                return Ok(unit);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,184 @@
+//! A table of HBase, open.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use coldframe_core::io::Folder;
+use coldframe_core::{
+    Damage, DamageLog, Error, KeyRange, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result,
+    Split, TableFile, Unit, Value,
+};
+use coldframe_hfile::{RowOrder, View, schema_of};
+
+use crate::alive::Region;
+use crate::describe;
+use crate::open::Found;
+use crate::scan::merge::Scanning;
+use crate::scan::mob::MobFiles;
+use crate::scan::plan::{RegionPlan, Rows};
+use crate::scan::sight::Asked;
+use crate::splits;
+
+/// A table, opened.
+#[derive(Debug)]
+pub struct HBaseTable {
+    found: Found,
+    schema: SchemaRef,
+    mob: Arc<MobFiles>,
+}
+
+/// The columns of cells.
+fn cell_schema() -> SchemaRef {
+    let all = schema_of(View::Cells, false);
+    let shown = ["row", "family", "qualifier", "timestamp", "type", "value"];
+    let fields = all.fields().iter().filter(|f| shown.contains(&f.name().as_str()));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+}
+
+impl HBaseTable {
+    /// Finds the table in `folder`, and its regions.
+    pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
+        Found::open(folder, options).map(Self::new)
+    }
+
+    pub(crate) fn new(found: Found) -> Self {
+        let mob = Arc::new(MobFiles::new(found.shared.clone()));
+        Self { found, schema: cell_schema(), mob }
+    }
+
+    pub(crate) fn order(&self) -> RowOrder {
+        if self.found.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
+    }
+
+    fn region(&self, split: &Split) -> Result<&Arc<Region>> {
+        let index = usize::try_from(split.part).unwrap_or(usize::MAX);
+        self.found.regions.get(index).ok_or_else(|| {
+            let regions = self.found.regions.len();
+            Error::invalid(format!("part {} of a table with {regions} regions", split.part))
+        })
+    }
+
+    pub(crate) fn scanning(
+        &self,
+        columns: SchemaRef,
+        on_error: OnError,
+        damage: DamageLog,
+        batch_rows: usize,
+    ) -> Arc<Scanning> {
+        let shared = &self.found.shared;
+        Arc::new(Scanning {
+            asked: Asked::new(&self.found.options, &shared.families),
+            families: shared.families.clone().into(),
+            mob: self.mob.clone(),
+            order: self.order(),
+            on_error,
+            damage,
+            batch_rows,
+            columns,
+        })
+    }
+
+    /// Which families a filter leaves.
+    fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
+        let range = predicate.map(|p| p.key_range("family")).unwrap_or_default();
+        let holds = |name: &str| {
+            let name = name.as_bytes();
+            range.lower.as_ref().is_none_or(|lower| name >= lower.as_slice())
+                && range.upper.as_ref().is_none_or(|upper| name < upper.as_slice())
+        };
+        self.found.shared.families.iter().map(|f| holds(&f.name)).collect()
+    }
+
+    /// The rows of a split that a filter leaves; `None` if there are none.
+    fn rows(&self, region: &Region, split: &Split, predicate: Option<&Predicate>) -> Result<Option<Rows>> {
+        let mut rows = splits::rows(&self.found.shared, region, &split.range)?;
+        if self.order() != RowOrder::Bytes {
+            return Ok(Some(rows));
+        }
+        let keys: KeyRange = predicate.map(|p| p.key_range("row")).unwrap_or_default();
+        if let Some(lower) = keys.lower.filter(|lower| *lower > rows.lower) {
+            (rows.lower, rows.first) = (lower, true);
+        }
+        if let Some(upper) = keys.upper {
+            rows.upper = Some(rows.upper.map_or_else(|| upper.clone(), |own| own.min(upper.clone())));
+        }
+        let empty = rows.upper.as_ref().is_some_and(|upper| *upper <= rows.lower);
+        Ok((!empty).then_some(rows))
+    }
+}
+
+/// Of a split without rows.
+struct NoRows;
+
+impl Plan for NoRows {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        Ok(None)
+    }
+}
+
+impl TableFile for HBaseTable {
+    fn format(&self) -> &'static str {
+        "hbase"
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    fn metadata(&self) -> Result<Value> {
+        Ok(describe::metadata(&self.found))
+    }
+
+    fn splits(&self, target: u64) -> Result<Vec<Split>> {
+        let mut splits = splits::of_regions(&self.found, target)?;
+        // What is not there is a part behind the others, which says so.
+        let behind = self.found.regions.len()..self.found.regions.len() + self.found.missing.len();
+        for part in behind.filter_map(|i| u32::try_from(i).ok()) {
+            splits.push(Split { part, range: 0..1, rows: None });
+        }
+        Ok(splits)
+    }
+
+    fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
+        // A table without regions has no splits either; its schema is asked for by an empty one.
+        if split.range.is_empty() {
+            return Ok(Box::new(NoRows));
+        }
+        let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.found.regions.len()));
+        if let Some(missing) = behind.and_then(|i| self.found.missing.get(i)) {
+            if request.scan.on_error == OnError::Raise {
+                return Err(missing.to_error());
+            }
+            request.damage.push(missing.clone());
+            return Ok(Box::new(NoRows));
+        }
+        // A plain read of what is not whole fails before it hands out rows.
+        if let Some(e) = self.found.first_missing(request.scan.on_error) {
+            return Err(e);
+        }
+        let region = self.region(split)?;
+        let predicate = request.scan.predicate.as_ref();
+        let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoRows)) };
+        let (columns, damage) = (request.decode.clone(), request.damage.clone());
+        let scanning = self.scanning(columns, request.scan.on_error, damage, request.scan.batch_rows);
+        let families = self.families(predicate);
+        Ok(Box::new(RegionPlan::new(self.found.shared.clone(), region.clone(), scanning, families, rows)))
+    }
+
+    fn inspect(&self) -> Result<Node> {
+        crate::inspect::table(&self.found)
+    }
+
+    fn verify_structure(&self) -> Result<Vec<Damage>> {
+        crate::verify::structure(&self.found)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,24 @@
+//! What a scan does not come by: indexes, blooms and the other halves of files, and what no view shows.
+
+use coldframe_core::{Damage, Result, TableFile};
+
+use crate::open::Found;
+
+/// Contradictions in the store files. What is missing, a scan has told.
+pub(crate) fn structure(found: &Found) -> Result<Vec<Damage>> {
+    let mut all = Vec::new();
+    for region in &found.regions {
+        let open = found.shared.open(region)?;
+        for file in &open.files {
+            match file.hfile.verify_structure() {
+                Ok(damage) => all.extend(damage.into_iter().map(|d| Damage {
+                    structure: format!("store file {}: {}", file.path, d.structure),
+                    ..d
+                })),
+                Err(e) if e.is_damage() => all.push(Damage::from_error(&file.named(e), 0..0, None)),
+                Err(e) => return Err(file.named(e)),
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,130 @@
+"""Whole tables against what HBase's own scans gave of the same directories.
+
+The answers come with a corpus that is no part of this repository: the folder `shared/corpus/hbase` beside it,
+or the one that `COLDFRAME_HBASE_CORPUS` names. Without it these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import tarfile
+import tempfile
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+
+CORPUS = pathlib.Path(
+    os.environ.get(
+        "COLDFRAME_HBASE_CORPUS",
+        pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus" / "hbase",
+    )
+)
+UNPACKED = tempfile.TemporaryDirectory()
+VIEWS = {"latest": "truth", "versions": "truth_versions", "raw": "truth_raw"}
+
+
+def entries() -> list[dict[str, Any]]:
+    manifest = CORPUS / "MANIFEST.json"
+    return json.loads(manifest.read_text()) if manifest.exists() else []
+
+
+def name_of(entry: dict[str, Any]) -> str:
+    snapshot = f"@{entry['snapshot']}" if entry["snapshot"] else ""
+    return (
+        f"{entry['file'].removesuffix('.tar.gz')}-{entry['table']}{snapshot}{'-wal' * bool(entry.get('wal'))}"
+    )
+
+
+WHOLE = [e for e in entries() if "truth" in e and not e.get("wal")]
+DAMAGED = [e for e in entries() if "expect" in e]
+
+
+@functools.cache
+def root(file: str) -> pathlib.Path:
+    where = pathlib.Path(UNPACKED.name) / file
+    with tarfile.open(CORPUS / file) as archive:
+        archive.extractall(where, filter="data")
+    return where
+
+
+def options(entry: dict[str, Any], view: str) -> dict[str, Any]:
+    given = {
+        "table": entry["table"],
+        "as_of": entry["as_of_ms"],
+        "wal": entry.get("wal", False),
+        "view": view,
+    }
+    return given | ({"snapshot": entry["snapshot"]} if entry["snapshot"] else {})
+
+
+def opened(entry: dict[str, Any], view: str, **more: Any) -> cf.File:
+    return cf.open(root(entry["file"]) / entry["unpack"], **options(entry, view), **more)
+
+
+def truth(entry: dict[str, Any], view: str) -> pa.Table:
+    return pq.read_table(CORPUS / entry[VIEWS[view]])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("entry", WHOLE, ids=name_of)
+def test_views_are_those_of_hbase(entry: dict[str, Any], view: str) -> None:
+    file = opened(entry, view)
+    assert file.format == "hbase"
+    assert file.read().equals(truth(entry, view))
+    if entry["regions"]:
+        assert sorted(r["name"] for r in file.metadata["regions"]) == sorted(entry["regions"])
+
+
+@pytest.mark.parametrize("entry", [e for e in WHOLE if "queries" in e], ids=name_of)
+def test_time_ranges_are_those_of_hbase(entry: dict[str, Any]) -> None:
+    for query in entry["queries"]:
+        asked = {"versions": query["versions"], "time_range": query["time_range"]}
+        assert opened(entry, "versions", **asked).read().equals(pq.read_table(CORPUS / query["truth"]))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("entry", WHOLE, ids=name_of)
+def test_splits_have_each_cell_once(entry: dict[str, Any], view: str) -> None:
+    file = opened(entry, view)
+    parts = [file.to_batches(split=split).read_all() for split in file.splits(1)]
+    got = pa.concat_tables([*parts, file.schema.empty_table()])
+    assert got.equals(truth(entry, view))
+
+
+@pytest.mark.parametrize("entry", WHOLE, ids=name_of)
+def test_filters_on_rows_and_families(entry: dict[str, Any]) -> None:
+    file, whole = opened(entry, "latest"), truth(entry, "latest")
+    if whole.num_rows == 0:
+        return
+    rows, family = whole["row"].to_pylist(), whole["family"][0].as_py()
+    low, high = rows[len(rows) // 3], rows[2 * len(rows) // 3]
+    some = file.read(filter=[("row", ">=", low), ("row", "<", high), ("family", "=", family)])
+    families = whole["family"].to_pylist()
+    expected = [low <= row < high and families[i] == family for i, row in enumerate(rows)]
+    assert some.equals(whole.filter(pa.array(expected)))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("entry", DAMAGED, ids=name_of)
+def test_damage_is_raised_or_recorded(entry: dict[str, Any], view: str) -> None:
+    with pytest.raises(cf.ColdframeError):
+        opened(entry, view).read()
+    whole = next(e for e in WHOLE if e["as_of_ms"] == entry["as_of_ms"] and e["table"] == entry["table"])
+    for on_error in ("skip", "null"):
+        try:
+            file = opened(entry, view)
+        except cf.ColdframeError:
+            continue  # without a descriptor or a manifest nothing is known
+        left = file.read(on_error=on_error)
+        assert file.damage
+        right = {tuple(row.items()) for row in truth(whole, view).to_pylist()}
+        # Nothing older or deleted comes up.
+        assert all(tuple(row.items()) in right for row in left.to_pylist())
+        assert file.verify()["damage"]
