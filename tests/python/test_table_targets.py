@@ -137,6 +137,16 @@ def test_a_column_that_changed_its_type_is_refused(tmp_path: Path) -> None:
 def test_two_tables_of_one_name_in_the_catalog(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")
-    lake.register(lake.file("a.parquet", [1]), name="web-logs", path="t")
-    with pytest.raises(SchemaError, match="another name"):
-        lake.register(lake.file("b.parquet", [2]), name="web_logs", path="u")
+    first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
+    for _ in range(2):
+        names = [
+            lake.register(first, name="web-logs", path="t")["iceberg table"],
+            lake.register(second, name="web_logs", path="u")["iceberg table"],
+        ]
+        assert names[0] == "migrated.web_logs"
+        assert names[1].startswith("migrated.web_logs_")
+    from coldframe.pipeline.iceberg import open_catalog
+
+    catalog = open_catalog(str(lake.root))
+    rows = [catalog.load_table(name).scan().to_arrow()["id"].to_pylist() for name in names]
+    assert rows == [[1], [2]]

@@ -446,10 +446,11 @@ def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
     (split,) = cf.open(tmp_path / "x", schema="a bigint", serde="binary").splits()
     schema = pa.schema([("a", pa.int64())])
     for sink, verified in ((ParquetSink(), True), (LyingSink(), False)):
-        staged = tmp_path / "staged"
-        outcome = run_task(Task("k", 0, split, schema, None, (), str(staged), sink, "raise", "us"))
+        task = Task("k", 0, split, schema, None, (), str(tmp_path / "staged.parquet"), sink, "raise", "us")
+        outcome, other = run_task(task), run_task(task)
         assert ("error" not in outcome) is verified
-        assert staged.exists() is verified
+        assert Path(outcome["staged"]).exists() is verified
+        assert outcome["staged"] != other["staged"]  # each attempt has its own
         if not verified:
             assert "column a: checksum" in outcome["error"]
             assert outcome["error"].startswith("VerificationError")

@@ -11,15 +11,18 @@ import os
 import pickle
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.checks import Checks
+from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.sinks import Sink
+from coldframe.pipeline.widening import with_fields
 from coldframe.spark.types import conform_batch
 
 BATCH_ROWS = 64 * 1024
@@ -46,24 +49,61 @@ class Task:
     on_error: str
     unit: str
     verify: bool = True
+    bytes: int = 0
+    """Of the source, about: what the task costs."""
+    source: str = ""
+    """The path of the source, and what it was when it was planned; none of both: not compared."""
+    identity: str = ""
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """Converts one split. The outcome has `error` where that failed."""
+    """Converts one split. The outcome has `error` where that failed.
+
+    Each attempt writes under a name of its own (`staged` of the outcome), those of Spark's too: none can
+    overwrite what another one has written.
+    """
     started = time.monotonic()
+    base, ending = os.path.splitext(task.staged)
+    task = replace(task, staged=f"{base}-{uuid.uuid4().hex[:8]}{ending}")
     outcome: dict[str, Any] = {"key": task.key, "number": task.number, "staged": task.staged}
     try:
+        _demand_unchanged(task)
         outcome.update(_convert(task))
+        _demand_all_rows(task, outcome)
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
         # A fault of this program: say where, and let the other files go on.
         last = traceback.extract_tb(error.__traceback__)[-1]
         outcome["error"] = f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})"
+    if not _unchanged(task):
+        # After the last byte: whatever else was found, it may be that of two files.
+        outcome.update(changed=True, error=f"{task.source}: {CHANGED}")
     if "error" in outcome:
         _discard(task.staged)
     outcome["seconds"] = round(time.monotonic() - started, 3)
     return outcome
+
+
+def _unchanged(task: Task) -> bool:
+    return not task.identity or is_unchanged(task.source, task.identity)
+
+
+def _demand_unchanged(task: Task) -> None:
+    if not _unchanged(task):
+        raise OSError(f"{task.source}: {CHANGED}")
+
+
+def _demand_all_rows(task: Task, outcome: dict[str, Any]) -> None:
+    """What was decoded against what the file says: a reader that loses rows is not believed either."""
+    stated = task.split.rows
+    if stated is None or "error" in outcome or outcome["damage"]:
+        return
+    if outcome["rows"] != stated:
+        outcome["error"] = (
+            f"VerificationError: part {task.number} of {task.split.path} has {stated} rows, as it says; "
+            f"{outcome['rows']} were decoded"
+        )
 
 
 def describe(error: BaseException) -> str:
@@ -88,7 +128,7 @@ def _convert(task: Task) -> dict[str, Any]:
     stream = rows()
     first = next((batch for batch in stream if batch.num_rows), None)
     if first is None:
-        return {"rows": 0, "bytes": 0, "damage": damage, "checks": read.to_json(), "verified": True}
+        return {"rows": 0, "bytes": 0, "damage": damage, "checks": read.to_json(), "verified": task.verify}
     os.makedirs(os.path.dirname(task.staged), exist_ok=True)
     task.sink.write(_chain(first, stream), task.schema, task.staged)
     outcome = {
@@ -133,7 +173,10 @@ def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
             columns.append(_repeated(constants[field.name], field.type, batch.num_rows))
             continue
         at = exact.get(field.name, places.get(field.name.lower()))
-        columns.append(pa.nulls(batch.num_rows, field.type) if at is None else batch.column(at))
+        if at is None:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            columns.append(with_fields(batch.column(at), field.type))
     if not columns:
         raise SchemaError("a table without columns")
     return pa.RecordBatch.from_arrays(columns, names=task.schema.names)

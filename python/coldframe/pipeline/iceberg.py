@@ -41,7 +41,7 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
     """
     catalog = open_catalog(root)
     catalog.create_namespace_if_not_exists(NAMESPACE)
-    identifier = (NAMESPACE, re.sub(r"\W", "_", table.name))
+    identifier = _identifier(catalog, table)
     wanted = sorted(
         f"file://{os.path.join(root, part.final)}" for entry in table.entries for part in entry.parts
     )
@@ -72,6 +72,18 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
     return _facts(identifier, catalog.load_table(identifier))
 
 
+def _identifier(catalog: Any, table: CommittedTable) -> tuple[str, str]:
+    """The table's name in the catalog. Where another one has it (`web-logs` and `web_logs`), the later one
+    gets a name with letters of its path's digest.
+    """
+    plain = re.sub(r"\W", "_", table.name)
+    if catalog.table_exists((NAMESPACE, plain)):
+        of = catalog.load_table((NAMESPACE, plain)).properties.get(OF)
+        if of is not None and of != table.path:
+            return NAMESPACE, f"{plain}_{hashlib.sha256(table.path.encode()).hexdigest()[:8]}"
+    return NAMESPACE, plain
+
+
 def _facts(identifier: tuple[str, str], current: Any) -> dict[str, Any]:
     snapshot = current.current_snapshot()
     return {
@@ -83,12 +95,6 @@ def _facts(identifier: tuple[str, str], current: Any) -> dict[str, Any]:
 
 def _demand_ours(current: Any, table: CommittedTable, digest: str) -> str:
     """An error where the work would undo what others did; what they did where there is no work."""
-    of = current.properties.get(OF)
-    if of is not None and of != table.path:
-        raise SchemaError(
-            f"table {table.name}: the catalog's table of that name is made of {of}; give one of them another "
-            "name in tables.toml"
-        )
     fields = {field.name for field in current.schema().fields}
     gone = sorted(fields - set(table.schema.names))
     if gone:

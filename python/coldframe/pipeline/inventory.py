@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
+from coldframe.pipeline.identity import identity_of
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
@@ -34,6 +35,8 @@ class SourceFile:
     size: int
     mtime_ns: int
     format: str | None
+    identity: str = ""
+    """What it is compared with while it is read: see `identity`."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -150,13 +153,14 @@ def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:
             parts = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
-            return SourceFile(path, relative, size, newest, _detect(path))
+            return SourceFile(path, relative, size, newest, _detect(path), identity_of(path))
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return Unread(relative, "neither a file nor a directory")
-        return SourceFile(
-            path, relative, found.st_size, found.st_mtime_ns, _detect(path) if found.st_size else None
-        )
+        # The identity first: what replaces the file from here on is seen.
+        identity = identity_of(path)
+        kind = _detect(path) if found.st_size else None
+        return SourceFile(path, relative, found.st_size, found.st_mtime_ns, kind, identity)
     except FileNotFoundError:
         lost = os.path.islink(path)
         return Unread(relative, "a link that leads nowhere" if lost else "gone since it was listed")

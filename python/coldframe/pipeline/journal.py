@@ -90,7 +90,7 @@ class Journal:
         self.done: dict[str, Entry] = {}
         """Source files that are finished, by their path relative to the source's root."""
         self.schemas: dict[str, str] = {}
-        """The columns of each table that was begun, serialised."""
+        """Columns that files have or were written with, serialised, by a name that follows from them."""
         self._out: IO[str] | None = None
         self._lock: IO[str] | None = None
 
@@ -131,11 +131,11 @@ class Journal:
         self._append({"event": "done", "key": entry.key, "source": entry.source})
         self.done[entry.source] = entry
 
-    def keep_schema(self, table: str, schema: str) -> None:
-        """Remembers the columns of a table, for files that come later."""
-        if self.schemas.get(table) != schema:
-            self._append({"event": "schema", "table": table, "schema": schema})
-            self.schemas[table] = schema
+    def keep_schema(self, name: str, schema: str) -> None:
+        """Remembers columns, for files that come later."""
+        if name not in self.schemas:
+            self._append({"event": "schema", "name": name, "schema": schema})
+            self.schemas[name] = schema
 
     def clear_staging(self) -> None:
         """Deletes what was staged and never committed."""
@@ -169,7 +169,7 @@ class Journal:
             elif line["event"] == "done":
                 self.done[line["source"]] = begun.pop(line["key"])
             elif line["event"] == "schema":
-                self.schemas[line["table"]] = line["schema"]
+                self.schemas[line["name"]] = line["schema"]
         self._cut_torn_line()
         self._out = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - closed by __exit__
         for entry in begun.values():

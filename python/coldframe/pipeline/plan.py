@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +15,10 @@ import pyarrow as pa
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
 from coldframe.pipeline.convert import describe
+from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.tables import TYPELESS, Table
+from coldframe.pipeline.widening import unify_schemas
 from coldframe.spark.types import plain_schema
 
 _THREADS = 4
@@ -33,7 +35,11 @@ class PlannedFile:
     splits: Sequence[Any] = ()
     schema: pa.Schema | None = None
     names: tuple[str, ...] | None = None
+    rows: int | None = None
+    """How many the file says it has."""
     error: str | None = None
+    changed: bool = False
+    """It is not the file any more that the inventory saw."""
 
 
 @dataclass
@@ -89,24 +95,25 @@ def plan_files(
             planned.schema = plain_schema(schema, timestamp_unit=unit)
             _demand_distinct(planned.schema)
             planned.splits = opened.splits(split_bytes)
+            planned.rows = opened.num_rows
         except (ColdframeError, OSError) as error:
             planned.error = describe(error)
+        # What was learnt above and what the inventory saw must be of one file.
+        if not is_unchanged(file.path, file.identity):
+            planned.changed, planned.error = True, f"{file.relative}: {CHANGED}"
         return planned
 
     with ThreadPoolExecutor(_THREADS) as threads:
         return list(threads.map(plan, work))
 
 
-def table_schema(table: Table, schemas: Sequence[pa.Schema], *, partitions_inside: bool) -> pa.Schema:
+def table_schema(
+    table: Table, schemas: Iterable[tuple[str, pa.Schema]], *, partitions_inside: bool
+) -> pa.Schema:
     """The columns of all files of a table: those of the first one, then what others add; types as wide as
-    needed.
+    needed. `schemas`: a file for each, and its plain columns.
     """
-    try:
-        schema = pa.unify_schemas(list(schemas), promote_options="permissive")
-    except pa.ArrowInvalid as reason:
-        raise SchemaError(f"table {table.name}: the files' columns do not go together: {reason}") from reason
-    except pa.ArrowTypeError as reason:
-        raise SchemaError(f"table {table.name}: the files' columns do not go together: {reason}") from reason
+    schema = unify_schemas(table.name, schemas)
     partitions = table.partition_fields
     inside = {field.name.lower() for field in partitions}
     # As in Hive: where a file has a column of the partition's name, the directory's value counts.
@@ -115,7 +122,7 @@ def table_schema(table: Table, schemas: Sequence[pa.Schema], *, partitions_insid
         own += partitions
     if not own:
         raise SchemaError(f"table {table.name} has no columns besides those of its partitions")
-    return plain_schema(pa.schema(own), timestamp_unit="ns" if _has_nanoseconds(schema) else "us")
+    return pa.schema(own)
 
 
 def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], ...]:
@@ -170,7 +177,3 @@ def _demand_distinct(schema: pa.Schema) -> None:
     twice = sorted({name for name in folded if folded.count(name) > 1})
     if twice:
         raise UnsupportedError(f"columns that differ in case only, or not at all: {twice}")
-
-
-def _has_nanoseconds(schema: pa.Schema) -> bool:
-    return "timestamp[ns" in str(schema)

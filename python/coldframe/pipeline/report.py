@@ -9,7 +9,7 @@ from typing import Any
 from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.journal import Entry
 
-STATUSES = ("converted", "salvaged", "quarantined", "failed", "empty")
+STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "empty")
 
 
 @dataclass
@@ -19,8 +19,7 @@ class FileReport:
     source: str
     status: str
     """converted; salvaged: converted but for its damage; quarantined: nothing could be saved, a copy is kept;
-    failed;
-    empty: no bytes, no rows."""
+    failed; changed: while it was read, so that a later run has to convert it; empty: no bytes, no rows."""
     bytes_in: int
     rows: int = 0
     bytes_out: int = 0
@@ -94,8 +93,9 @@ class TableReport:
 
     @property
     def verified(self) -> bool:
-        """Whether everything that was written was read back and found equal, and is still there."""
-        return not self.missing and all(file.verified for file in self.files if file.outputs)
+        """Whether something was written, and all of it was read back, found equal, and is still there."""
+        written = [file for file in self.files if file.outputs]
+        return bool(written) and not self.missing and all(file.verified for file in written)
 
     def to_json(self) -> dict[str, Any]:
         """Its part of report.json."""
@@ -138,13 +138,14 @@ class Report:
 
     @property
     def verified(self) -> bool:
-        """Whether everything that was written was read back and found equal."""
-        return all(table.verified for table in self.tables)
+        """Whether something was written, and all of it was read back and found equal."""
+        written = [table for table in self.tables if any(file.outputs for file in table.files)]
+        return bool(written) and all(table.verified for table in written)
 
     @property
     def failures(self) -> list[FileReport]:
         """The files that were not converted although they should have been."""
-        return [file for table in self.tables for file in table.files if file.status == "failed"]
+        return [file for table in self.tables for file in table.files if file.status in ("failed", "changed")]
 
     @property
     def exit_code(self) -> int:

@@ -51,6 +51,7 @@ _COLOURS = {
     "salvaged": "var(--part)",
     "quarantined": "var(--cold)",
     "failed": "var(--bad)",
+    "changed": "var(--bad)",
     "empty": "var(--line)",
 }
 
@@ -99,6 +100,8 @@ def _verdict(report: Report) -> str:
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
     if lost:
         return f'<b class="part">&#9888; Done; {lost} damaged file{"s" * (lost != 1)}, listed below</b>'
+    if not any(file.outputs for table in report.tables for file in table.files):
+        return '<b class="part">&#9888; Done; nothing was written</b>'
     if not report.verified:
         return '<b class="part">&#9888; Done, without verification</b>'
     return '<b class="good">&#10003; Everything converted and verified</b>'

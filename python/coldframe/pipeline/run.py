@@ -2,24 +2,19 @@
 
     inventory -> tables -> plan -> (tasks: convert, verify) -> commit -> report
 
-Spark schedules splits and nothing else: a job is a wave of tasks, two waves are under way at any time, and
-each source file is committed as soon as its last split is back, so that a run that is killed keeps what it
-has done.
+Spark schedules splits and nothing else (`scheduling`). Each source file is committed as soon as its last
+split is back, so that a run that is killed keeps what it has done.
 """
 
 from __future__ import annotations
 
 import base64
-import itertools
+import hashlib
 import json
 import os
-import pickle
 import shutil
 import time
-import uuid
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,7 +22,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.pipeline.committed import CommittedTable
-from coldframe.pipeline.convert import RESULT_SCHEMA, Task, describe, partition_function
+from coldframe.pipeline.convert import Task, describe
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, is_partition, take_inventory
 from coldframe.pipeline.journal import HOME, Entry, Journal, Part
 from coldframe.pipeline.plan import (
@@ -40,18 +35,15 @@ from coldframe.pipeline.plan import (
 )
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
-from coldframe.pipeline.session import parallelism
+from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.tables import Table, TableSpec, demand_schemas, find_tables, load_tables
 from coldframe.pipeline.targets import Target, find_target
+from coldframe.pipeline.widening import shape_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ON_ERROR = ("raise", "skip", "quarantine")
-WAVES = 2
-"""Jobs at once: while the slowest task of one ends, the next one fills the other cores."""
-WAVE_TASKS = 4
-"""Tasks of a wave for each core."""
 
 
 class Progress(Protocol):
@@ -76,11 +68,12 @@ class _Work:
     """A source file under way."""
 
     planned: PlannedFile
+    schema: pa.Schema
     outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def migrate(
-    spark: SparkSession | Callable[[], SparkSession],
+    spark: SparkSession | Callable[[], SparkSession] | InProcess,
     src: str | os.PathLike[str],
     dst: str | os.PathLike[str],
     *,
@@ -99,7 +92,8 @@ def migrate(
 
     Args:
         spark: the session whose executors do the work (they must see both directories), or a function that
-            starts one, which is called only if there is work.
+            starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
+            without Spark.
         src: the source's root. Nothing in it is changed.
         dst: an empty or new directory, or that of an earlier run, which is then resumed.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
@@ -120,7 +114,7 @@ def migrate(
         raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
     if timestamps not in ("us", "ns"):
         raise ValueError(f"timestamps must be 'us' or 'ns', not {timestamps!r}")
-    target = find_target(to, compression=compression)
+    target = find_target(to, compression=compression, unit=timestamps)
     if timestamps == "ns" and not target.nanoseconds:
         raise UnsupportedError(f"nanoseconds in {to}: its timestamps are microseconds")
     source, goal = _roots(src, dst)
@@ -130,8 +124,9 @@ def migrate(
     found = find_tables(inventory, specs)
     if not untyped:
         demand_schemas(found, tables_file=tables_file)
+    scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     run = _Run(
-        spark, goal, target, on_error, timestamps, split_bytes, verify, fresh, progress or NoProgress()
+        scheduler, goal, target, on_error, timestamps, split_bytes, verify, fresh, progress or NoProgress()
     )
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(goal, keep_replaced=target.register is not None) as journal:
@@ -169,7 +164,7 @@ def _specs(
 
 @dataclass
 class _Run:
-    spark: SparkSession | Callable[[], SparkSession]
+    scheduler: Scheduler
     goal: str
     target: Target
     on_error: str
@@ -193,7 +188,7 @@ class _Run:
         size = sum(file.file.size for table in planned_tables for file in table.files)
         self.progress.start(sum(len(table.files) for table in planned_tables), size)
         self._convert(planned_tables, journal, reports)
-        self._register(tables, journal, reports)
+        self._register(planned_tables, journal, reports)
         self._check_files(tables, journal, reports)
         return report
 
@@ -208,9 +203,12 @@ class _Run:
             reason = f"its bytes are not those of a {table.format} file, nor of any other known format"
             self._report_failure(report, file, reason)
 
-    def _report_failure(self, report: TableReport, file: SourceFile, error: str) -> None:
-        failed = FileReport(file.relative, "failed", bytes_in=file.size, error=error)
-        if self.on_error == "quarantine":
+    def _report_failure(
+        self, report: TableReport, file: SourceFile, error: str, *, changed: bool = False
+    ) -> None:
+        status = "changed" if changed else "failed"
+        failed = FileReport(file.relative, status, bytes_in=file.size, error=error)
+        if self.on_error == "quarantine" and not changed:
             failed.status = "quarantined"
             failed.quarantine = self._quarantine(report, file, error, [])
         report.files.append(failed)
@@ -251,7 +249,8 @@ class _Run:
             if planned.error is None:
                 ready.append(planned)
             else:
-                self._report_failure(reports[planned.table.path], planned.file, planned.error)
+                report = reports[planned.table.path]
+                self._report_failure(report, planned.file, planned.error, changed=planned.changed)
         return ready
 
     def _schemas(
@@ -261,25 +260,78 @@ class _Run:
         journal: Journal,
         reports: dict[str, TableReport],
     ) -> list[PlannedTable]:
+        """The columns of each table, by the files that it has now: those of earlier runs count with what they
+        had in the source, and are converted again where they lie in another type.
+        """
         result: list[PlannedTable] = []
+        by_table: dict[str, list[PlannedFile]] = {}
+        for one in planned:
+            by_table.setdefault(one.table.path, []).append(one)
         for table in tables:
-            files = [file for file in planned if file.table is table]
-            if not files:
+            files = by_table.get(table.path, [])
+            done = self._done_files(table, files, journal)
+            if not files and not done:
                 continue
-            known = journal.schemas.get(table.path)
-            schemas = [] if known is None else [_decoded(known)]
-            schemas += [file.schema for file in files if file.schema is not None]
+            schemas: dict[str, tuple[str, pa.Schema]] = {}
+            for file, entry in done:
+                known = str(entry.details["schema"])
+                schemas.setdefault(known, (file.relative, _decoded(journal.schemas[known])))
+            for one in files:
+                if one.schema is not None:
+                    schemas.setdefault(_schema_id(one.schema), (one.file.relative, one.schema))
             try:
-                schema = table_schema(table, schemas, partitions_inside=self.target.partitions_inside)
-                for file in files:
-                    partition_values(file.file, table)
+                schema = table_schema(
+                    table, schemas.values(), partitions_inside=self.target.partitions_inside
+                )
+                for one in files:
+                    partition_values(one.file, table)
             except SchemaError as error:
-                for file in files:
-                    self._report_failure(reports[table.path], file.file, f"SchemaError: {error}")
+                for one in files:
+                    self._report_failure(reports[table.path], one.file, f"SchemaError: {error}")
+                if not files:
+                    reports[table.path].error = f"SchemaError: {error}"
                 continue
-            journal.keep_schema(table.path, _encoded(schema))
+            files += self._outdated(table, schema, done, journal, reports[table.path])
             result.append(PlannedTable(table, schema, files))
         return result
+
+    def _done_files(
+        self, table: Table, files: Sequence[PlannedFile], journal: Journal
+    ) -> list[tuple[SourceFile, Entry]]:
+        """The table's files that an earlier run has converted."""
+        again = {one.file.relative for one in files}
+        done = ((file, journal.done.get(file.relative)) for file in table.files)
+        return [(file, entry) for file, entry in done if entry is not None and file.relative not in again]
+
+    def _outdated(
+        self,
+        table: Table,
+        schema: pa.Schema,
+        done: Sequence[tuple[SourceFile, Entry]],
+        journal: Journal,
+        report: TableReport,
+    ) -> list[PlannedFile]:
+        """Files that were written in other types than the table has by now, planned once more.
+
+        Readers take a table's types from one of its files: what lies beside it must have them too.
+        """
+        now = _schema_id(schema)
+        late = [
+            (file, table, entry.key)
+            for file, entry in done
+            if entry.parts and entry.details["written"] != now and self._must_rewrite(entry, schema, journal)
+        ]
+        names = {file.relative for file, _, _ in late}
+        report.files = [one for one in report.files if one.source not in names]
+        return self._plan(late, {table.path: report}) if late else []
+
+    def _must_rewrite(self, entry: Entry, schema: pa.Schema, journal: Journal) -> bool:
+        before, now = (
+            {field.name: shape_of(field.type) for field in one}
+            for one in (_decoded(journal.schemas[entry.details["written"]]), schema)
+        )
+        # Delta and Iceberg have the columns by themselves: a file may lack some.
+        return before != now if self.target.register is None else bool(before.items() - now.items())
 
     def _tasks(
         self, tables: Sequence[PlannedTable], under_way: dict[str, _Work], journal: Journal
@@ -287,11 +339,11 @@ class _Run:
         salvage = "raise" if self.on_error == "raise" else "skip"
         for table in tables:
             for planned in table.files:
-                under_way[planned.key] = _Work(planned)
+                under_way[planned.key] = _Work(planned, table.schema)
                 inside = self.target.partitions_inside
                 constants = partition_values(planned.file, table.table) if inside else ()
                 for number, split in enumerate(planned.splits):
-                    name = f"{planned.key}-{number:04d}-{uuid.uuid4().hex[:8]}.{self.target.sink.extension}"
+                    name = f"{planned.key}-{number:04d}.{self.target.sink.extension}"
                     yield Task(
                         key=planned.key,
                         number=number,
@@ -304,20 +356,20 @@ class _Run:
                         on_error=salvage,
                         unit=self.unit,
                         verify=self.verify,
+                        bytes=planned.file.size // len(planned.splits),
+                        source=planned.file.path,
+                        identity=planned.file.identity,
                     )
 
     def _convert(
         self, tables: Sequence[PlannedTable], journal: Journal, reports: dict[str, TableReport]
     ) -> None:
         under_way: dict[str, _Work] = {}
-        tasks = self._tasks(tables, under_way, journal)
-        first = next(tasks, None)
-        outcomes: Iterator[dict[str, Any]] = iter(())
-        if first is not None:
-            spark = self.spark() if callable(self.spark) else self.spark
-            outcomes = run_tasks(spark, itertools.chain([first], tasks))
-        for outcome in outcomes:
-            work = under_way[outcome["key"]]
+        for outcome in self.scheduler.run(self._tasks(tables, under_way, journal)):
+            work = under_way.get(outcome["key"])
+            if work is None or outcome["number"] in work.outcomes:
+                # Another attempt at what was accepted already.
+                continue
             work.outcomes[outcome["number"]] = outcome
             if len(work.outcomes) == len(work.planned.splits):
                 self._finish(under_way.pop(outcome["key"]), journal, reports)
@@ -330,12 +382,14 @@ class _Run:
         report = reports[planned.table.path]
         outcomes = [work.outcomes[number] for number in sorted(work.outcomes)]
         errors = list(dict.fromkeys(outcome["error"] for outcome in outcomes if "error" in outcome))
+        errors = errors or _losses(planned, outcomes)
         if errors:
             for outcome in outcomes:
-                _discard(outcome["staged"])
-            self._report_failure(report, planned.file, "; ".join(errors))
+                _discard(outcome.get("staged"))
+            changed = any(outcome.get("changed") for outcome in outcomes)
+            self._report_failure(report, planned.file, "; ".join(errors), changed=changed)
         else:
-            entry = self._entry(planned, outcomes, journal.done.get(planned.file.relative))
+            entry = self._entry(work, outcomes, journal)
             damage = entry.details["damage"]
             if damage and self.on_error == "quarantine":
                 entry.details["quarantine"] = self._quarantine(report, planned.file, None, damage)
@@ -343,7 +397,8 @@ class _Run:
             report.files.append(FileReport.of_entry(entry, planned.file.size))
         self.progress.advance(planned.file.relative, planned.file.size)
 
-    def _entry(self, planned: PlannedFile, outcomes: list[dict[str, Any]], before: Entry | None) -> Entry:
+    def _entry(self, work: _Work, outcomes: list[dict[str, Any]], journal: Journal) -> Entry:
+        planned, before = work.planned, journal.done.get(work.planned.file.relative)
         folder = _target_folder(planned)
         stem = _stem(planned.file.relative)
         parts: list[Part] = []
@@ -362,22 +417,29 @@ class _Run:
             "damage": damage,
             "verified": all(outcome["verified"] for outcome in outcomes),
             "seconds": round(sum(outcome["seconds"] for outcome in outcomes), 3),
+            "schema": _keep(journal, planned.schema),
+            "written": _keep(journal, work.schema),
         }
         replaces = () if before is None else tuple(part.final for part in before.parts)
         return Entry(planned.key, planned.file.relative, planned.table.path, tuple(parts), replaces, details)
 
-    def _register(self, tables: Sequence[Table], journal: Journal, reports: dict[str, TableReport]) -> None:
+    def _register(
+        self, tables: Sequence[PlannedTable], journal: Journal, reports: dict[str, TableReport]
+    ) -> None:
         """Delta and Iceberg: the finished files become a version of the table."""
         if self.target.register is None:
             return
-        for table in tables:
-            if table.path not in journal.schemas:
+        by_table: dict[str, list[Entry]] = {}
+        for entry in journal.done.values():
+            by_table.setdefault(entry.table, []).append(entry)
+        for planned in tables:
+            table, entries = planned.table, by_table.get(planned.table.path, [])
+            if not entries:
                 continue
-            entries = [entry for entry in journal.done.values() if entry.table == table.path]
             committed = CommittedTable(
                 table.name,
                 table.path,
-                _decoded(journal.schemas[table.path]),
+                planned.schema,
                 table.partition_fields,
                 sorted(entries, key=lambda entry: entry.source),
             )
@@ -402,49 +464,19 @@ class _Run:
                     ]
 
 
-def run_tasks(spark: SparkSession, tasks: Iterator[Task]) -> Iterator[dict[str, Any]]:
-    """Runs tasks on the executors, and gives their outcomes as the waves come back."""
-    size = WAVE_TASKS * parallelism(spark)
-    with ThreadPoolExecutor(WAVES) as threads:
-        flying: set[Future[list[dict[str, Any]]]] = set()
-        while True:
-            while len(flying) < WAVES and (wave := list(itertools.islice(tasks, size))):
-                flying.add(threads.submit(_run_wave, spark, wave))
-            if not flying:
-                return
-            landed, flying = wait(flying, return_when=FIRST_COMPLETED)
-            for future in landed:
-                yield from future.result()
-
-
-def _run_wave(spark: SparkSession, wave: Sequence[Task]) -> list[dict[str, Any]]:
-    try:
-        return _run_job(spark, wave)
-    except Exception as error:
-        # A task reports its own errors: this is a worker that died, or Spark itself. Each task alone tells
-        # which.
-        if len(wave) > 1:
-            return [outcome for task in wave for outcome in _run_wave(spark, [task])]
-        task = wave[0]
-        first = (str(error) or type(error).__name__).splitlines()[0][:500]
-        reason = f"the worker process failed: {first}"
+def _losses(planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> list[str]:
+    """What is wrong with a file as a whole whose every part is right in itself."""
+    rows = sum(outcome["rows"] for outcome in outcomes)
+    damaged = any(outcome["damage"] for outcome in outcomes)
+    if damaged and not rows:
+        reasons = [f"{lost['structure']}: {lost['reason']}" for one in outcomes for lost in one["damage"]]
+        return [f"CorruptFileError: none of its rows could be saved; {reasons[0]}"]
+    if not damaged and planned.rows is not None and rows != planned.rows:
         return [
-            {"key": task.key, "number": task.number, "staged": task.staged, "seconds": 0.0, "error": reason}
+            f"VerificationError: {planned.file.relative} has {planned.rows} rows, as it says; "
+            f"{rows} were decoded"
         ]
-
-
-def _run_job(spark: SparkSession, wave: Sequence[Task]) -> list[dict[str, Any]]:
-    # One row and one Spark task for each of ours. Their numbers are all that passes through the JVM.
-    numbers = spark.range(0, len(wave), 1, len(wave))
-    function: Callable[..., Any] = partition_function([pickle.dumps(task) for task in wave])
-    with warnings.catch_warnings():
-        # PySpark warns of the newest pandas, which has no part in this.
-        warnings.simplefilter("ignore", FutureWarning)
-        answers = numbers.mapInArrow(function, RESULT_SCHEMA)
-    outcomes = [json.loads(row.result) for row in answers.collect()]
-    if len(outcomes) != len(wave):
-        raise RuntimeError(f"{len(wave)} tasks gave {len(outcomes)} outcomes")
-    return outcomes
+    return []
 
 
 def _target_folder(planned: PlannedFile) -> str:
@@ -467,6 +499,17 @@ def _decoded(text: str) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
 
 
-def _discard(path: str) -> None:
-    if os.path.exists(path):
+def _schema_id(schema: pa.Schema) -> str:
+    return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
+
+
+def _keep(journal: Journal, schema: pa.Schema) -> str:
+    """Remembers columns once, and gives the name under which files have them."""
+    name = _schema_id(schema)
+    journal.keep_schema(name, _encoded(schema))
+    return name
+
+
+def _discard(path: str | None) -> None:
+    if path is not None and os.path.exists(path):
         os.unlink(path)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -85,3 +86,35 @@ def parallelism(spark: SparkSession) -> int:
     except Exception:
         # A Spark Connect session has no context to ask.
         return 8
+
+
+def is_alive(spark: SparkSession) -> bool:
+    """Whether the JVM of a session still answers."""
+    try:
+        gateway: Any = spark.sparkContext._gateway
+        process = getattr(gateway, "proc", None)
+        if process is not None and process.poll() is not None:
+            return False
+        gateway.jvm.java.lang.System.currentTimeMillis()
+    except AttributeError:
+        # A Spark Connect session: its server is none of ours.
+        return True
+    except Exception:
+        return False
+    return True
+
+
+def forget(spark: SparkSession) -> None:
+    """Lets go of a session whose JVM has died, so that another one can be started in this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession as Session
+
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        spark.sparkContext.stop()
+    context: Any = SparkContext
+    with contextlib.suppress(Exception):
+        context._gateway.shutdown()
+    context._gateway = context._jvm = context._active_spark_context = None
+    kept: Any = Session
+    kept._instantiatedSession = kept._activeSession = None

@@ -64,6 +64,8 @@ class ColdframeSink:
 
     format: str
     options: tuple[tuple[str, Any], ...] = ()
+    unit: str = "us"
+    """Of the timestamps that it is given."""
 
     @property
     def extension(self) -> str:
@@ -79,7 +81,7 @@ class ColdframeSink:
     def read(self, path: str) -> Iterator[pa.RecordBatch]:
         """Reads with coldframe.open."""
         known = formats().get(self.format, {}).get("open", {})
-        options: dict[str, Any] = {"timestamp_unit": "us"} if "timestamp_unit" in known else {}
+        options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
         yield from coldframe.open(path, format=self.format, **options).to_batches()
 
 

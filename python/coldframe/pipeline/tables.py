@@ -25,6 +25,7 @@ import importlib
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,6 +44,8 @@ TYPELESS = frozenset(name for name, about in formats().items() if about["capabil
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
 _PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
+_DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(\d+))?\))?\Z")
+_TEXT = re.compile(r"(?:var)?char\(\d+\)\Z")
 _PARTITION_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "tinyint": pa.int8(),
@@ -74,7 +77,9 @@ class Table:
 
     name: str
     path: str
-    """Where it lies below the source's root, and will lie below the target's."""
+    """Where it will lie below the target's root: where it lies below the source's, but for names that Spark
+    takes for partitions, and for the second format of a directory.
+    """
     format: str
     spec: TableSpec | None
     files: list[SourceFile] = field(default_factory=list)
@@ -134,27 +139,38 @@ def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataTy
                 f"{source}: tables.{name}: partitions: expected 'name type, ...', found {part.strip()!r}"
             )
         column, kind = match.group(1), match.group(2).lower().replace(" ", "")
-        if kind not in _PARTITION_TYPES:
-            known = ", ".join(_PARTITION_TYPES)
+        arrow = _partition_type(kind)
+        if arrow is None:
+            known = ", ".join([*_PARTITION_TYPES, "decimal(p,s)", "varchar(n)", "char(n)"])
             raise SchemaError(
                 f"{source}: tables.{name}: partitions: type {kind!r} of {column}; known are {known}"
             )
-        found.append((column, _PARTITION_TYPES[kind]))
+        found.append((column, arrow))
     return tuple(found)
+
+
+def _partition_type(kind: str) -> pa.DataType | None:
+    decimal = _DECIMAL.match(kind)
+    if decimal is not None:
+        # As in Hive: decimal alone is decimal(10,0).
+        digits, scale = int(decimal.group(1) or 10), int(decimal.group(2) or 0)
+        return pa.decimal128(digits, scale) if 0 < digits <= 38 and scale <= digits else None
+    return pa.string() if _TEXT.match(kind) else _PARTITION_TYPES.get(kind)
 
 
 def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
     """Puts each file into its table. Where a directory holds several formats, each is a table."""
     entries = _Entries(specs)
-    groups: dict[tuple[str, str], Table] = {}
+    # By where they lie: names do not tell `a/b` from `a.b`.
+    groups: dict[tuple[str, str, str], Table] = {}
     for file in inventory.files:
         for name, place, spec, part in _tables_of(inventory, file, entries):
-            table = groups.get((name, str(file.format)))
+            key = (place, "" if spec is None else spec.name, str(file.format))
+            table = groups.get(key)
             if table is None:
-                table = groups[(name, str(file.format))] = Table(name, place, str(file.format), spec)
+                table = groups[key] = Table(name, place, str(file.format), spec)
             table.add(part)
     tables = list(groups.values())
-    _part_formats(tables)
     # The first table of an entry or, for those that no entry names, of a place.
     by_entry: dict[int, Table] = {}
     by_place: dict[str, Table] = {}
@@ -163,6 +179,8 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
             by_entry.setdefault(id(table.spec), table)
         else:
             by_place.setdefault(table.path, table)
+    _part_formats(tables)
+    _make_distinct(tables)
     lonely: dict[int, Table] = {}
     for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
         for file in others:
@@ -275,12 +293,41 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
 
 def _part_formats(tables: list[Table]) -> None:
     """Several formats in one directory: each but the first gets its format added to name and path."""
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     for table in tables:
-        if table.name in seen:
+        if (table.path, table.name) in seen:
             table.name = f"{table.name}__{table.format}"
             table.path = f"{table.path}__{table.format}"
-        seen.add(table.name)
+        seen.add((table.path, table.name))
+
+
+def _make_distinct(tables: list[Table]) -> None:
+    """No two tables of one name or one place in the target, and no place that Spark takes for a partition."""
+    names = Counter(table.name for table in tables)
+    for table in tables:
+        if names[table.name] > 1 and table.spec is None:
+            table.name = table.path
+    plain = {table.path for table in tables if "=" not in table.path}
+    for table in tables:
+        if "=" in table.path:
+            wanted = "/".join(
+                folder if "=" not in folder else _folder_name(folder) for folder in table.path.split("/")
+            )
+            path, number = wanted, 1
+            while path in plain:
+                number += 1
+                path = f"{wanted}_{number}"
+            table.path = path
+            plain.add(path)
+    twice = [path for path, count in Counter(table.path for table in tables).items() if count > 1]
+    for path in twice:
+        names_of = sorted(table.name for table in tables if table.path == path)
+        raise SchemaError(
+            f"tables {' and '.join(names_of)} would both lie in {path}: give them different paths"
+        )
+    again = sorted(name for name, count in Counter(table.name for table in tables).items() if count > 1)
+    if again:
+        raise SchemaError(f"more than one table named {', '.join(again)}: tables.toml can give them names")
 
 
 def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:

@@ -30,14 +30,14 @@ class Target:
     register: Register | None = None
 
 
-def find_target(name: str, *, compression: str = "zstd") -> Target:
+def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
     """The target of this name; UnsupportedError where it is unknown, or a package is missing."""
     if name == "parquet":
         return Target(name, ParquetSink(compression))
     if name == "orc":
         if not formats().get("orc", {}).get("write"):
             raise UnsupportedError("target orc: this version does not write ORC")
-        return Target(name, ColdframeSink("orc"))
+        return Target(name, ColdframeSink("orc", unit=unit))
     if name == "delta":
         _need(name, "deltalake", "delta")
         from coldframe.pipeline.delta import register as register_delta

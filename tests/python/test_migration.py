@@ -1,0 +1,319 @@
+"""What a migration does with sources that change, widen, are named alike, or lie: in process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+
+import coldframe as cf
+from coldframe.errors import SchemaError
+from coldframe.file import Split
+from coldframe.pipeline import migrate, run
+from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline.report import Report
+from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.sinks import ParquetSink
+from coldframe.pipeline.tables import find_tables, load_tables
+from coldframe.pipeline.targets import Target
+from coldframe.pipeline.widening import Unlike, unify_schemas, wider, with_fields
+
+
+class Estate:
+    """A source tree of ORC files, and where it goes."""
+
+    def __init__(self, root: Path) -> None:
+        self.source, self.target = root / "src", root / "dst"
+        self.source.mkdir()
+
+    def orc(self, name: str, rows: Any, schema: pa.Schema | None = None) -> Path:
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = rows if isinstance(rows, pa.Table) else pa.table(rows, schema=schema)
+        cf.write(table, path, format="orc")
+        return path
+
+    def rc(self, name: str, rows: dict[str, Any]) -> Path:
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cf.write(pa.table(rows), path, format="rcfile", serde="binary")
+        return path
+
+    def migrate(self, **options: Any) -> Report:
+        return migrate(InProcess(), self.source, self.target, **options)
+
+    def read(self, table: str) -> pa.Table:
+        return pads.dataset(self.target / table, format="parquet", partitioning="hive").to_table()
+
+    def files(self, table: str) -> list[Path]:
+        return sorted((self.target / table).rglob("*.parquet"))
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+# Types.
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (pa.int8(), pa.int64(), pa.int64()),
+        (pa.int32(), pa.float64(), pa.float64()),
+        (pa.int64(), pa.float32(), pa.float64()),
+        (pa.int16(), pa.float32(), pa.float32()),
+        (pa.decimal128(10, 2), pa.decimal128(12, 4), pa.decimal128(12, 4)),
+        (pa.decimal128(10, 2), pa.decimal128(10, 4), pa.decimal128(12, 4)),
+        (pa.int32(), pa.decimal128(8, 2), pa.decimal128(12, 2)),
+        (pa.null(), pa.date32(), pa.date32()),
+        (pa.string(), pa.binary(), pa.binary()),
+        (
+            pa.struct([("a", pa.int32()), ("b", pa.string())]),
+            pa.struct([("b", pa.string()), ("A", pa.int64()), ("c", pa.date32())]),
+            pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())]),
+        ),
+        (pa.list_(pa.int8()), pa.list_(pa.int16()), pa.list_(pa.field("element", pa.int16()))),
+        (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int64())),
+    ],
+)
+def test_types_that_go_together(one: pa.DataType, other: pa.DataType, both: pa.DataType) -> None:
+    assert wider(one, other).equals(both)
+    if not pa.types.is_struct(one):
+        assert wider(other, one).equals(both)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.string(), pa.int32()),
+        (pa.decimal128(10, 2), pa.float64()),
+        (pa.timestamp("us"), pa.timestamp("us", tz="UTC")),
+        (pa.date32(), pa.timestamp("us")),
+        (pa.decimal128(38, 0), pa.decimal128(38, 10)),
+        (pa.bool_(), pa.int8()),
+        (pa.list_(pa.int8()), pa.int8()),
+    ],
+)
+def test_types_that_do_not(one: pa.DataType, other: pa.DataType) -> None:
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(Unlike):
+            wider(*pair)
+
+
+def test_a_conflict_names_both_files_and_columns_are_told_by_name() -> None:
+    first, second = pa.schema([("a", pa.int8()), ("b", pa.int8())]), pa.schema([("B", pa.int64())])
+    found = unify_schemas("t", [("x", first), ("y", second)])
+    assert found.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
+    third = pa.schema([("b", pa.string())])
+    with pytest.raises(SchemaError, match=r"table t: column b is int64 in y and string in z"):
+        unify_schemas("t", [("x", first), ("y", second), ("z", third)])
+
+
+def test_fields_that_a_file_lacks_are_nulls_at_every_depth() -> None:
+    kind = pa.struct([("a", pa.int32()), ("n", pa.list_(pa.struct([("x", pa.int8())])))])
+    rows = [{"a": 1, "n": [{"x": 1}, None]}, None, {"a": None, "n": None}, {"a": 4, "n": []}]
+    wide = pa.struct(
+        [
+            ("n", pa.list_(pa.struct([("y", pa.string()), ("x", pa.int8())]))),
+            ("b", pa.date32()),
+            ("a", pa.int32()),
+        ]
+    )
+    found = with_fields(pa.array(rows, kind), wide)
+    assert found.to_pylist() == [
+        {"n": [{"y": None, "x": 1}, None], "b": None, "a": 1},
+        None,
+        {"n": None, "b": None, "a": None},
+        {"n": [], "b": None, "a": 4},
+    ]
+    assert with_fields(pa.array(rows, kind)[1:3], wide).to_pylist() == found.to_pylist()[1:3]
+    maps = pa.array([[("k", {"x": 1})], None, []], pa.map_(pa.string(), pa.struct([("x", pa.int8())])))
+    more = pa.map_(pa.string(), pa.struct([("x", pa.int8()), ("y", pa.int8())]))
+    assert with_fields(maps, more).to_pylist() == [[("k", {"x": 1, "y": None})], None, []]
+
+
+def test_old_files_get_the_type_that_newer_ones_need(estate: Estate) -> None:
+    """Spark takes a table's types from one file, and reads 4464 for 70000 where that one has smallint."""
+    estate.orc("t/1", {"a": pa.array([1, 2], pa.int16())})
+    estate.migrate()
+    estate.orc("t/2", {"a": pa.array([70000], pa.int64()), "b": ["x"]})
+    report = estate.migrate()
+    assert (report.exit_code, report.rows, report.verified) == (0, 3, True)
+    for path in estate.files("t"):
+        assert pq.read_schema(path).equals(pa.schema([("a", pa.int64()), ("b", pa.string())]))
+    assert sorted(estate.read("t")["a"].to_pylist()) == [1, 2, 70000]
+    # A third run finds all as it should be, whatever comes first in the folder.
+    estate.orc("t/0", {"b": ["y"], "a": pa.array([3], pa.int8())})
+    again = estate.migrate()
+    assert [file.earlier for file in again.tables[0].files] == [True, True, False]
+    assert estate.migrate().rows == 4
+
+
+def test_types_that_do_not_go_together_are_the_tables_error(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.orc("t/2", {"a": ["x"]})
+    estate.orc("u/1", {"a": [1]})
+    report = estate.migrate()
+    assert report.exit_code == 1
+    assert {file.source for file in report.failures} == {"t/1", "t/2"}
+    assert "int64 in t/1 and string in t/2" in str(report.failures[0].error)
+    assert estate.read("u").num_rows == 1
+
+
+def test_a_corrected_schema_is_not_mixed_with_the_wrong_one(estate: Estate) -> None:
+    estate.rc("t/1", {"a": [1, 2], "b": ["x", "y"]})
+    toml = estate.source / "tables.toml"
+    toml.write_text('[tables.t]\nschema = "a bigint, wrong binary"\nserde = "binary"\n')
+    assert estate.migrate().exit_code == 0
+    toml.write_text('[tables.t]\nschema = "a bigint, right string"\nserde = "binary"\n')
+    assert estate.migrate().exit_code == 0
+    table = estate.read("t")
+    assert table.schema.names == ["a", "right"]
+    assert table["right"].to_pylist() == ["x", "y"]
+
+
+def test_orc_keeps_nanoseconds(estate: Estate) -> None:
+    estate.orc("t/1", {"at": pa.array([1, 1_700_000_000_123_456_789, None], pa.timestamp("ns"))})
+    report = estate.migrate(to="orc", timestamps="ns")
+    assert (report.exit_code, report.verified) == (0, True)
+    (path,) = (estate.target / "t").iterdir()
+    found = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()
+    assert found == [1, 1_700_000_000_123_456_789, None]
+
+
+# Names.
+
+
+def test_tables_whose_names_are_alike_stay_apart(estate: Estate) -> None:
+    for place, value in (("a/b", 1), ("a.b", 2), ("=5", 3), ("c/=5", 4), ("t_5", 5)):
+        estate.orc(f"{place}/1", {"x": [value]})
+    report = estate.migrate()
+    assert report.exit_code == 0
+    assert len({table.name for table in report.tables}) == 5
+    found = {table.path: estate.read(table.path)["x"].to_pylist() for table in report.tables}
+    assert found.pop("a/b") == [1]
+    assert found.pop("a.b") == [2]
+    assert found.pop("t_5") == [5]
+    assert sorted(found.values()) == [[3], [4]]
+    assert not any("=" in path for path in found)
+    # And the same tables next time.
+    assert [table.path for table in estate.migrate().tables] == [table.path for table in report.tables]
+
+
+def test_decimal_partitions(estate: Estate) -> None:
+    estate.orc("t/p=1.50/1", {"a": [1]})
+    estate.orc("t/p=12/1", {"a": [2]})
+    (estate.source / "tables.toml").write_text('[tables.t]\npartitions = "p decimal(5,2)"\n')
+    assert estate.migrate().exit_code == 0
+    specs = load_tables(str(estate.source / "tables.toml"))
+    (table,) = find_tables(take_inventory(str(estate.source)), specs)
+    assert [field.type for field in table.partition_fields] == [pa.decimal128(5, 2)]
+    pytest.importorskip("pyiceberg")
+    from coldframe.pipeline.iceberg import open_catalog
+
+    lake = estate.target.with_name("lake")
+    migrate(InProcess(), estate.source, lake, to="iceberg")
+    rows = open_catalog(str(lake)).load_table("migrated.t").scan().to_arrow()
+    assert sorted(rows["p"].to_pylist()) == [Decimal("1.50"), Decimal("12.00")]
+
+
+# Sources that change while they are read, and readers that lose rows.
+
+
+class Meddling(ParquetSink):
+    """Does something in the middle of a file."""
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        super().__init__()
+        object.__setattr__(self, "what", what)
+
+    def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+        def meddled() -> Iterator[pa.RecordBatch]:
+            for number, batch in enumerate(batches):
+                if number == 0:
+                    self.what()  # type: ignore[attr-defined]
+                yield batch
+
+        super().write(meddled(), schema, path)
+
+
+@pytest.mark.parametrize("how", ["edited", "replaced", "time set back", "gone"])
+def test_a_source_that_changes_is_left_for_a_later_run(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    path = estate.orc("t/1", {"a": range(1000)})
+    estate.orc("t/2", {"a": [7]})
+    before = path.stat()
+
+    def change() -> None:
+        if how == "gone":
+            path.unlink(missing_ok=True)
+        elif how == "replaced":
+            estate.orc("t/new", {"a": range(5000, 6000)}).replace(path)
+        else:
+            with path.open("r+b") as file:
+                file.write(b"O")  # which is what stands there
+            if how == "time set back":
+                os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    with monkeypatch.context() as patch:
+        target = Target("parquet", Meddling(change))
+        patch.setattr(run, "find_target", lambda *_, **__: target)
+        report = estate.migrate()
+    assert report.exit_code == 1
+    states = {file.source: file.status for file in report.tables[0].files}
+    assert states == {"t/1": "changed", "t/2": "converted"}
+    assert estate.read("t")["a"].to_pylist() == [7]
+    if how != "gone":
+        assert estate.migrate().exit_code == 0
+        assert sorted(estate.read("t")["a"].to_pylist()) == sorted([7, *cf.read_table(path)["a"].to_pylist()])
+
+
+def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    estate.orc("t/1", {"a": range(200_000)})
+    real = Split.to_batches
+
+    def losing(self: Split, *given: Any, **named: Any) -> Any:
+        reader = real(self, *given, **named)
+        return pa.RecordBatchReader.from_batches(reader.schema, list(reader)[1:])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Split, "to_batches", losing)
+        report = estate.migrate()
+    assert report.exit_code == 1
+    assert "200000 rows, as" in str(report.failures[0].error)
+    assert estate.files("t") == []
+    assert estate.migrate().rows == 200_000
+
+
+def test_losing_all_of_a_file_is_a_failure(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    estate.orc("t/1", {"a": range(1000)})
+    real = Split.to_batches
+
+    def all_lost(self: Split, *given: Any, **named: Any) -> Any:
+        reader = real(self, *given, **named)
+        lost = {"offset": 3, "length": 90, "rows_lost": 1000, "structure": "stripe 0", "reason": "torn"}
+        named["on_damage"]([lost])
+        return pa.RecordBatchReader.from_batches(reader.schema, [])
+
+    monkeypatch.setattr(Split, "to_batches", all_lost)
+    report = estate.migrate(on_error="skip")
+    assert (report.exit_code, report.verified) == (1, False)
+    assert "none of its rows could be saved; stripe 0: torn" in str(report.failures[0].error)
+
+
+def test_verified_is_said_of_what_was_read_back_only(estate: Estate) -> None:
+    estate.orc("t/1", {"a": pa.array([], pa.int64())})
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (0, False)
+    estate.orc("t/2", {"a": [1]})
+    assert estate.migrate(verify=False).verified is False
