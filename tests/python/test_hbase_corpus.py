@@ -42,7 +42,7 @@ def name_of(entry: dict[str, Any]) -> str:
     )
 
 
-WHOLE = [e for e in entries() if "truth" in e and not e.get("wal")]
+WHOLE = [e for e in entries() if "truth" in e]
 DAMAGED = [e for e in entries() if "expect" in e]
 
 

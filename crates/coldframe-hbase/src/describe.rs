@@ -1,20 +1,20 @@
 //! What a table says of itself.
 
-use coldframe_core::Value;
+use coldframe_core::{Result, Value};
 
 use crate::alive::Region;
 use crate::layout::policy::{Family, attributes};
 use crate::open::Found;
 
 /// Everything that descriptors, regions and snapshots say.
-pub(crate) fn metadata(found: &Found) -> Value {
+pub(crate) fn metadata(found: &Found) -> Result<Value> {
     let shared = &found.shared;
     let names = |names: &[String]| Value::List(names.iter().map(|n| n.as_str().into()).collect());
     let tables: Vec<String> = found.tables.iter().map(ToString::to_string).collect();
     let snapshot = found.snapshot.as_ref().map_or(Value::Null, |s| {
         Value::map([("name", Value::from(s.name.as_str())), ("created_ms", s.created.into())])
     });
-    Value::map([
+    Ok(Value::map([
         ("table", Value::from(shared.table.to_string())),
         ("snapshot", snapshot),
         ("attributes", Value::map(attributes(&found.schema.attributes).map(|(k, v)| (k, Value::from(v))))),
@@ -31,7 +31,36 @@ pub(crate) fn metadata(found: &Found) -> Value {
         ("as_of_ms", found.options.now.into()),
         ("tables", names(&tables)),
         ("snapshots", names(&found.snapshots)),
-    ])
+        ("wal", logs(found)?),
+    ]))
+}
+
+/// More than so many bytes of logs are not read only to count edits.
+const COUNTED: u64 = 256 << 20;
+
+/// Which logs there are, and how many edits of the table they have; whether those were flushed since, only a scan finds out.
+fn logs(found: &Found) -> Result<Value> {
+    let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
+    let servers = logs.of_servers()?;
+    let mut recovered = Vec::new();
+    for region in &found.regions {
+        recovered.extend(logs.recovered(region)?);
+    }
+    let sum = |files: &[(String, u64)]| files.iter().map(|(_, len)| *len).fold(0, u64::saturating_add);
+    let bytes = sum(&servers).saturating_add(sum(&recovered));
+    let edits = match bytes <= COUNTED {
+        true => logs.count(&found.regions).ok(),
+        false => None,
+    };
+    let paths =
+        |files: Vec<(String, u64)>| Value::List(files.into_iter().map(|(path, _)| path.into()).collect());
+    Ok(Value::map([
+        ("read", Value::from(found.options.wal)),
+        ("logs", paths(servers)),
+        ("recovered_edits", paths(recovered)),
+        ("bytes", bytes.into()),
+        ("edits", edits.into()),
+    ]))
 }
 
 fn family(family: &Family) -> Value {

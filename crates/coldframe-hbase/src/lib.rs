@@ -15,6 +15,7 @@
 //! | `root` | where things lie, in any store |
 //! | `alive` | which regions are alive |
 //! | `files` | the store files of a region: which count, where they are, their order |
+//! | `edits` | what only write-ahead logs hold |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
 //! | `splits` | parts that are read by themselves |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
@@ -25,6 +26,7 @@
 
 mod alive;
 mod describe;
+mod edits;
 mod files;
 mod format;
 mod inspect;

@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{Array, BinaryArray, RecordBatch};
-use coldframe_core::{DamageLog, Error, Limits, OnError, Result, Scan, ScanReader, TableFile};
+use coldframe_core::{Error, Limits, Plan, Result};
 
 use crate::alive::Region;
 use crate::layout::messages;
 use crate::layout::names::TableName;
 use crate::layout::proto::RegionInfo;
+use crate::scan::plan::each_batch;
 
 /// The regions of a table that hbase:meta knows.
 #[derive(Debug, Default)]
@@ -25,16 +26,10 @@ pub(crate) struct Listed {
     pub(crate) disabled: Option<bool>,
 }
 
-/// Reads what `meta` says of `table`.
-pub(crate) fn listed(meta: &dyn TableFile, table: &TableName, limits: &Limits) -> Result<Listed> {
+/// Reads what `meta`, a plan of hbase:meta, says of `table`.
+pub(crate) fn listed(meta: &mut dyn Plan, table: &TableName, limits: &Limits) -> Result<Listed> {
     let mut listed = Listed::default();
-    let scan = Scan { on_error: OnError::Raise, ..Scan::default() };
-    for split in meta.splits(u64::MAX)? {
-        let mut reader = ScanReader::try_new(meta, &scan, &split, DamageLog::default())?;
-        while let Some(batch) = reader.next_batch()? {
-            add(&batch, table, limits, &mut listed)?;
-        }
-    }
+    each_batch(meta, |batch| add(&batch, table, limits, &mut listed))?;
     Ok(listed)
 }
 

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, ErrorContext, OnError, OpenOptions, Result};
+use coldframe_core::{Damage, DamageLog, Error, ErrorContext, OnError, OpenOptions, Result};
+use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
 use crate::alive::{self, Region};
+use crate::edits::Logs;
 use crate::files::Shared;
 use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName, is_region};
@@ -14,6 +17,10 @@ use crate::layout::policy;
 use crate::layout::proto::{SnapshotManifest, TableSchema};
 use crate::options::Options;
 use crate::root::{Opened, Root, SNAPSHOTS, join};
+use crate::scan::merge::Scanning;
+use crate::scan::mob::MobFiles;
+use crate::scan::plan::{RegionPlan, Rows, Source};
+use crate::scan::sight::Asked;
 
 /// How it is known which regions are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +40,30 @@ impl Known {
     }
 }
 
+/// The columns of cells.
+pub(crate) fn cell_schema() -> SchemaRef {
+    let all = schema_of(View::Cells, false);
+    let shown = ["row", "family", "qualifier", "timestamp", "type", "value"];
+    let fields = all.fields().iter().filter(|f| shown.contains(&f.name().as_str()));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+}
+
+/// What one who scans asks for.
+pub(crate) struct Asking {
+    pub(crate) columns: SchemaRef,
+    pub(crate) on_error: OnError,
+    pub(crate) damage: DamageLog,
+    pub(crate) batch_rows: usize,
+}
+
 /// A table and its regions.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) shared: Arc<Shared>,
+    /// The write-ahead logs, whether they count or not.
+    pub(crate) logs: Option<Arc<Logs>>,
+    /// Values in files of their own.
+    pub(crate) mob: Arc<MobFiles>,
     pub(crate) options: Options,
     pub(crate) schema: TableSchema,
     pub(crate) regions: Vec<Arc<Region>>,
@@ -72,9 +99,6 @@ impl Found {
     /// Finds what the options ask for in a folder.
     pub(crate) fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
-        if options.wal {
-            return Err(Error::unsupported("edits of write-ahead logs"));
-        }
         let opened = Opened::new(folder)?;
         let (root, mut table, mut snapshot) = match opened {
             Opened::Root(root) => (root, None, None),
@@ -179,9 +203,11 @@ impl Found {
 
     fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
         let families = policy::families(&schema)?;
-        let shared = Shared { root, table, families, options: options.files.clone() };
+        let shared = Arc::new(Shared { root, table, families, options: options.files.clone() });
         Ok(Self {
-            shared: Arc::new(shared),
+            logs: Some(Arc::new(Logs::new(shared.clone()))),
+            mob: Arc::new(MobFiles::new(shared.clone())),
+            shared,
             options,
             schema,
             regions: Vec::new(),
@@ -274,7 +300,7 @@ impl Found {
                 // Some versions keep none for it.
                 None => Self::of_meta_alone(root.clone(), meta.clone(), options)?,
             };
-            crate::meta::listed(&crate::table::HBaseTable::new(meta), table, &limits)
+            crate::meta::listed(&mut meta.whole()?, table, &limits)
         };
         match read() {
             Ok(listed) => {
@@ -301,6 +327,47 @@ impl Found {
         let mut found = Self::new(root, meta, schema, options)?;
         found.find_regions()?;
         Ok(found)
+    }
+
+    /// Where its regions are read from.
+    pub(crate) fn source(&self) -> Source {
+        let shared = self.shared.clone();
+        Source { shared, logs: self.logs.clone().filter(|_| self.options.wal && self.snapshot.is_none()) }
+    }
+
+    /// What the units of a scan share.
+    pub(crate) fn scanning(&self, asking: Asking) -> Arc<Scanning> {
+        let shared = &self.shared;
+        let Asking { columns, on_error, damage, batch_rows } = asking;
+        Arc::new(Scanning {
+            asked: Asked::new(&self.options, &shared.families),
+            families: shared.families.clone().into(),
+            mob: self.mob.clone(),
+            order: self.order(),
+            on_error,
+            damage,
+            batch_rows,
+            columns,
+        })
+    }
+
+    /// How its rows are ordered.
+    pub(crate) fn order(&self) -> RowOrder {
+        if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
+    }
+
+    /// A plan of all rows of a table with one region.
+    fn whole(&self) -> Result<RegionPlan> {
+        let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
+        let scanning = self.scanning(Asking {
+            columns: cell_schema(),
+            on_error: OnError::Raise,
+            damage: DamageLog::default(),
+            batch_rows: 65536,
+        });
+        let rows = Rows { lower: Vec::new(), upper: None, first: true };
+        let families = vec![true; self.shared.families.len()];
+        Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
 
     /// What keeps a plain read from being whole.

@@ -25,7 +25,10 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
         name: "as_of",
         help: "the time by which cells have expired or not, in milliseconds or as text (UTC); default now",
     },
-    OptionDoc { name: "wal", help: "whether edits that only the write-ahead logs hold count; not yet" },
+    OptionDoc {
+        name: "wal",
+        help: "whether edits that only the write-ahead logs hold count; default true. A snapshot has none",
+    },
     OptionDoc {
         name: "block_cache_bytes",
         help: "decoded blocks of a file that look-ups keep; default 16 MiB",
@@ -98,7 +101,7 @@ impl Options {
             versions,
             time_range: time_range(extra)?,
             now: time(extra, "as_of")?.unwrap_or_else(now),
-            wal: boolean(extra, "wal")?.unwrap_or(false),
+            wal: boolean(extra, "wal")?.unwrap_or(true),
             files,
         })
     }
@@ -154,7 +157,7 @@ mod tests {
     fn times_are_numbers_or_text() {
         let range = Value::List(vec![Value::Int(5), Value::Str("1970-01-01T00:00:01Z".to_owned())]);
         let read = options(&[("time_range", range), ("as_of", Value::Str("17".to_owned()))]).unwrap();
-        assert_eq!((read.time_range, read.now, read.wal), (Some((5, 1000)), 17, false));
+        assert_eq!((read.time_range, read.now, read.wal), (Some((5, 1000)), 17, true));
         assert!(options(&[("time_range", Value::Int(5))]).is_err());
         assert!(options(&[("as_of", Value::Str("soon".to_owned()))]).is_err());
     }

@@ -3,21 +3,18 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, DamageLog, Error, KeyRange, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result,
-    Split, TableFile, Unit, Value,
+    Damage, Error, KeyRange, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result, Split,
+    TableFile, Unit, Value,
 };
-use coldframe_hfile::{RowOrder, View, schema_of};
+use coldframe_hfile::RowOrder;
 
 use crate::alive::Region;
 use crate::describe;
-use crate::open::Found;
-use crate::scan::merge::Scanning;
-use crate::scan::mob::MobFiles;
+use crate::open::{Asking, Found, cell_schema};
 use crate::scan::plan::{RegionPlan, Rows};
-use crate::scan::sight::Asked;
 use crate::splits;
 
 /// A table, opened.
@@ -25,30 +22,13 @@ use crate::splits;
 pub struct HBaseTable {
     found: Found,
     schema: SchemaRef,
-    mob: Arc<MobFiles>,
-}
-
-/// The columns of cells.
-fn cell_schema() -> SchemaRef {
-    let all = schema_of(View::Cells, false);
-    let shown = ["row", "family", "qualifier", "timestamp", "type", "value"];
-    let fields = all.fields().iter().filter(|f| shown.contains(&f.name().as_str()));
-    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
 impl HBaseTable {
     /// Finds the table in `folder`, and its regions.
     pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
-        Found::open(folder, options).map(Self::new)
-    }
-
-    pub(crate) fn new(found: Found) -> Self {
-        let mob = Arc::new(MobFiles::new(found.shared.clone()));
-        Self { found, schema: cell_schema(), mob }
-    }
-
-    pub(crate) fn order(&self) -> RowOrder {
-        if self.found.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
+        let found = Found::open(folder, options)?;
+        Ok(Self { found, schema: cell_schema() })
     }
 
     fn region(&self, split: &Split) -> Result<&Arc<Region>> {
@@ -56,26 +36,6 @@ impl HBaseTable {
         self.found.regions.get(index).ok_or_else(|| {
             let regions = self.found.regions.len();
             Error::invalid(format!("part {} of a table with {regions} regions", split.part))
-        })
-    }
-
-    pub(crate) fn scanning(
-        &self,
-        columns: SchemaRef,
-        on_error: OnError,
-        damage: DamageLog,
-        batch_rows: usize,
-    ) -> Arc<Scanning> {
-        let shared = &self.found.shared;
-        Arc::new(Scanning {
-            asked: Asked::new(&self.found.options, &shared.families),
-            families: shared.families.clone().into(),
-            mob: self.mob.clone(),
-            order: self.order(),
-            on_error,
-            damage,
-            batch_rows,
-            columns,
         })
     }
 
@@ -93,7 +53,7 @@ impl HBaseTable {
     /// The rows of a split that a filter leaves; `None` if there are none.
     fn rows(&self, region: &Region, split: &Split, predicate: Option<&Predicate>) -> Result<Option<Rows>> {
         let mut rows = splits::rows(&self.found.shared, region, &split.range)?;
-        if self.order() != RowOrder::Bytes {
+        if self.found.order() != RowOrder::Bytes {
             return Ok(Some(rows));
         }
         let keys: KeyRange = predicate.map(|p| p.key_range("row")).unwrap_or_default();
@@ -131,7 +91,7 @@ impl TableFile for HBaseTable {
     }
 
     fn metadata(&self) -> Result<Value> {
-        Ok(describe::metadata(&self.found))
+        describe::metadata(&self.found)
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
@@ -164,10 +124,14 @@ impl TableFile for HBaseTable {
         let region = self.region(split)?;
         let predicate = request.scan.predicate.as_ref();
         let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoRows)) };
-        let (columns, damage) = (request.decode.clone(), request.damage.clone());
-        let scanning = self.scanning(columns, request.scan.on_error, damage, request.scan.batch_rows);
+        let scanning = self.found.scanning(Asking {
+            columns: request.decode.clone(),
+            on_error: request.scan.on_error,
+            damage: request.damage.clone(),
+            batch_rows: request.scan.batch_rows,
+        });
         let families = self.families(predicate);
-        Ok(Box::new(RegionPlan::new(self.found.shared.clone(), region.clone(), scanning, families, rows)))
+        Ok(Box::new(RegionPlan::new(self.found.source(), region.clone(), scanning, families, rows)))
     }
 
     fn inspect(&self) -> Result<Node> {

@@ -47,8 +47,9 @@ mod verify;
 mod write;
 
 pub use format::HFileFormat;
-pub use layout::cell::{Cell, CellLayout, Tags, type_name};
+pub use layout::cell::{Cell, CellLayout, CellSink, Tags, type_name};
 pub use layout::content::{BlockReader, Cells};
+pub use layout::encoding::Plain;
 pub use layout::file_info::{self, FileInfo};
 pub use layout::index::BlockRef;
 pub use layout::order::RowOrder;

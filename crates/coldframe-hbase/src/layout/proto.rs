@@ -162,6 +162,36 @@ pub(crate) struct Compacted {
     pub(crate) names: Vec<Vec<u8>>,
 }
 
+/// What a write-ahead log begins with.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct LogHeader {
+    #[prost(bool, optional, tag = "1")]
+    pub(crate) has_compression: Option<bool>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub(crate) encryption_key: Option<Vec<u8>>,
+    #[prost(bool, optional, tag = "3")]
+    pub(crate) has_tag_compression: Option<bool>,
+    #[prost(string, optional, tag = "4")]
+    pub(crate) writer_class: Option<String>,
+    #[prost(string, optional, tag = "5")]
+    pub(crate) codec_class: Option<String>,
+    #[prost(bool, optional, tag = "6")]
+    pub(crate) has_value_compression: Option<bool>,
+}
+
+/// What stands before the cells of an edit.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct LogKey {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(crate) region: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(crate) table: Vec<u8>,
+    #[prost(uint64, tag = "3")]
+    pub(crate) sequence_id: u64,
+    #[prost(uint32, optional, tag = "7")]
+    pub(crate) cells: Option<u32>,
+}
+
 const PAIR: Shape = Shape::of::<BytesPair>(&[]);
 const FAMILY: Shape = Shape::of::<ColumnFamilySchema>(&[(2, PAIR), (3, PAIR)]);
 const SCHEMA: Shape = Shape::of::<TableSchema>(&[(2, PAIR), (3, FAMILY), (4, PAIR)]);
@@ -180,6 +210,8 @@ macro_rules! shaped {
 shaped! {
     TableSchema => SCHEMA;
     RegionInfo => Shape::of::<Self>(&[]);
+    LogHeader => Shape::of::<Self>(&[]);
+    LogKey => Shape::of::<Self>(&[]);
     Reference => Shape::of::<Self>(&[]);
     SnapshotDescription => Shape::of::<Self>(&[]);
     SnapshotManifest => Shape::of::<Self>(&[(1, SCHEMA), (2, REGION)]);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_hfile::{BlockReader, BlockRef, CellLayout, Entry, IndexCursor, RowOrder};
 
+use crate::edits;
 use crate::files::StoreFile;
 
 /// A block, and the rows that it may have.
@@ -86,11 +87,61 @@ impl Feed {
     }
 }
 
+/// Where cells come from: what of them their source decides.
+#[derive(Clone, Debug)]
+pub(crate) struct Of {
+    pub(crate) family: usize,
+    /// Of cells with equal keys and sequence ids that of the greater rank is newer.
+    pub(crate) rank: usize,
+    /// The sequence id of all cells, whatever they say.
+    pub(crate) id: Option<i64>,
+    pub(crate) layout: CellLayout,
+}
+
+/// The cells of one source in a unit, block by block.
+#[derive(Debug)]
+pub(crate) enum Cells {
+    /// A store file's.
+    File(Box<Blocks>),
+    /// Those that logs had, as one block; `None` once it was handed out.
+    Edits(Of, Option<Bytes>),
+}
+
+impl Cells {
+    pub(crate) fn of(&self) -> &Of {
+        match self {
+            Self::File(blocks) => &blocks.of,
+            Self::Edits(of, _) => of,
+        }
+    }
+
+    /// The cells of edits, which are newer than those of all files.
+    pub(crate) fn edits(family: usize, cells: Bytes) -> Self {
+        Self::Edits(Of { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
+    }
+
+    /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
+    pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Option<Piece>)>, Box<BadBlock>> {
+        match self {
+            Self::File(blocks) => Ok(blocks.next()?.map(|(cells, piece)| (cells, Some(piece)))),
+            Self::Edits(_, cells) => Ok(cells.take().map(|cells| (cells, None))),
+        }
+    }
+
+    /// The store file.
+    pub(crate) fn file(&self) -> Option<&Arc<StoreFile>> {
+        match self {
+            Self::File(blocks) => Some(&blocks.file),
+            Self::Edits(..) => None,
+        }
+    }
+}
+
 /// Decodes the blocks of one store file in a unit.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    pub(crate) file: Arc<StoreFile>,
-    pub(crate) layout: CellLayout,
+    file: Arc<StoreFile>,
+    of: Of,
     reader: BlockReader,
     /// What is left, with the bytes.
     pieces: VecDeque<(Piece, Bytes)>,
@@ -120,12 +171,12 @@ impl Blocks {
             (a, b) => a.or(b),
         };
         let upper = upper.map(<[u8]>::to_vec);
-        let (layout, reader) = (file.raw().layout(), file.raw().block_reader());
-        Self { layout, reader, pieces, lower, upper, file }
+        let reader = file.raw().block_reader();
+        let of = Of { family: file.family, rank: file.rank, id: file.of_cells, layout: file.raw().layout() };
+        Self { of, reader, pieces, lower, upper, file }
     }
 
-    /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
-    pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Piece)>, Box<BadBlock>> {
+    fn next(&mut self) -> std::result::Result<Option<(Bytes, Piece)>, Box<BadBlock>> {
         while let Some((piece, bytes)) = self.pieces.pop_front() {
             match self.decode(&piece, &bytes) {
                 Ok(cells) if cells.is_empty() => {}
@@ -157,7 +208,7 @@ impl Blocks {
     /// Where the first cell from `at` on begins whose row is not before `row`.
     fn find(&self, cells: &[u8], mut at: usize, row: &[u8], order: RowOrder) -> Result<usize> {
         while at < cells.len() {
-            let (cell, end) = self.layout.cell(cells, at)?;
+            let (cell, end) = self.of.layout.cell(cells, at)?;
             if order.compare(cell.row, row).is_ge() {
                 break;
             }

@@ -20,9 +20,10 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
 use coldframe_hfile::{Cell, Columns, RowOrder};
 
-use super::feed::{BadBlock, Blocks, Piece};
+use super::feed::{BadBlock, Blocks, Cells, Piece};
 use super::mob::{self, MobFiles};
 use super::sight::{Asked, Sight};
+use crate::edits;
 use crate::layout::policy::Family;
 
 /// Rows of a family that may be lost.
@@ -88,6 +89,8 @@ pub(crate) struct DecodeRows {
     /// Whether damage of blocks that begin before the unit is this one's to record.
     pub(crate) first: bool,
     pub(crate) lost: Vec<LostRows>,
+    /// For some families the cells that only logs have.
+    pub(crate) edits: Vec<(usize, Bytes)>,
 }
 
 impl DecodeUnit for DecodeRows {
@@ -96,8 +99,10 @@ impl DecodeUnit for DecodeRows {
         let mut blocks = Vec::with_capacity(self.files.len());
         for (file, pieces) in self.files {
             let pieces = pieces.into_iter().zip(bytes.by_ref()).collect();
-            blocks.push(Blocks::new(file, pieces, &self.lower, self.upper.as_deref()));
+            let of_file = Blocks::new(file, pieces, &self.lower, self.upper.as_deref());
+            blocks.push(Cells::File(Box::new(of_file)));
         }
+        blocks.extend(self.edits.into_iter().map(|(family, cells)| Cells::edits(family, cells)));
         let scanning = self.scanning;
         let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
         let sight = Sight::new(scanning.asked.clone());
@@ -154,7 +159,7 @@ enum Stop {
 
 struct Merge {
     scanning: Arc<Scanning>,
-    blocks: Vec<Blocks>,
+    blocks: Vec<Cells>,
     current: Vec<Current>,
     sight: Sight,
     columns: Columns,
@@ -176,32 +181,21 @@ struct Head<'a> {
 
 #[inline]
 fn compare(order: RowOrder, a: &Head<'_>, b: &Head<'_>) -> Ordering {
-    let (x, y) = (&a.cell, &b.cell);
-    let rows = order.compare(x.row, y.row);
-    if rows != Ordering::Equal {
-        return rows;
-    }
-    x.family
-        .cmp(y.family)
-        .then_with(|| x.qualifier.cmp(y.qualifier))
-        .then_with(|| y.timestamp.cmp(&x.timestamp))
-        .then_with(|| y.kind.cmp(&x.kind))
-        .then_with(|| y.sequence_id.cmp(&x.sequence_id))
-        .then_with(|| b.rank.cmp(&a.rank))
+    edits::compare(order, &a.cell, &b.cell).then_with(|| b.rank.cmp(&a.rank))
 }
 
 /// The cell at the place of a file's block, with the sequence id that the file gives it.
 #[inline]
-fn head<'a>(blocks: &[Blocks], cells: &'a [u8], file: usize, at: usize) -> Option<Result<Head<'a>>> {
-    let of = blocks.get(file)?;
+fn head<'a>(blocks: &[Cells], cells: &'a [u8], file: usize, at: usize) -> Option<Result<Head<'a>>> {
+    let of = blocks.get(file)?.of();
     if at >= cells.len() {
         return None;
     }
     Some(of.layout.cell(cells, at).map(|(mut cell, end)| {
-        if let Some(id) = of.file.of_cells {
+        if let Some(id) = of.id {
             cell.sequence_id = id;
         }
-        Head { cell, file, family: of.file.family, rank: of.file.rank, start: at, end }
+        Head { cell, file, family: of.family, rank: of.rank, start: at, end }
     }))
 }
 
@@ -293,7 +287,7 @@ impl Merge {
             match blocks.next() {
                 Ok(None) => return Ok(()),
                 Ok(Some((cells, piece))) => {
-                    *current = Current { cells, at: 0, piece: Some(piece) };
+                    *current = Current { cells, at: 0, piece };
                     return Ok(());
                 }
                 Err(bad) => {
@@ -301,7 +295,7 @@ impl Merge {
                     let lower = piece.first.clone();
                     lose_block(&self.scanning, &self.owned, blocks, &piece, error)?;
                     self.lost.push(LostRows {
-                        family: blocks.file.family,
+                        family: blocks.of().family,
                         lower,
                         upper: piece.last,
                         through: true,
@@ -325,7 +319,7 @@ impl Merge {
             e.at(piece.block.offset).within("data block"),
         )?;
         // What was read of it has been handed out, in its order; the rest begins behind it.
-        let (family, lower) = (blocks.file.family, piece.first);
+        let (family, lower) = (blocks.of().family, piece.first);
         self.lost.push(LostRows { family, lower, upper: piece.last, through: true });
         self.load(file)
     }
@@ -345,7 +339,7 @@ impl Merge {
                 Stop::NoValue(file, e) => {
                     let at =
                         self.current.get(file).and_then(|c| c.piece.as_ref()).map_or(0, |p| p.block.offset);
-                    let path = self.blocks.get(file).map_or("", |b| b.file.path.as_str());
+                    let path = self.blocks.get(file).and_then(Cells::file).map_or("", |f| f.path.as_str());
                     self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
                     // Its file may have ended with this cell.
                     let used_up = self.current.get(file).is_some_and(|c| c.at >= c.cells.len());
@@ -375,11 +369,12 @@ fn value_of(scanning: &Scanning, head: &Head<'_>) -> Result<std::result::Result<
 }
 
 /// Records that a block is lost, or raises.
-fn lose_block(scanning: &Scanning, owned: &Owned, blocks: &Blocks, piece: &Piece, e: Error) -> Result<()> {
-    let begins = piece.first.as_slice().max(blocks.file.lower.as_slice());
+fn lose_block(scanning: &Scanning, owned: &Owned, blocks: &Cells, piece: &Piece, e: Error) -> Result<()> {
+    let Some(file) = blocks.file() else { return Err(e) };
+    let begins = piece.first.as_slice().max(file.lower.as_slice());
     let own = owned.first || scanning.order.compare(begins, &owned.lower).is_ge();
-    let range = blocks.file.raw().range_of(piece.block);
-    scanning.lose(blocks.file.named(e.at(range.start)), range, None, own)
+    let range = file.raw().range_of(piece.block);
+    scanning.lose(file.named(e.at(range.start)), range, None, own)
 }
 
 impl Iterator for Merge {

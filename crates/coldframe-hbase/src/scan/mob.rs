@@ -14,8 +14,8 @@ use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_hfile::{Cell, HFile, Tags};
 
-use super::sight::PUT;
 use crate::files::Shared;
+use crate::layout::kinds::PUT;
 use crate::layout::names::{FileAt, TableName, is_one_name};
 use crate::root::name_of;
 

@@ -14,12 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coldframe_core::{Error, Result};
 use coldframe_hfile::{Cell, Policy};
 
-use super::sight::PUT;
-
-const DELETE: u8 = 8;
-const DELETE_FAMILY_VERSION: u8 = 10;
-const DELETE_COLUMN: u8 = 12;
-const DELETE_FAMILY: u8 = 14;
+use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
 /// Most markers of a row and family that are followed: each column begins with a copy of them.
 const MOST_MARKERS: usize = 1 << 12;

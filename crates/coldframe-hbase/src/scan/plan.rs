@@ -8,13 +8,15 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use coldframe_core::format::Fetch;
 use coldframe_core::{ErrorContext, OnError, Plan, Result, Unit};
 
 use super::feed::{Feed, Piece};
 use super::merge::{DecodeRows, LostRows, Scanning};
 use crate::alive::Region;
-use crate::files::{LostFile, OpenRegion, Shared, StoreFile};
+use crate::edits::{Edits, Logs};
+use crate::files::{LostFile, Shared, StoreFile};
 
 /// Bytes on disk after which a unit ends where a row does.
 const UNIT_BYTES: u64 = 4 << 20;
@@ -28,14 +30,23 @@ pub(crate) struct Rows {
     pub(crate) first: bool,
 }
 
+/// What a table's regions are read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) shared: Arc<Shared>,
+    /// Where edits are looked for that were not flushed, if they count.
+    pub(crate) logs: Option<Arc<Logs>>,
+}
+
 /// Hands out units.
 pub(crate) struct RegionPlan {
-    shared: Arc<Shared>,
+    table: Source,
     region: Arc<Region>,
     scanning: Arc<Scanning>,
     /// The places of the families that are read.
     families: Vec<bool>,
     rows: Rows,
+    edits: Vec<Edits>,
     feeds: Option<Vec<Feed>>,
     lost: Vec<LostRows>,
     done: bool,
@@ -44,13 +55,14 @@ pub(crate) struct RegionPlan {
 impl RegionPlan {
     /// A plan of `rows` of a region; nothing is opened before the first unit is asked for.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        table: Source,
         region: Arc<Region>,
         scanning: Arc<Scanning>,
         families: Vec<bool>,
         rows: Rows,
     ) -> Self {
-        Self { shared, region, scanning, families, rows, feeds: None, lost: Vec::new(), done: false }
+        let (edits, lost) = (Vec::new(), Vec::new());
+        Self { table, region, scanning, families, rows, edits, feeds: None, lost, done: false }
     }
 
     fn reads(&self, family: usize) -> bool {
@@ -66,14 +78,24 @@ impl RegionPlan {
 
     /// Opens the files.
     fn start(&mut self) -> Result<Vec<Feed>> {
-        let OpenRegion { files, lost } = self.shared.open(&self.region)?;
-        for lost in lost {
+        let mut open = self.table.shared.open(&self.region)?;
+        for lost in std::mem::take(&mut open.lost) {
             if self.reads(lost.family) {
                 self.lose_file(lost)?;
             }
         }
-        let mut feeds = Vec::with_capacity(files.len());
-        for file in files.into_iter().filter(|f| self.reads(f.family)) {
+        if let Some(logs) = &self.table.logs {
+            let (edits, damage) =
+                logs.edits(&self.region, &open, self.scanning.order, self.scanning.on_error)?;
+            self.edits = edits;
+            self.edits.retain(|e| self.families.get(e.family).copied().unwrap_or(false));
+            // What a damaged log would have said is not known; what was flushed stays.
+            if self.owns(&self.region.start) {
+                damage.into_iter().for_each(|damage| self.scanning.damage.push(damage));
+            }
+        }
+        let mut feeds = Vec::with_capacity(open.files.len());
+        for file in open.files.into_iter().filter(|f| self.reads(f.family)) {
             if self.is_beside(&file) {
                 continue;
             }
@@ -158,15 +180,31 @@ impl RegionPlan {
         }
         let lower = std::mem::replace(&mut self.rows.lower, upper.clone().unwrap_or_default());
         let first = std::mem::replace(&mut self.rows.first, false);
-        if files.is_empty() {
+        let edits = self.edits.iter().map(|e| (e.family, e.of_rows(order, &lower, upper.as_deref())));
+        let edits: Vec<_> = edits.filter(|(_, cells)| !cells.is_empty()).collect();
+        if files.is_empty() && edits.is_empty() {
             return Ok(None);
         }
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
         let lost = self.lost.clone();
-        let decode = DecodeRows { scanning, files, lower, upper, first, lost };
+        let decode = DecodeRows { scanning, files, lower, upper, first, lost, edits };
         Ok(Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) }))
     }
+}
+
+/// Hands the batches of a plan to `with`, for those who read by themselves.
+pub(crate) fn each_batch(plan: &mut dyn Plan, mut with: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+    while let Some(unit) = plan.next_unit()? {
+        let mut bytes = Vec::with_capacity(unit.fetch.len());
+        for Fetch { source, range } in &unit.fetch {
+            bytes.push(source.read(range.clone())?);
+        }
+        for batch in unit.decode.decode(bytes)? {
+            with(batch?)?;
+        }
+    }
+    Ok(())
 }
 
 impl Plan for RegionPlan {

@@ -9,8 +9,6 @@ use crate::options::{Options, View};
 
 /// The tag that says how long a cell lives, in milliseconds.
 const TTL_TAG: u8 = 8;
-/// The type of a cell with a value.
-pub(crate) const PUT: u8 = 4;
 
 /// What is asked of all cells.
 #[derive(Clone, Debug)]

@@ -178,14 +178,15 @@ impl<S: CellSink> Out<'_, S> {
 
 /// Cells in plain form, as searches in a block want them.
 #[derive(Debug)]
-pub(crate) struct Plain {
+pub struct Plain {
     /// The cells.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     layout: CellLayout,
 }
 
 impl Plain {
-    pub(crate) fn new(layout: CellLayout) -> Self {
+    /// No cells yet; what stands behind the values of those to come.
+    pub fn new(layout: CellLayout) -> Self {
         Self { bytes: Vec::new(), layout }
     }
 }

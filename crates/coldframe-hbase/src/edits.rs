@@ -1,0 +1,272 @@
+//! Edits that were not flushed: those of the write-ahead logs and of `recovered.edits`, as the memory of a region server held them.
+//!
+//! ```text
+//! WALs/SERVER/LOG                        all regions of a server; LOG.meta those of hbase:meta
+//! data/NS/TABLE/REGION/recovered.edits/NNN   what was sorted out of logs for a region that nobody has opened since
+//! ```
+//!
+//! An edit counts if its sequence id is greater than that of all store files of its family: else it was flushed. All cells of
+//! an edit have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use coldframe_core::{Damage, Error, Limits, OnError, ReadAt, Result};
+use coldframe_hfile::{Cell, CellLayout, CellSink, Plain, RowOrder};
+
+use crate::alive::Region;
+use crate::files::{OpenRegion, Shared};
+use crate::layout::log::{Edit, LogReader, each_cell};
+use crate::root::{join, name_of};
+
+/// The family of marks of a server's own.
+const MARKS: &[u8] = b"METAFAMILY";
+
+/// How cells stand in memory.
+pub(crate) const LAYOUT: CellLayout = CellLayout { tags: true, sequence_ids: true };
+
+/// The cells of a family in a region that only logs have, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct Edits {
+    pub(crate) family: usize,
+    cells: Bytes,
+    /// Where each begins.
+    starts: Arc<[u32]>,
+}
+
+impl Edits {
+    /// Those of the rows from `lower` and before `upper`.
+    pub(crate) fn of_rows(&self, order: RowOrder, lower: &[u8], upper: Option<&[u8]>) -> Bytes {
+        let row = |at: u32| {
+            let read = LAYOUT.cell(&self.cells, at as usize);
+            read.map_or(&[][..], |(cell, _)| cell.row)
+        };
+        let before = |bound: &[u8]| self.starts.partition_point(|at| order.compare(row(*at), bound).is_lt());
+        let place = |i: usize| self.starts.get(i).map_or(self.cells.len(), |at| *at as usize);
+        let start = place(before(lower));
+        let end = upper.map_or(self.cells.len(), |upper| place(before(upper)));
+        self.cells.slice(start..end.max(start))
+    }
+}
+
+/// The logs of a root directory, as far as they are about one table.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    shared: Arc<Shared>,
+    /// Read at first use.
+    index: Mutex<Option<Arc<Index>>>,
+}
+
+/// Where the edits of each region are.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    files: Vec<(String, Arc<dyn ReadAt>)>,
+    /// By the encoded name: the place of the file and the edit in it.
+    by_region: BTreeMap<String, Vec<(usize, Edit)>>,
+    /// Logs that cannot be read to the end.
+    damage: Vec<Damage>,
+}
+
+impl Logs {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, index: Mutex::new(None) }
+    }
+
+    /// The logs of servers: their paths and lengths.
+    pub(crate) fn of_servers(&self) -> Result<Vec<(String, u64)>> {
+        let root = &self.shared.root;
+        let mut logs = Vec::new();
+        for server in root.list("WALs")?.iter().filter(|e| e.is_folder) {
+            for log in root.list(&server.path)?.iter().filter(|e| !e.is_folder && e.len > 0) {
+                if log.path.ends_with(".meta") == self.shared.table.is_meta() {
+                    logs.push((log.path.clone(), log.len));
+                }
+            }
+        }
+        Ok(logs)
+    }
+
+    /// Files of `recovered.edits` of a region.
+    pub(crate) fn recovered(&self, region: &Region) -> Result<Vec<(String, u64)>> {
+        let root = &self.shared.root;
+        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
+        let listed = root.list(&folder)?;
+        let is_log = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+        let logs = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_log(name_of(e)));
+        Ok(logs.map(|e| (e.path.clone(), e.len)).collect())
+    }
+
+    /// Where the edits of the servers' logs are.
+    pub(crate) fn index(&self) -> Result<Arc<Index>> {
+        let mut held = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = held.as_ref() {
+            return Ok(index.clone());
+        }
+        let mut index = Index::default();
+        for (path, _) in self.of_servers()? {
+            index.add(&self.shared, path)?;
+        }
+        let index = Arc::new(index);
+        *held = Some(index.clone());
+        Ok(index)
+    }
+
+    /// How many edits all logs have of some regions.
+    pub(crate) fn count(&self, regions: &[Arc<Region>]) -> Result<usize> {
+        let mut own = Index::default();
+        for region in regions {
+            for (path, _) in self.recovered(region)? {
+                own.add(&self.shared, path)?;
+            }
+        }
+        let of = |index: &Index, region: &Region| index.by_region.get(&region.encoded).map_or(0, Vec::len);
+        let servers = self.index()?;
+        Ok(regions.iter().map(|region| of(&servers, region) + of(&own, region)).sum())
+    }
+
+    /// What was not flushed of an open region; logs that are damaged are raised, or told with what they lack.
+    pub(crate) fn edits(
+        &self,
+        region: &Region,
+        open: &OpenRegion,
+        order: RowOrder,
+        on_error: OnError,
+    ) -> Result<(Vec<Edits>, Vec<Damage>)> {
+        let servers = self.index()?;
+        let mut own = Index::default();
+        for (path, _) in self.recovered(region)? {
+            own.add(&self.shared, path)?;
+        }
+        let damage: Vec<Damage> = servers.damage.iter().chain(&own.damage).cloned().collect();
+        if let Some(first) = damage.first().filter(|_| on_error == OnError::Raise) {
+            return Err(first.to_error());
+        }
+        let mut found: Vec<Collected> = self.shared.families.iter().map(|_| Collected::default()).collect();
+        for index in [servers.as_ref(), &own] {
+            for (file, edit) in index.by_region.get(&region.encoded).into_iter().flatten() {
+                let Some((path, source)) = index.files.get(*file) else { continue };
+                let read = each_cell(source.as_ref(), edit, |cell| {
+                    let family = self.shared.families.iter().position(|f| f.name.as_bytes() == cell.family);
+                    let Some((place, collected)) = family.and_then(|i| Some((i, found.get_mut(i)?))) else {
+                        return Ok(());
+                    };
+                    if edit.sequence_id > flushed(open, place) { collected.take(cell) } else { Ok(()) }
+                });
+                read.map_err(|e| in_log(e, path))?;
+            }
+        }
+        let limits = &self.shared.options.limits;
+        let mut edits = Vec::new();
+        for (family, collected) in found.into_iter().enumerate() {
+            edits.extend(collected.sorted(family, order, limits)?);
+        }
+        Ok((edits, damage))
+    }
+}
+
+/// The greatest sequence id of a family's files.
+fn flushed(open: &OpenRegion, family: usize) -> i64 {
+    let ids = open.files.iter().filter(|f| f.family == family).map(|f| f.sequence_id);
+    ids.max().unwrap_or(i64::MIN)
+}
+
+fn in_log(e: Error, path: &str) -> Error {
+    e.within(format!("write-ahead log {path}"))
+}
+
+impl Index {
+    /// Adds the edits of a log.
+    fn add(&mut self, shared: &Shared, path: String) -> Result<()> {
+        let source = shared.root.open(&path)?;
+        let file = self.files.len();
+        let table = &shared.table;
+        let names = [
+            table.to_string(),
+            if table.namespace == "default" { table.name.clone() } else { String::new() },
+        ];
+        let mut read = || -> Result<()> {
+            let mut log = LogReader::open(source.clone(), shared.options.limits)?;
+            while let Some((key, edit)) = log.next_edit()? {
+                if edit.len == 0 || names.iter().all(|name| name.as_bytes() != key.table) {
+                    continue;
+                }
+                let region = String::from_utf8_lossy(&key.region).into_owned();
+                self.by_region.entry(region).or_default().push((file, edit));
+            }
+            Ok(())
+        };
+        match read().map_err(|e| in_log(e, &path)) {
+            Err(e) if e.is_damage() => {
+                let at = e.offset().unwrap_or(0);
+                self.damage.push(Damage::from_error(&e, at..source.len().max(at), None));
+            }
+            read => read?,
+        }
+        self.files.push((path, source));
+        Ok(())
+    }
+}
+
+/// Cells of a family as they come.
+#[derive(Debug)]
+struct Collected {
+    plain: Plain,
+    starts: Vec<usize>,
+}
+
+impl Default for Collected {
+    fn default() -> Self {
+        Self { plain: Plain::new(LAYOUT), starts: Vec::new() }
+    }
+}
+
+impl Collected {
+    fn take(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if cell.family == MARKS {
+            return Ok(());
+        }
+        self.starts.push(self.plain.bytes.len());
+        self.plain.cell(cell)
+    }
+
+    /// The cells in their order; of equal ones that came later is newer.
+    fn sorted(self, family: usize, order: RowOrder, limits: &Limits) -> Result<Option<Edits>> {
+        if self.starts.is_empty() {
+            return Ok(None);
+        }
+        let bytes = self.plain.bytes;
+        limits.block("edits that were not flushed", bytes.len() as u64)?;
+        let mut cells = Vec::with_capacity(self.starts.len());
+        for at in self.starts {
+            cells.push(LAYOUT.cell(&bytes, at)?.0);
+        }
+        cells.reverse();
+        cells.sort_by(|a, b| compare(order, a, b));
+        let mut sorted = Plain::new(LAYOUT);
+        let mut starts = Vec::with_capacity(cells.len());
+        for cell in &cells {
+            let at = u32::try_from(sorted.bytes.len());
+            starts.push(
+                at.map_err(|_| Error::unsupported("4 GiB of edits of one region that were not flushed"))?,
+            );
+            sorted.cell(cell)?;
+        }
+        Ok(Some(Edits { family, cells: Bytes::from(sorted.bytes), starts: starts.into() }))
+    }
+}
+
+/// The order of cells of one family, but for which file they are in.
+pub(crate) fn compare(order: RowOrder, a: &Cell<'_>, b: &Cell<'_>) -> Ordering {
+    let rows = order.compare(a.row, b.row);
+    if rows != Ordering::Equal {
+        return rows;
+    }
+    a.family
+        .cmp(b.family)
+        .then_with(|| a.qualifier.cmp(b.qualifier))
+        .then_with(|| b.timestamp.cmp(&a.timestamp))
+        .then_with(|| b.kind.cmp(&a.kind))
+        .then_with(|| b.sequence_id.cmp(&a.sequence_id))
+}

@@ -1,0 +1,188 @@
+//! Write-ahead logs, edit by edit; `recovered.edits` are such files, too.
+//!
+//! ```text
+//! file  | "PWAL" | length varint, LogHeader | edit | edit .. | [trailer | its size i32 | "LAWP"] |
+//! edit  | length varint, LogKey | cell .. |                                        as many as the key says
+//! cell  | length i32 | key length i32 | value length i32 | key | value | [tags length u16 | tags] |
+//! ```
+//!
+//! Of a log whose server died, the trailer is missing and the last edit may be cut off: what stands before it is whole. HBase:
+//! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
+use coldframe_encoding::Cursor;
+use coldframe_encoding::limits::message;
+use coldframe_hfile::{Cell, CellLayout};
+use prost::Message;
+
+use super::proto::{LogHeader, LogKey};
+
+const MAGIC: &[u8] = b"PWAL";
+const END: &[u8] = b"LAWP";
+/// Bytes that are read at a time.
+const WINDOW: u64 = 4 << 20;
+
+/// Where the cells of an edit stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// The first one's length.
+    pub(crate) at: u64,
+    /// Their bytes.
+    pub(crate) len: u64,
+    /// The sequence id of all.
+    pub(crate) sequence_id: i64,
+}
+
+/// Goes from edit to edit.
+#[derive(Debug)]
+pub(crate) struct LogReader {
+    source: Arc<dyn ReadAt>,
+    limits: Limits,
+    /// The bytes from `window` on.
+    held: Bytes,
+    window: u64,
+    at: u64,
+    /// Where edits end.
+    end: u64,
+}
+
+impl LogReader {
+    /// Reads the header.
+    pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits) -> Result<Self> {
+        let end = source.len();
+        let mut reader = Self { source, limits, held: Bytes::new(), window: 0, at: 0, end };
+        if end == 0 {
+            return Ok(reader);
+        }
+        let magic = reader.take(4)?.unwrap_or_default();
+        if magic != MAGIC {
+            let found = magic.escape_ascii();
+            return Err(Error::corrupt(format!("expected \"PWAL\", found \"{found}\"")).at(0));
+        }
+        let header = reader.message::<LogHeader>()?.unwrap_or_default();
+        let compressed = [header.has_compression, header.has_tag_compression, header.has_value_compression];
+        if compressed.contains(&Some(true)) {
+            return Err(Error::unsupported(
+                "compressed write-ahead logs; `wal=False` reads what was flushed",
+            ));
+        }
+        let secure = |class: &Option<String>| class.as_ref().is_some_and(|c| c.contains("Secure"));
+        if header.encryption_key.is_some() || secure(&header.writer_class) || secure(&header.codec_class) {
+            return Err(Error::unsupported("encrypted write-ahead logs; `wal=False` reads what was flushed"));
+        }
+        reader.find_end()?;
+        Ok(reader)
+    }
+
+    /// Before the trailer, if there is one.
+    fn find_end(&mut self) -> Result<()> {
+        let len = self.source.len();
+        let Some(at) = len.checked_sub(8).filter(|at| *at >= self.at) else { return Ok(()) };
+        let tail = self.source.read(at..len)?;
+        let mut cursor = Cursor::new(&tail, at);
+        let size = cursor.i32_be()?;
+        if cursor.rest() == END
+            && let Some(end) = u64::try_from(size).ok().and_then(|size| at.checked_sub(size))
+            && end >= self.at
+        {
+            self.end = end;
+        }
+        Ok(())
+    }
+
+    /// The next `len` bytes; `None` where the file ends before.
+    fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
+        let Some(end) = self.at.checked_add(len).filter(|end| *end <= self.end) else { return Ok(None) };
+        if end > self.window + self.held.len() as u64 {
+            let until = self.at.saturating_add(len.max(WINDOW)).min(self.source.len());
+            (self.held, self.window) = (self.source.read(self.at..until)?, self.at);
+        }
+        let place = |n: u64| usize::try_from(n - self.window).unwrap_or(usize::MAX);
+        let taken = self.held.slice(place(self.at)..place(end));
+        self.at = end;
+        Ok(Some(taken))
+    }
+
+    fn varint(&mut self) -> Result<Option<u64>> {
+        let (mut value, mut shift) = (0_u64, 0_u32);
+        loop {
+            let Some(byte) = self.take(1)?.and_then(|b| b.first().copied()) else { return Ok(None) };
+            if shift > 56 {
+                return Err(Error::corrupt("expected a length of at most 2^56, found more").at(self.at));
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(Some(value));
+            }
+            shift += 7;
+        }
+    }
+
+    fn message<M: Message + Default + message::Shaped>(&mut self) -> Result<Option<M>> {
+        let at = self.at;
+        let Some(length) = self.varint()? else { return Ok(None) };
+        let Some(bytes) = self.take(length)? else { return Ok(None) };
+        self.limits.metadata("a message", length).at(at)?;
+        message::check::<M>(&bytes, &self.limits, self.source.len()).at(at)?;
+        M::decode(bytes.as_ref()).map(Some).map_err(|e| Error::corrupt(format!("protobuf: {e}")).at(at))
+    }
+
+    /// The next edit: its key, and where its cells are. `None` at the end, or where the writing ended.
+    pub(crate) fn next_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let begin = self.at;
+        let Some(key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };
+        let at = self.at;
+        for _ in 0..key.cells.unwrap_or(0) {
+            let place = self.at;
+            let Some(length) = self.take(4)? else { return Ok(None) };
+            let length = length.first_chunk::<4>().map_or(0, |four| i32::from_be_bytes(*four));
+            let length = u64::try_from(length).map_err(|_| {
+                Error::corrupt(format!("expected a cell's length, found {length}")).at(place).within("edit")
+            })?;
+            // Nobody reads it now.
+            match self.at.checked_add(length).filter(|end| *end <= self.end) {
+                Some(end) => self.at = end,
+                None => return Ok(None),
+            }
+        }
+        let sequence_id = i64::try_from(key.sequence_id)
+            .map_err(|_| Error::corrupt("expected a sequence id below 2^63, found more").at(begin))?;
+        Ok(Some((key, Edit { at, len: self.at - at, sequence_id })))
+    }
+}
+
+/// Hands the cells of an edit to `with`.
+pub(crate) fn each_cell(
+    source: &dyn ReadAt,
+    edit: &Edit,
+    mut with: impl FnMut(&Cell<'_>) -> Result<()>,
+) -> Result<()> {
+    let bytes = source.read(edit.at..edit.at.saturating_add(edit.len))?;
+    let mut cursor = Cursor::new(&bytes, edit.at);
+    while !cursor.is_empty() {
+        let at = cursor.offset();
+        let length = cursor.i32_be()?;
+        let cell = cursor.take_signed(length.into())?;
+        // Without tags nothing stands behind the value, not even their length.
+        let lengths = cell.first_chunk::<8>().map(|l| {
+            let [a, b, c, d, e, f, g, h] = *l;
+            u64::from(u32::from_be_bytes([a, b, c, d])) + u64::from(u32::from_be_bytes([e, f, g, h])) + 8
+        });
+        let tags = lengths.is_some_and(|lengths| lengths < cell.len() as u64);
+        let layout = CellLayout { tags, sequence_ids: false };
+        let (mut read, end) = layout.cell(cell, 0).at(at).within(|| "edit")?;
+        if end != cell.len() {
+            let message = format!("expected a cell of {} bytes, found one of {end}", cell.len());
+            return Err(Error::corrupt(message).at(at).within("edit"));
+        }
+        read.sequence_id = edit.sequence_id;
+        with(&read)?;
+    }
+    Ok(())
+}
