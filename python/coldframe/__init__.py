@@ -23,7 +23,7 @@ from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, Ex
 from coldframe.file import File, Split, open
 from coldframe.hudi import HudiMetadata, open_hudi_metadata
 from coldframe.scanning import Dataset, scan
-from coldframe.writing import detect, read_table, write
+from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
     "AmbiguousDialectWarning",
@@ -44,6 +44,7 @@ __all__ = [
     "detect",
     "open",
     "open_hudi_metadata",
+    "read_schema",
     "read_table",
     "scan",
     "write",

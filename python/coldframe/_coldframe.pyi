@@ -149,6 +149,10 @@ class RawFile:
 
         Nothing is read before the first batch is asked for, but names and types are checked here.
         """
+    def units(
+        self, *, columns: Sequence[str] | None = None, predicate: Predicate | None = None
+    ) -> list[tuple[str, int, int, int | None, int]]:
+        """What a scan would read: (structure, offset, length, rows or None, bytes fetched)"""
     def count(self, predicate: Predicate | None = None) -> int: ...
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
         """{"rows", "units", "damage": [{offset, length, rows_lost, structure, reason}]}"""

@@ -165,7 +165,7 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         return self._reader(None, None, DATASET_BATCH_SIZE).__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> Any:
-        raise unsupported("pickling a dataset: pickle its splits()")
+        return ArrowDataset, (self._rows, self._filter)
 
     def __repr__(self) -> str:
         return f"<coldframe.ArrowDataset of {self._rows!r}>"

@@ -17,6 +17,7 @@ from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, un
 from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
+from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Source
 
 if TYPE_CHECKING:
@@ -165,12 +166,14 @@ class Split:
         self.__dict__.update(state)
 
 
-class File(Lookups, Ordinals):
+class File(AsTables, Lookups, Ordinals):
     """An open file. Made by `coldframe.open`.
 
     Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
-        `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each of them gets a fresh pass over the
-        rows.
+    `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each of them gets a fresh pass over the rows.
+
+    A File that was opened by a path or a URL can be pickled. It carries what was read to open it: in another
+    process nothing of that is read again.
     """
 
     def __init__(self, raw: RawFile, source: Source, arguments: OpenArguments) -> None:
@@ -232,19 +235,14 @@ class File(Lookups, Ordinals):
                 to keep the rows of a column that is lost, with nulls in it.
             use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, says.
                 Damage is passed over, and a limit counted, on one.
+
+        `to_table` is the same.
         """
-        threads = self._threads() if use_threads else 1
-        return self._stream(
-            columns,
-            parse(filter),
-            limit,
-            DEFAULT_BATCH_SIZE,
-            None,
-            on_error,
-            None,
-            threads=threads,
-            read_ahead=on_error == "raise",
+        return self.to_batches(
+            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
         ).read_all()
+
+    to_table = read
 
     def to_batches(
         self,
@@ -256,6 +254,8 @@ class File(Lookups, Ordinals):
         split: Split | tuple[int, int] | None = None,
         on_error: str = "raise",
         on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
+        read_ahead: bool = True,
     ) -> Any:
         """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is asked for.
 
@@ -265,8 +265,22 @@ class File(Lookups, Ordinals):
             split: one of `splits()`, or a byte range `(start, length)`: ranges that tile the file give each
                 row once.
             on_damage: told what was skipped, once the stream has ended.
+            use_threads: decode on several threads, see `read`.
+            read_ahead: the threads decode several units at once, ahead of who takes the batches; some 32 MiB
+                for each thread may wait for that. Without, they share the columns of one unit, and one is in
+                memory at a time. A split is never read ahead.
         """
-        return self._stream(columns, parse(filter), limit, batch_size, split, on_error, on_damage)
+        return self._stream(
+            columns,
+            parse(filter),
+            limit,
+            batch_size,
+            split,
+            on_error,
+            on_damage,
+            use_threads=use_threads,
+            read_ahead=read_ahead,
+        )
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter, decoding no more than that needs."""
@@ -281,8 +295,14 @@ class File(Lookups, Ordinals):
             for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
         )
 
-    def splits(self, target_bytes: int = DEFAULT_SPLIT_BYTES) -> list[Split]:
-        """Parts of about `target_bytes` each that can be read apart, also in other processes."""
+    def splits(
+        self, split_bytes: int = DEFAULT_SPLIT_BYTES, *, target_bytes: int | None = None
+    ) -> list[Split]:
+        """Parts of about `split_bytes` each that can be read apart, also in other processes.
+
+        `target_bytes` is the name that `split_bytes` had, and deprecated.
+        """
+        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         recorded = tuple(self._raw.recorded())
         source = None if self._source.travels else self._source
         return [
@@ -298,8 +318,25 @@ class File(Lookups, Ordinals):
                 None,
                 source,
             )
-            for part, start, stop, rows in self._raw.splits(target_bytes)
+            for part, start, stop, rows in self._raw.splits(split_bytes)
         ]
+
+    def units(
+        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
+    ) -> list[dict[str, Any]]:
+        """What a read of these columns and rows would read: stripes, row groups, blocks. Nothing is decoded.
+
+        Each has `structure` (its name), `offset` and `length` (where it stands in the file), `rows` (how many
+        would be decoded, None where that is not known before) and `fetched` (bytes that would be read of it).
+        What statistics, indexes and bloom filters rule out for `filter` is not among them.
+        """
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of names, not the string {columns!r}")
+        parsed = parse(filter)
+        bound = bind(parsed, self.schema) if parsed is not None else Bound(None)
+        names = ("structure", "offset", "length", "rows", "fetched")
+        found = self._raw.units(columns=None if columns is None else list(columns), predicate=bound.predicate)
+        return [dict(zip(names, unit, strict=True)) for unit in found]
 
     def statistics(self) -> Any:
         """Per column min, max, null_count ..., per file, stripe, row group or block, as the file has them."""
@@ -333,7 +370,16 @@ class File(Lookups, Ordinals):
         return self._raw.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._raw.scan(threads=self._threads()).__arrow_c_stream__(requested_schema)
+        ahead = self._source.is_core
+        return self._raw.scan(threads=self._threads(), read_ahead=ahead).__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self._source.travels:
+            raise unsupported(
+                f"{self.path} cannot travel to another process, since it is an object in this one: open the "
+                "file by its path or URL"
+            )
+        return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))
 
     def __enter__(self) -> File:
         return self
@@ -372,8 +418,8 @@ class File(Lookups, Ordinals):
         on_error: str,
         on_damage: Callable[[Damage], None] | None,
         *,
-        threads: int | None = None,
-        read_ahead: bool = False,
+        use_threads: bool = True,
+        read_ahead: bool = True,
     ) -> Any:
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -394,8 +440,11 @@ class File(Lookups, Ordinals):
             batch_size=batch_size,
             split=_range_of(split),
             on_error=on_error,
-            threads=self._threads() if threads is None else threads,
-            read_ahead=read_ahead,
+            threads=self._threads() if use_threads else 1,
+            # A Python object is read under the GIL, by threads that Python would not wait for when it ends.
+            read_ahead=read_ahead
+            and self._source.is_core
+            and parallel_by_default(use_threads, on_error, limit),
         )
         schema = pa.schema(scan)
         if residual is not None and columns is not None:
@@ -419,6 +468,18 @@ class File(Lookups, Ordinals):
         if residual is not None:
             stream = filtered(stream, residual, schema, limit)
         return pa.RecordBatchReader.from_batches(schema, stream)
+
+
+def _reopened(path: str, arguments: OpenArguments, recorded: tuple[tuple[int, bytes], ...]) -> File:
+    return arguments.open(path, recorded)
+
+
+def renamed(old: str, given: Any, new: str, value: Any) -> Any:
+    """The value of an option that may have been given by the name that it had."""
+    if given is None:
+        return value
+    warnings.warn(f"{old} is called {new}", DeprecationWarning, stacklevel=3)
+    return given
 
 
 def _range_of(split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:

@@ -24,6 +24,8 @@ class Fragment:
 
     schema: Any  # pyarrow.Schema
     values: tuple[tuple[str, Any], ...] = ()
+    complete: bool = False
+    """Whether a column of the file that the dataset has not is an error."""
 
     @property
     def partition(self) -> Mapping[str, Any]:
@@ -41,8 +43,12 @@ class Fragment:
         limit: int | None = None,
         on_error: str = "raise",
         on_damage: Callable[[list[dict[str, Any]]], None] | None = None,
+        use_threads: bool = True,
+        read_ahead: bool = True,
     ) -> Any:
         """The file's rows with the dataset's columns, as a RecordBatchReader. `filter` is a parsed one."""
+        if self.complete:
+            self._demand_no_more(file)
         wanted = self.projected(columns)
         pushed, residual = self._divide(file, filter)
         if pushed is False:
@@ -62,6 +68,8 @@ class Fragment:
             split=split,
             on_error=on_error,
             on_damage=on_damage,
+            use_threads=use_threads,
+            read_ahead=read_ahead,
         )
         batches = self._adapted(stream, decoded, origin, file.path)
         if residual is not None:
@@ -92,6 +100,15 @@ class Fragment:
                 )
         return pa.schema([self.schema.field(name) for name in columns], metadata=self.schema.metadata)
 
+    def _demand_no_more(self, file: File) -> None:
+        folded = {name.lower() for name in self.schema.names}
+        more = [name for name in file.schema.names if name.lower() not in folded]
+        if more:
+            raise SchemaError(
+                f"{file.path}: columns {more} are not among those of the first file; with unify=True they "
+                "are columns of the table"
+            )
+
     def _divide(self, file: File, filter: Any) -> tuple[Any, Any]:
         """What the file can filter by itself (False: no row), and the test for the adapted batches."""
         if filter is None:
@@ -116,6 +133,7 @@ class Fragment:
             for name in mentioned(filter, self.schema)
             if name in ours
             or name in missing
+            or name not in file.schema.names
             or not file.schema.field(name).type.equals(self.schema.field(name).type)
         ]
         return (None, filter) if unlike or "FieldPath(" in str(filter) else (filter, None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,15 +12,34 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.fs
 
+from coldframe._coldframe import formats
+from coldframe.ahead import in_order
 from coldframe.discovery import Found, discover, partition_fields, typed_values
-from coldframe.file import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, File, Keys, OpenArguments, Split
+from coldframe.errors import CorruptFileError, UnsupportedError
+from coldframe.file import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_SPLIT_BYTES,
+    Damage,
+    File,
+    Keys,
+    OpenArguments,
+    Split,
+    renamed,
+)
 from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
+from coldframe.reading import AsTables, parallel_by_default
+from coldframe.unified import unified
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
 
 __all__ = ["Dataset", "scan"]
+
+# Files are opened by so many threads, which wait for the disk or the network.
+_OPENERS = 16
+# So many stay open, that is to say with what was read to open them in memory.
+_KEPT_OPEN = 256
 
 
 def scan(
@@ -29,6 +50,7 @@ def scan(
     verify_checksums: bool = True,
     keys: Keys | None = None,
     partitioning: Any = "hive",
+    unify: bool = True,
     **options: Any,
 ) -> Dataset:
     """Many files as one table.
@@ -38,10 +60,13 @@ def scan(
             directories whose names start with `.` or `_` are left out.
         partitioning: `"hive"` makes `key=value` directories below the root columns, typed as integer, date or
             string by all their values; a pyarrow.Schema types them; None leaves them alone.
+        unify: the columns are those of all files, the first one's first, in types as wide as needed; for
+            that, every file is opened when the columns are first asked for, unless a `schema` given says
+            them. False takes the columns of the first file alone, and no other file is opened before its
+            turn: one that has more columns, or values that do not fit, raises SchemaError then.
         format, storage_options, verify_checksums, keys, **options: as for `open`, for every file.
 
-    The columns are those of the first file. In another file they are found by name, are null where missing,
-    and are cast where their type is another; where values do not fit, reading raises SchemaError.
+    Columns are found by name, and are null where a file lacks them.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     found = discover(
@@ -53,34 +78,43 @@ def scan(
     types = partitioning if isinstance(partitioning, pa.Schema) else None
     if types is None and partitioning not in ("hive", None):
         raise ValueError(f"partitioning must be 'hive', a pyarrow.Schema or None, not {partitioning!r}")
-    return Dataset(found, arguments, types)
+    return Dataset(found, arguments, types, unify=unify)
 
 
-class Dataset:
+class Dataset(AsTables):
     """Many files as one table. Made by `coldframe.scan`.
 
-    Only the first file is opened to learn the columns; the others when their turn comes. Anything that takes
-    Arrow streams takes a Dataset, and each of them gets a fresh pass over the rows.
+    Anything that takes Arrow streams takes a Dataset, and each of them gets a fresh pass over the rows.
+    It can be pickled where its sources can, and knows its columns then.
     """
 
-    def __init__(self, found: list[Found], arguments: OpenArguments, partition_types: Any = None) -> None:
+    def __init__(
+        self,
+        found: list[Found],
+        arguments: OpenArguments,
+        partition_types: Any = None,
+        *,
+        unify: bool = True,
+    ) -> None:
         self._found = found
         self._arguments = arguments
+        self._unify = unify
         self._fields = partition_fields(found, partition_types)
         self._values = [typed_values(one, self._fields) for one in found]
         self._schema: Any = None
         self._prunable: Any = None
-        self._first: File | None = None
+        self._opened: dict[int, File] = {}
         self._damage: Damage = []
 
     @property
     def schema(self) -> Any:
-        """The pyarrow.Schema: the first file's columns, then those of the partitions."""
+        """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            first = self._open(0).schema
+            first = self._open(0)
+            whole = first.schema if self._is_said(first) else self._of_all_files(first)
             names = {field.name for field in self._fields}
-            own = [field for field in first if field.name not in names]
-            self._schema = pa.schema([*own, *self._fields], metadata=first.metadata)
+            own = [field for field in whole if field.name not in names]
+            self._schema = pa.schema([*own, *self._fields], metadata=first.schema.metadata)
         return self._schema
 
     @property
@@ -113,12 +147,20 @@ class Dataset:
         limit: int | None = None,
         on_error: str = "raise",
         on_damage: Callable[[Damage], None] | None = None,
+        use_threads: bool = True,
     ) -> Any:
-        """The rows as a pyarrow.RecordBatchReader. A filter on partition columns leaves out whole files."""
+        """The rows as a pyarrow.RecordBatchReader. A filter on partition columns leaves out whole files.
+
+        With `use_threads`, files are read side by side (a single one is, unit by unit), each a few batches
+        ahead of who takes the rows, which come in the order of the files.
+        """
         parsed = parse(filter)
         schema = Fragment(self.schema).projected(columns)
         if parsed is not None:
             bind(parsed, self.schema)
+        if parallel_by_default(use_threads, on_error, limit):
+            ahead = self._side_by_side(columns, parsed, batch_size)
+            return pa.RecordBatchReader.from_batches(schema, ahead)
 
         def batches() -> Iterator[Any]:
             damage: Damage = []
@@ -133,7 +175,14 @@ class Dataset:
                     damage.extend({"path": path, **item} for item in items)
 
                 reader = self._fragment(at).to_batches(
-                    file, columns, parsed, batch_size, limit=left, on_error=on_error, on_damage=lost
+                    file,
+                    columns,
+                    parsed,
+                    batch_size,
+                    limit=left,
+                    on_error=on_error,
+                    on_damage=lost,
+                    use_threads=use_threads,
                 )
                 for batch in reader:
                     if left is not None:
@@ -153,17 +202,14 @@ class Dataset:
         filter: Filter | None = None,
         limit: int | None = None,
         on_error: str = "raise",
+        use_threads: bool = True,
     ) -> Any:
         """The rows as a pyarrow.Table."""
-        return self.to_batches(columns, filter=filter, limit=limit, on_error=on_error).read_all()
+        return self.to_batches(
+            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
+        ).read_all()
 
     read = to_table
-
-    def head(
-        self, num_rows: int = 10, columns: Sequence[str] | None = None, *, filter: Filter | None = None
-    ) -> Any:
-        """The first rows as a pyarrow.Table."""
-        return self.to_table(columns, filter=filter, limit=num_rows)
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
@@ -174,13 +220,23 @@ class Dataset:
 
     count_rows = count
 
-    def splits(self, target_bytes: int = DEFAULT_SPLIT_BYTES, *, filter: Filter | None = None) -> list[Split]:
-        """Parts that can be read apart, also in other processes. A filter prunes files by partition."""
+    def splits(
+        self,
+        split_bytes: int = DEFAULT_SPLIT_BYTES,
+        *,
+        filter: Filter | None = None,
+        target_bytes: int | None = None,
+    ) -> list[Split]:
+        """Parts that can be read apart, also in other processes. A filter prunes files by partition.
+
+        `target_bytes` is the name that `split_bytes` had, and deprecated.
+        """
+        split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         parsed = parse(filter)
         result = []
         for at in self._matching(parsed):
             fragment = self._fragment(at)
-            for split in self._open(at).splits(target_bytes):
+            for split in self._open(at).splits(split_bytes):
                 result.append(
                     Split(
                         split.path,
@@ -196,6 +252,10 @@ class Dataset:
                     )
                 )
         return result
+
+    def open_file(self, number: int) -> File:
+        """One of `files`, opened."""
+        return self._open(number)
 
     def to_dataset(self) -> ArrowDataset:
         """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
@@ -218,19 +278,59 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<coldframe.Dataset of {len(self._found)} files: {', '.join(self.schema.names[:8])}>"
 
-    def _open(self, at: int) -> File:
-        if at == 0:
-            if self._first is None:
-                self._first = self._open_source(0)
-            return self._first
-        return self._open_source(at)
+    def __getstate__(self) -> dict[str, Any]:
+        self.schema  # learnt once, here and not in every process  # noqa: B018
+        return {**self.__dict__, "_opened": {}, "_prunable": None, "_damage": []}
 
-    def _open_source(self, at: int) -> File:
-        source = self._found[at].source
-        return source if isinstance(source, File) else self._arguments.open(source)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _open(self, at: int) -> File:
+        file = self._opened.get(at)
+        if file is None:
+            source = self._found[at].source
+            file = source if isinstance(source, File) else self._arguments.open(source)
+            if len(self._opened) < _KEPT_OPEN:
+                self._opened[at] = file
+        return file
+
+    def _is_said(self, first: File) -> bool:
+        """Whether the first file's columns are the table's, without a look at the others."""
+        if len(self._found) == 1 or not self._unify:
+            return True
+        given = self._arguments.options.get("schema") is not None
+        return given and bool(formats()[first.format]["capabilities"]["needs_schema"])
+
+    def _of_all_files(self, first: File) -> Any:
+        def of(at: int) -> tuple[str, Any] | None:
+            try:
+                file = self._open(at)
+                return file.path, file.schema
+            except (CorruptFileError, UnsupportedError):
+                return None  # which is raised, or told of, when the file's rows are asked for
+
+        with ThreadPoolExecutor(min(_OPENERS, len(self._found))) as threads:
+            others = list(threads.map(of, range(1, len(self._found))))
+        return unified([(first.path, first.schema), *(one for one in others if one is not None)])
+
+    def _side_by_side(self, columns: Sequence[str] | None, filter: Any, batch_size: int) -> Iterator[Any]:
+        matching = self._matching(filter)
+        if not matching:
+            return
+        # The columns of one file are shared among threads where there are not enough files for all.
+        threads = self._open(matching[0])._threads()
+        alone = len(matching) == 1
+
+        def rows(at: int) -> Iterator[Any]:
+            file = self._open(at)
+            yield from self._fragment(at).to_batches(
+                file, columns, filter, batch_size, use_threads=True, read_ahead=alone
+            )
+
+        yield from in_order((partial(rows, at) for at in matching), 1 if alone else threads)
 
     def _fragment(self, at: int) -> Fragment:
-        return Fragment(self.schema, self._values[at])
+        return Fragment(self.schema, self._values[at], complete=not self._unify)
 
     def _matching(self, filter: Any) -> list[int]:
         """The files that can have rows which pass, judged by their partition alone."""

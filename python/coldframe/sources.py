@@ -64,12 +64,19 @@ class Source:
         """Whether another process can open the same source."""
         return self.path is not None
 
+    @property
+    def is_core(self) -> bool:
+        """Whether the core reads it by itself: a path, a URL of its own stores, or bytes."""
+        if self.path is None:
+            return not _is_file(self._given)
+        scheme = scheme_of(self.path)
+        return scheme in (None, "file") or scheme in CORE_SCHEMES
+
     def handle(self) -> object:
         """What the core takes. For a scheme that only fsspec knows, a newly opened file."""
         if self.path is None:
             return self._given
-        scheme = scheme_of(self.path)
-        if scheme in (None, "file") or scheme in CORE_SCHEMES:
+        if self.is_core:
             return self._given
         filesystem, path = fsspec_filesystem(self.path, self.storage_options)
         try:

@@ -13,10 +13,11 @@ from coldframe import _coldframe
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File, open
 from coldframe.filters import Filter
+from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
 from coldframe.sources import Source
 
-__all__ = ["detect", "read_table", "write"]
+__all__ = ["detect", "read_schema", "read_table", "write"]
 
 
 def write(
@@ -24,10 +25,11 @@ def write(
     dest: str | os.PathLike[str],
     *,
     format: str,
+    partitioning: Sequence[str] | Any = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Writes Arrow data as a file of one of the formats.
+    """Writes Arrow data as a file of one of the formats, or as a directory of files by partitions.
 
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
@@ -35,11 +37,15 @@ def write(
         dest: the file's path, or a `file://` URL. It appears whole or not at all: a temporary name beside it
             is renamed at the end.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`.
+        partitioning: names of columns (or a pyarrow.Schema that has them): `dest` becomes a directory, absent
+            or empty before, with files below `key=value` directories as Hive has them, which `scan` reads
+            back as columns. Rows need not come sorted; where they do, each partition is one file. Nothing is
+            seen of it before all of it is written.
         progress: told the rows written so far.
         **options: the format's own, such as `codec=` and `serde=`; `coldframe convert --help` lists them.
 
     Returns:
-        `{"rows": .., "bytes": ..}`
+        `{"rows": .., "bytes": ..}`; with `partitioning` also `"files"`, their paths below `dest`
 
     Dictionaries, runs and views are written as the values that they stand for, extension types as their
     storage, with a warning. What the file could not give back raises SchemaError or UnsupportedError. What
@@ -51,11 +57,51 @@ def write(
     failures: list[Exception] = []
     stream = _stream(data, failures)
     try:
+        if partitioning is not None:
+            return _write_partitioned(stream, os.fsdecode(dest), format, partitioning, progress, options)
         return _coldframe.write(stream, os.fsdecode(dest), format=format, options=options, progress=progress)
-    except ColdframeError as error:
+    except (ColdframeError, pa.ArrowException) as error:
         if failures:
             raise failures[0] from error
         raise
+
+
+def _write_partitioned(
+    stream: Any,
+    dest: str,
+    format: str,
+    partitioning: Any,
+    progress: Callable[[int], None] | None,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    local = _coldframe.local_path(dest)
+    if local is None:
+        raise unsupported(f"{dest}: partitioned tables are written to local directories")
+    about = _coldframe.formats().get(format)
+    if about is None or not about["capabilities"]["written"]:
+        raise unsupported(f"writing {format!r}")
+    reader = pa.RecordBatchReader.from_stream(stream)
+
+    def write_file(batches: Any, path: str) -> dict[str, Any]:
+        return _coldframe.write(batches, path, format=format, options=options)
+
+    ending = "." + about["capabilities"]["endings"][0]
+    if progress is not None:
+        reader = pa.RecordBatchReader.from_batches(reader.schema, _told(reader, progress))
+    return write_partitioned(reader, local, partitioning, ending=ending, write_file=write_file)
+
+
+def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
+    rows = 0
+    for batch in reader:
+        yield batch
+        rows += batch.num_rows
+        progress(rows)
+
+
+def read_schema(source: object, **arguments: Any) -> Any:
+    """`open(source, **arguments).schema`: the columns and their types as a pyarrow.Schema."""
+    return open(source, **arguments).schema
 
 
 def read_table(

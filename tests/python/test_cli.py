@@ -328,7 +328,10 @@ def test_pictures_on_a_terminal(written: Path) -> None:
     pty = pytest.importorskip("pty")
     for arguments in (["inspect", written], ["head", written], ["meta", written], ["verify", written]):
         primary, secondary = pty.openpty()
-        process = subprocess.Popen(command(*arguments, *HOW), stdout=secondary, stderr=secondary)
+        environment = {**os.environ, "COLDFRAME_PAGER": ""}
+        process = subprocess.Popen(
+            command(*arguments, *HOW), stdout=secondary, stderr=secondary, env=environment
+        )
         os.close(secondary)
         seen = b""
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -198,7 +197,6 @@ def test_what_pyarrows_datasets_do_and_ours_do_not(dataset: cf.ArrowDataset) -> 
     for call in (
         lambda: dataset.replace_schema(pa.schema([])),
         lambda: dataset.get_fragments(),
-        lambda: pickle.dumps(dataset),
         lambda: dataset.children,
     ):
         with pytest.raises(cf.UnsupportedError):

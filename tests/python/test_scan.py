@@ -176,7 +176,10 @@ def test_schemas_are_brought_to_the_first(tmp_path: Path) -> None:
     assert dataset.to_table(filter="y is null")["x"].to_pylist() == [1, 2]
     assert dataset.to_table(filter=pc.field("y").is_null())["x"].to_pylist() == [1, 2]
     assert dataset.count_rows("y > 3") == 1
-    assert cf.scan([first, third]).to_table(["x", "y"])["x"].to_pylist() == [1, 2, None, None]
+    with pytest.raises(cf.SchemaError, match=r"'x' is int64 in .*, and string in .*: no type holds both"):
+        cf.scan([first, third]).to_table()
+    with pytest.raises(cf.SchemaError, match=r"columns \['z'\] are not among those of the first file"):
+        cf.scan([first, third], unify=False).to_table()
 
 
 def test_types_are_cast_where_the_values_fit(tmp_path: Path) -> None:
@@ -186,8 +189,10 @@ def test_types_are_cast_where_the_values_fit(tmp_path: Path) -> None:
     wide = cf.open(tmp_path / "b", schema="x bigint", serde="text")
     assert cf.scan([wide, narrow]).to_table()["x"].to_pylist() == [1 << 40, 1]
     assert cf.scan([wide, narrow]).to_table(filter="x = 1")["x"].to_pylist() == [1]
+    assert cf.scan([narrow, wide]).schema.field("x").type == pa.int64()
+    assert cf.scan([narrow, wide]).to_table()["x"].to_pylist() == [1, 1 << 40]
     with pytest.raises(cf.SchemaError, match="'x'"):
-        cf.scan([narrow, wide]).to_table()
+        cf.scan([narrow, wide], unify=False).to_table()
 
 
 def test_damage_names_its_file(tree: Path) -> None:

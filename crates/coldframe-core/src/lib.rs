@@ -47,7 +47,7 @@ pub use layout::Node;
 pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;
 pub use request::Scan;
-pub use scan::ScanReader;
+pub use scan::{ScanReader, UnitPlace};
 pub use value::Value;
 
 /// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.

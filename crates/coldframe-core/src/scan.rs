@@ -225,6 +225,33 @@ pub fn count(file: &dyn TableFile, predicate: Option<Predicate>) -> Result<u64> 
     Ok(rows)
 }
 
+/// A unit that a scan would read, without what reading it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitPlace {
+    /// Its name: `stripe 3`.
+    pub structure: String,
+    /// Where it stands in the file.
+    pub bytes: Range<u64>,
+    /// Rows that would be decoded, if known before.
+    pub rows: Option<u64>,
+    /// Bytes that would be read for the columns and rows asked for.
+    pub fetched: u64,
+}
+
+/// The units of the table that `scan` would read: those that statistics, indexes and bloom filters leave. No row is decoded.
+/// `each` is told of one after the other, and may stop by an error.
+pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
+    for split in file.splits(u64::MAX)? {
+        let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
+        while let Some(unit) = reader.plan.next_unit()? {
+            let lengths = unit.fetch.iter().map(|f| f.range.end.saturating_sub(f.range.start));
+            let fetched = lengths.fold(0, u64::saturating_add);
+            each(UnitPlace { structure: unit.structure, bytes: unit.bytes, rows: unit.rows, fetched })?;
+        }
+    }
+    Ok(())
+}
+
 /// Decodes everything and checks the structure; damage is in the report. `tick` is called after each batch with the
 /// rows so far, and may stop the run by an error.
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {

@@ -44,7 +44,7 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
         }
         let node = match step {
             Step::Block(offset, header) => block_node(offset, &header),
-            Step::Damage(range, e) => Node::new("damage", range).with("reason", e.to_string()),
+            Step::Damage(range, e) => Node::new("damage", range).with("damaged", e.to_string()),
         };
         let section = if node.bytes.start < load_on_open { &mut scanned } else { &mut opened };
         if section.children.is_empty() {

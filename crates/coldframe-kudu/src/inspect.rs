@@ -19,6 +19,8 @@ pub(crate) struct Block<'a> {
     pub(crate) tablet: &'a Tablet,
     pub(crate) name: String,
     pub(crate) id: u64,
+    /// The column that it holds, if it is one of the table's.
+    pub(crate) column: Option<&'a str>,
     /// Whether a scan of the latest snapshot reads all of it.
     pub(crate) scanned: bool,
 }
@@ -35,21 +37,26 @@ pub(crate) fn blocks(table: &Found) -> Vec<Block<'_>> {
     all
 }
 
-fn of_rowset<'a>(tablet: &'a Tablet, names: &HashMap<i32, &str>, rowset: &RowSet, all: &mut Vec<Block<'a>>) {
-    let mut add = |name: &str, id: u64, scanned: bool| {
+fn of_rowset<'a>(
+    tablet: &'a Tablet,
+    names: &HashMap<i32, &'a str>,
+    rowset: &RowSet,
+    all: &mut Vec<Block<'a>>,
+) {
+    let mut add = |name: &str, id: u64, column: Option<&'a str>, scanned: bool| {
         let name = format!("tablet {}: rowset {}: {name} (block {id})", tablet.id, rowset.id);
-        all.push(Block { tablet, name, id, scanned });
+        all.push(Block { tablet, name, id, column, scanned });
     };
     for (number, id) in &rowset.columns {
         match names.get(number) {
-            Some(name) => add(&format!("column `{name}`"), *id, true),
-            None => add(&format!("dropped column number {number}"), *id, false),
+            Some(name) => add(&format!("column `{name}`"), *id, Some(*name), true),
+            None => add(&format!("dropped column number {number}"), *id, None, false),
         }
     }
-    rowset.redo.iter().for_each(|id| add("REDO deltas", *id, true));
-    rowset.undo.iter().for_each(|id| add("UNDO deltas", *id, false));
-    rowset.bloom.iter().for_each(|id| add("bloom filter", *id, false));
-    rowset.adhoc_index.iter().for_each(|id| add("ad hoc index", *id, false));
+    rowset.redo.iter().for_each(|id| add("REDO deltas", *id, None, true));
+    rowset.undo.iter().for_each(|id| add("UNDO deltas", *id, None, false));
+    rowset.bloom.iter().for_each(|id| add("bloom filter", *id, None, false));
+    rowset.adhoc_index.iter().for_each(|id| add("ad hoc index", *id, None, false));
 }
 
 /// Each file as a part; in it the table's blocks.
@@ -138,5 +145,9 @@ fn tree(table: &Found, block: &Block<'_>) -> Result<(String, Node)> {
         Err(e) if e.is_damage() => Node::new("", open.offset..end).with("damaged", e.to_string()),
         Err(e) => return Err(e),
     };
-    Ok((open.path, Node { name: block.name.clone(), ..node }))
+    let mut node = Node { name: block.name.clone(), ..node };
+    if let Some(column) = block.column {
+        node = node.with("path", column);
+    }
+    Ok((open.path, node))
 }

@@ -55,7 +55,7 @@ fn stripe_node(shape: &Shape, stripe: &Stripe) -> Result<Node> {
     let layout = match shape.layout(stripe) {
         Ok(layout) => layout,
         Err(e) if e.is_damage() => {
-            node = node.with("damage", e.to_string());
+            node = node.with("damaged", e.to_string());
             node.push(Node::new("streams", stripe.bytes.start..stripe.footer.start));
             node.push(Node::new("stripe footer", stripe.footer.clone()));
             return Ok(node);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::{File, Notice, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
+use coldframe::{Ahead, File, Notice, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
@@ -16,10 +16,16 @@ use crate::{source, value};
 /// What a thread decodes at least, where several do.
 const PARALLEL_BYTES: u64 = 8 << 20;
 
+/// Decoded bytes that may wait to be taken, for each thread and in all.
+const WAITING_BYTES: u64 = 32 << 20;
+const MOST_WAITING_BYTES: u64 = 512 << 20;
+
 /// Part, start, end.
 type Parts = (u32, u64, u64);
 /// [`Parts`] and the rows, if known.
 type CountedParts = (u32, u64, u64, Option<u64>);
+/// Structure, offset, length, rows if known, bytes to read.
+type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 
 /// Opens a file, whatever its format.
 #[pyfunction]
@@ -150,11 +156,33 @@ impl RawFile {
                 TableScan::try_new(self.0.clone(), scan, vec![split])
             }
             None if read_ahead && scan.threads > 1 => {
-                TableScan::try_new_parallel(self.0.clone(), scan, self.0.table.splits(PARALLEL_BYTES)?)
+                let waiting_bytes = WAITING_BYTES.saturating_mul(scan.threads as u64).min(MOST_WAITING_BYTES);
+                let ahead = Ahead { split_bytes: PARALLEL_BYTES, waiting_bytes };
+                TableScan::try_new_parallel(self.0.clone(), scan, ahead)
             }
             None => TableScan::try_new(self.0.clone(), scan, self.0.whole()?),
         });
         made.map(RawScan::new).map_err(|e| self.raise(e))
+    }
+
+    /// The units that a scan would read, as (structure, offset, length, rows, bytes fetched).
+    #[pyo3(signature = (*, columns=None, predicate=None))]
+    fn units(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&PyPredicate>,
+    ) -> PyResult<Vec<PlannedUnit>> {
+        let scan = Scan { columns, predicate: predicate.map(|p| p.0.clone()), ..Scan::default() };
+        let mut units = Vec::new();
+        let listed = py.detach(|| {
+            coldframe::scan::units(self.0.table.as_ref(), &scan, |unit| {
+                let length = unit.bytes.end.saturating_sub(unit.bytes.start);
+                units.push((unit.structure, unit.bytes.start, length, unit.rows, unit.fetched));
+                Ok(())
+            })
+        });
+        listed.map(|()| units).map_err(|e| self.raise(e))
     }
 
     #[pyo3(signature = (predicate=None))]

@@ -1,5 +1,6 @@
 //! Where each byte of an RCFile belongs.
 
+use arrow_schema::Fields;
 use coldframe_core::{Node, Result, Value};
 
 use crate::layout::header::SYNC_LEN;
@@ -77,7 +78,7 @@ pub(crate) fn row_groups(file: &RawFile) -> Result<Vec<Value>> {
 }
 
 /// The whole file as a tree.
-pub(crate) fn tree(file: &RawFile) -> Result<Node> {
+pub(crate) fn tree(file: &RawFile, names: &Fields) -> Result<Node> {
     let mut root = Node::new("file", 0..file.len());
     root.push(header_node(file));
     let (mut number, mut nodes, mut rest) = (0, 0, Rest::default());
@@ -89,8 +90,8 @@ pub(crate) fn tree(file: &RawFile) -> Result<Node> {
             return Ok(());
         }
         root.push(match met {
-            Met::Group(g) => group_node(number, &g),
-            Met::Damaged(range, e) => Node::new("damaged", range).with("reason", e.to_string()),
+            Met::Group(g) => group_node(number, &g, names),
+            Met::Damaged(range, e) => Node::new("damage", range).with("damaged", e.to_string()),
         });
         number += 1;
         Ok(())
@@ -114,7 +115,7 @@ fn header_node(file: &RawFile) -> Node {
     node
 }
 
-fn group_node(number: u64, group: &RowGroup) -> Node {
+fn group_node(number: u64, group: &RowGroup, names: &Fields) -> Node {
     let mut node =
         Node::new(format!("row group {number}"), group.start()..group.end()).with("rows", group.key.rows);
     if let Some(sync) = &group.sync {
@@ -128,6 +129,7 @@ fn group_node(number: u64, group: &RowGroup) -> Node {
     node.push(Node::new("key buffer", group.key_bytes.clone()).with("length", group.key.len));
     for (i, (range, key)) in group.column_ranges().zip(&group.key.columns).enumerate() {
         let column = Node::new(format!("column {i}"), range)
+            .with("path", names.get(i).map(|field| field.name().clone()))
             .with("length", key.data_len)
             .with("nulled", key.lengths.is_empty() && group.key.rows > 0);
         node.push(column);

@@ -144,7 +144,7 @@ impl TableFile for RcFile {
     }
 
     fn inspect(&self) -> Result<Node> {
-        inspect::tree(&self.0)
+        inspect::tree(&self.0, self.0.table.schema.fields())
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

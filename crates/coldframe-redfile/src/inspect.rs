@@ -172,7 +172,7 @@ fn group_node(file: &RawFile, window: &mut Window, group: &Group, bytes: Range<u
             continue;
         }
         let name = format!("column chunk `{}`", leaf.name());
-        node.push(chunk_node(file, window, chunk, Node::new(name, start..end))?);
+        node.push(chunk_node(file, window, chunk, Node::new(name, start..end).with("path", leaf.name()))?);
         at = end;
     }
     node.fill_gaps("unknown");
@@ -192,7 +192,7 @@ fn chunk_node(file: &RawFile, window: &mut Window, chunk: &Chunk, mut node: Node
         let header = match PageHeader::parse(&bytes, at, &limits) {
             Ok(header) => header,
             Err(e) => {
-                node.push(Node::new("damaged", at..node.bytes.end).with("reason", e.to_string()));
+                node.push(Node::new("damage", at..node.bytes.end).with("damaged", e.to_string()));
                 at = node.bytes.end;
                 break;
             }

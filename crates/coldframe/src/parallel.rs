@@ -20,10 +20,6 @@ use coldframe_core::{Damage, DamageLog, Error, Result, Scan, Split};
 
 use crate::File;
 
-/// Bytes that may wait for each thread: the rows of a split of 8 MiB, well compressed, so that a thread that is ahead of the
-/// others seldom waits.
-const WAITING_BYTES: u64 = 64 << 20;
-
 /// What a thread has of a split.
 enum Message {
     /// Rows, and the bytes that [`Room`] counts for them.
@@ -122,11 +118,17 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts `threads` threads.
-    pub(crate) fn start(file: &File, scan: &Scan, splits: Vec<Split>, threads: usize) -> Result<Self> {
+    /// Starts `threads` threads; `most_waiting` decoded bytes may wait for their turn.
+    pub(crate) fn start(
+        file: &File,
+        scan: &Scan,
+        splits: Vec<Split>,
+        threads: usize,
+        most_waiting: u64,
+    ) -> Result<Self> {
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
-        let room = Room::new(WAITING_BYTES.saturating_mul(threads as u64));
+        let room = Room::new(most_waiting);
         for _ in 0..threads {
             let (file, scan, queue, room) = (file.clone(), scan.clone(), queue.clone(), room.clone());
             thread::Builder::new().name("coldframe-read".to_owned()).spawn(move || {

@@ -15,9 +15,20 @@ pub struct TableScan {
     scan: Scan,
     rest: VecDeque<Split>,
     current: ScanReader,
+    /// How to decode side by side, until the first batch is asked for.
+    ahead: Option<Ahead>,
     /// Decode instead of `current`, which then only knows the schema.
     workers: Option<Workers>,
     damage: DamageLog,
+}
+
+/// How splits are decoded side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// What a thread decodes at least, of the file's bytes.
+    pub split_bytes: u64,
+    /// Decoded bytes that may wait to be taken, in all.
+    pub waiting_bytes: u64,
 }
 
 impl TableScan {
@@ -28,19 +39,30 @@ impl TableScan {
         // A table without splits has no rows, but a schema.
         let first = rest.pop_front().unwrap_or(Split { part: 0, range: 0..0, rows: Some(0) });
         let current = file.scan_logged(&scan, &first, damage.clone())?;
-        Ok(Self { file, scan, rest, current, workers: None, damage })
+        Ok(Self { file, scan, rest, current, ahead: None, workers: None, damage })
     }
 
-    /// The same, several splits decoded side by side by up to [`Scan::threads`] threads. A limit is left to one: it may
-    /// end anywhere.
-    pub fn try_new_parallel(file: File, scan: Scan, splits: Vec<Split>) -> Result<Self> {
-        let threads = file.most_threads(&scan).min(coldframe_core::threads::MOST).min(splits.len());
-        if threads < 2 || scan.limit.is_some() {
-            return Self::try_new(file, scan, splits);
+    /// The whole table, several splits of it decoded side by side by up to [`Scan::threads`] threads, which start when the first
+    /// batch is asked for. A limit is left to one: it may end anywhere.
+    pub fn try_new_parallel(file: File, scan: Scan, ahead: Ahead) -> Result<Self> {
+        if file.most_threads(&scan) < 2 || scan.limit.is_some() {
+            let whole = file.whole()?;
+            return Self::try_new(file, scan, whole);
         }
-        let mut all = Self::try_new(file, scan, Vec::new())?;
-        all.workers = Some(Workers::start(&all.file, &all.scan, splits, threads)?);
-        Ok(all)
+        Ok(Self { ahead: Some(ahead), ..Self::try_new(file, scan, Vec::new())? })
+    }
+
+    /// Cuts the table, and starts the threads where there is work for two.
+    fn start(&mut self, ahead: Ahead) -> Result<()> {
+        let splits = self.file.table.splits(ahead.split_bytes)?;
+        let threads = self.file.most_threads(&self.scan).min(coldframe_core::threads::MOST).min(splits.len());
+        if threads < 2 {
+            self.rest = splits.into();
+        } else {
+            let room = ahead.waiting_bytes;
+            self.workers = Some(Workers::start(&self.file, &self.scan, splits, threads, room)?);
+        }
+        Ok(())
     }
 
     /// What was lost so far.
@@ -54,6 +76,9 @@ impl TableScan {
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(ahead) = self.ahead.take() {
+            self.start(ahead)?;
+        }
         if let Some(workers) = &mut self.workers {
             return workers.next_batch(&self.damage);
         }

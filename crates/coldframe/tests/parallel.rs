@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe::{Error, File, OpenOptions, Scan, Source, Split, TableScan, open_source};
+use coldframe::{Ahead, Error, File, OpenOptions, Scan, Source, TableScan, open_source};
 
 fn open(bytes: Bytes) -> File {
     open_source(Source::file("a.rc", Arc::new(bytes)), None, &OpenOptions::default(), Vec::new()).unwrap()
@@ -18,9 +18,9 @@ fn bytes() -> Vec<u8> {
     std::fs::read(folder.join("binary_groups_zlib.rc")).unwrap()
 }
 
-fn batches(file: &File, splits: Vec<Split>, threads: usize) -> Result<Vec<RecordBatch>, Error> {
-    let scan = Scan { threads, ..Scan::default() };
-    let mut scan = TableScan::try_new_parallel(file.clone(), scan, splits)?;
+const AHEAD: Ahead = Ahead { split_bytes: 1, waiting_bytes: 1 << 20 };
+
+fn all(mut scan: TableScan) -> Result<Vec<RecordBatch>, Error> {
     let mut found = Vec::new();
     while let Some(batch) = scan.next_batch()? {
         found.push(batch);
@@ -28,16 +28,23 @@ fn batches(file: &File, splits: Vec<Split>, threads: usize) -> Result<Vec<Record
     Ok(found)
 }
 
+fn side_by_side(file: &File, threads: usize) -> Result<Vec<RecordBatch>, Error> {
+    all(TableScan::try_new_parallel(file.clone(), Scan { threads, ..Scan::default() }, AHEAD)?)
+}
+
+fn alone(file: &File) -> Result<Vec<RecordBatch>, Error> {
+    let splits = file.table.splits(AHEAD.split_bytes)?;
+    all(TableScan::try_new(file.clone(), Scan { threads: 1, ..Scan::default() }, splits)?)
+}
+
 #[test]
 fn threads_give_the_same_rows_in_the_same_order() {
     let file = open(bytes().into());
-    let splits = file.table.splits(1).unwrap();
-    let alone = batches(&file, splits.clone(), 1).unwrap();
-    assert!(!alone.is_empty());
+    let want = alone(&file).unwrap();
+    assert!(want.len() > 4);
     for threads in [2, 3, 16] {
-        assert_eq!(batches(&file, splits.clone(), threads).unwrap(), alone);
+        assert_eq!(side_by_side(&file, threads).unwrap(), want);
     }
-    assert!(batches(&file, Vec::new(), 4).unwrap().is_empty());
 }
 
 #[test]
@@ -46,18 +53,20 @@ fn damage_is_the_error_that_one_thread_finds() {
     let middle = bytes.len() / 2;
     bytes.iter_mut().skip(middle).take(64).for_each(|b| *b = 0xff);
     let file = open(bytes.into());
-    let splits = file.table.splits(1).unwrap();
-    let alone = batches(&file, splits.clone(), 1).unwrap_err();
-    assert_eq!(batches(&file, splits, 4).unwrap_err().to_string(), alone.to_string());
+    let want = alone(&file).unwrap_err();
+    assert_eq!(side_by_side(&file, 4).unwrap_err().to_string(), want.to_string());
 }
 
-/// A reader that is dropped early leaves no thread waiting for it.
+/// No thread starts before a row is wanted, and a reader that is dropped early leaves none waiting for it.
 #[test]
-fn a_scan_may_be_dropped_early() {
+fn a_scan_may_be_dropped_at_any_time() {
     let file = open(bytes().into());
-    let splits = file.table.splits(1).unwrap();
-    let two = Scan { threads: 2, ..Scan::default() };
-    let mut scan = TableScan::try_new_parallel(file.clone(), two, splits).unwrap();
-    assert!(scan.next_batch().unwrap().is_some());
-    drop(scan);
+    for taken in [0, 1, 3] {
+        let two = Scan { threads: 2, ..Scan::default() };
+        let mut scan = TableScan::try_new_parallel(file.clone(), two, AHEAD).unwrap();
+        for _ in 0..taken {
+            assert!(scan.next_batch().unwrap().is_some());
+        }
+        drop(scan);
+    }
 }

@@ -15,10 +15,30 @@ from collections.abc import Callable, Sequence
 
 from coldframe import __version__
 from coldframe._coldframe import formats
-from coldframe.cli import integrity, output, reading
+from coldframe.cli import completion, diff, integrity, keys, output, reading, sizes
+from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
 
-__all__ = ["main"]
+__all__ = ["main", "parser_of_all"]
+
+# Commands whose output people read from its beginning.
+_PAGED = frozenset(
+    {
+        "schema",
+        "meta",
+        "stats",
+        "splits",
+        "head",
+        "cat",
+        "get",
+        "scan",
+        "keys",
+        "sizes",
+        "index",
+        "inspect",
+        "diff",
+    }
+)
 
 DAMAGED, FAILED, INTERRUPTED = 1, 2, 130
 
@@ -34,6 +54,9 @@ first steps:
   coldframe head old.rc --schema 'id bigint, name string' --serde text
   coldframe verify warehouse/events/*.rc              is it intact? exit code 1 if not
   coldframe salvage broken.rc rescued.parquet         what can be saved
+  coldframe sizes events.orc                          which column takes the bytes?
+  coldframe get cf/3f2a77 row-17                      one row, by its key
+  coldframe diff old.rc new.parquet --by id           the same rows?
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
 
@@ -51,8 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parsed = _parser(arguments).parse_args(arguments)
         run: Callable[[argparse.Namespace], int | None] = parsed.run
-        code = run(parsed) or 0
-        sys.stdout.flush()
+        code = 0
+        with paged(parsed.command in _PAGED and not parsed.no_pager):
+            code = run(parsed) or 0
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
@@ -74,6 +99,11 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     output.complain(f"warning: {message}")
 
 
+def parser_of_all() -> argparse.ArgumentParser:
+    """The parser with all commands, that of `migrate` where Spark is there."""
+    return _parser(["migrate"])
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="coldframe",
@@ -82,10 +112,17 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"coldframe {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.add_argument(
+        "--no-pager", action="store_true", help="print to the terminal at once (or set COLDFRAME_PAGER=)"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     reading.add_parsers(commands)
+    keys.add_parsers(commands)
+    sizes.add_parsers(commands)
+    diff.add_parsers(commands)
     integrity.add_parsers(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
+    completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))
     return parser

@@ -22,6 +22,7 @@ _COLOURS = [
     "bright_green",
     "bright_yellow",
 ]
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _ROWS = 4
 
 Tree = dict[str, Any]
@@ -78,14 +79,16 @@ def print_layout(tree: Tree, depth: int, children: int) -> None:
     for _, length, name in regions(tree):
         totals[name] = totals.get(name, 0) + length
     colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(totals)}
+    # Where there are no colours, letters tell structures apart.
+    marks = {name: _LETTERS[i % len(_LETTERS)] if out.no_color else "█" for i, name in enumerate(totals)}
     for row in range(_ROWS):
         bar = Text()
         for name in cells[row * width : (row + 1) * width]:
-            bar.append("█" if name else " ", style=colours.get(name, ""))
+            bar.append(marks.get(name, " "), style=colours.get(name, ""))
         out.print(bar)
     legend = Text()
     for name, length in sorted(totals.items(), key=lambda item: -item[1]):
-        legend.append("■ ", style=colours[name])
+        legend.append(f"{marks[name] if out.no_color else '■'} ", style=colours[name])
         legend.append(f"{name} {size_text(length)} ({length / max(1, tree['length']):.1%})   ")
     out.print(legend)
     root = RichTree(Text(_label(tree), style="bold"))

@@ -9,16 +9,24 @@ from typing import Any
 
 from coldframe.cli import output
 from coldframe.cli.bytemap import print_layout
-from coldframe.cli.options import Commands, add_command, add_open_options, columns_of, open_file
+from coldframe.cli.options import (
+    Commands,
+    add_command,
+    add_open_options,
+    columns_of,
+    expanded,
+    open_file,
+    open_rows,
+)
 from coldframe.cli.reading import describe
-from coldframe.cli.sinks import write_rows
+from coldframe.cli.sinks import open_atomically, write_rows
 from coldframe.errors import ColdframeError
 
 __all__ = ["add_parsers"]
 
 
 def add_parsers(commands: Commands) -> None:
-    """Adds inspect, verify and salvage."""
+    """Adds inspect, layout, verify and salvage."""
     parser = add_command(
         commands,
         "inspect",
@@ -40,12 +48,26 @@ coldframe inspect 000000_0 --json""",
 
     parser = add_command(
         commands,
+        "layout",
+        "draw the physical layout as a page for the browser",
+        """coldframe layout events.orc -o events.html
+coldframe layout events.orc -o events.html --verify   # decode all of it, and mark what is damaged
+coldframe layout warehouse/sales -o sales.html        # all files of a directory""",
+    )
+    parser.add_argument("source", nargs="+", help="a file, several, a pattern or a directory")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
+    parser.add_argument("--verify", action="store_true", help="decode everything, to mark what is damaged")
+    add_open_options(parser)
+    parser.set_defaults(run=layout)
+
+    parser = add_command(
+        commands,
         "verify",
         "check every checksum and decode everything",
         """coldframe verify 000000_0 && echo intact
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )
-    parser.add_argument("source", nargs="+", help="files")
+    parser.add_argument("source", nargs="+", help="files; may be patterns; - is standard input")
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON report")
     parser.set_defaults(run=verify)
@@ -94,16 +116,28 @@ def nodes_at(tree: dict[str, Any], offset: int) -> list[dict[str, Any]]:
         path.append(inner[0])
 
 
+def layout(args: argparse.Namespace) -> int:
+    """One page, whatever the number of files."""
+    from coldframe.layout import page
+
+    whole = page(open_rows(args), verify=args.verify)
+    with open_atomically(args.output) as sink:
+        sink.write(whole.encode("utf-8", "surrogateescape"))
+    output.complain(f"{args.output}: {output.size_text(os.path.getsize(args.output))}")
+    return 0
+
+
 def verify(args: argparse.Namespace) -> int:
     """Exit code 1 where any file is damaged."""
     reports = {}
-    for source in args.source:
+    sources = expanded(args.source, args.storage_option)
+    for source in sources:
         try:
             file = open_file(args, source)
             with output.progress_bar(os.path.basename(source), file.num_rows) as progress:
                 report = file.verify(progress)
         except ColdframeError as error:
-            if len(args.source) == 1 and not args.json:
+            if len(sources) == 1 and not args.json:
                 raise
             report = {
                 "rows": None,

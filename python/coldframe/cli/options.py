@@ -6,22 +6,38 @@ import argparse
 import json
 import os
 import re
+import shutil
+import sys
+import tempfile
 from typing import Any
 
 from coldframe import _coldframe
-from coldframe.file import File, open
+from coldframe._coldframe import formats
+from coldframe.discovery import discover
+from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
 from coldframe.scanning import Dataset, scan
 from coldframe.sources import scheme_of
 
 __all__ = [
+    "STDIN",
     "add_command",
+    "add_form_option",
     "add_open_options",
     "add_row_options",
+    "add_split_bytes",
     "columns_of",
+    "expanded",
+    "key_of",
+    "open_arguments",
     "open_file",
     "open_rows",
     "pairs",
+    "parsed",
+    "rows_of_sources",
+    "size_of",
 ]
+
+STDIN = "-"
 
 Commands = Any  # argparse's _SubParsersAction, which is generic in the stubs only
 
@@ -38,13 +54,16 @@ def add_command(commands: Commands, name: str, summary: str, examples: str) -> a
     return parser
 
 
-def add_open_options(parser: argparse.ArgumentParser) -> None:
-    """How to open the source."""
+def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = False) -> None:
+    """How to open the source. Where rows are printed, `--format` is the form in which they are."""
     group = parser.add_argument_group("opening")
     group.add_argument(
-        "--format",
+        "--input-format",
+        *([] if prints_rows else ["--format"]),
+        dest="input_format",
+        choices=[*formats()],
         metavar="NAME",
-        help="the format's name; by default the bytes tell",
+        help=f"what the file is ({', '.join(formats())}); by default the bytes tell",
     )
     group.add_argument(
         "--schema",
@@ -70,6 +89,24 @@ def add_open_options(parser: argparse.ArgumentParser) -> None:
         "--key", action="append", default=[], metavar="NAME=HEX", help="a key of an encrypted file"
     )
     group.add_argument("--no-checksums", action="store_true", help="do not compare stored checksums")
+
+
+FORMS = ["table", "csv", "jsonl", "arrow", "parquet"]
+
+
+def add_form_option(parser: argparse.ArgumentParser, default: str) -> None:
+    """In which form rows are printed."""
+    parser.add_argument(
+        "--format",
+        "--to",
+        dest="form",
+        choices=FORMS,
+        default=default,
+        help=f"the form of the rows (default {default})",
+    )
+    parser.add_argument(
+        "--json", dest="form", action="store_const", const="jsonl", help="the same as --format jsonl"
+    )
 
 
 def add_row_options(
@@ -104,7 +141,7 @@ def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
             arguments[name] = getattr(args, name)
     return {
         **arguments,
-        "format": args.format,
+        "format": args.input_format,
         "storage_options": pairs(args.storage_option, "--storage-option") or None,
         "keys": pairs(args.key, "--key") or None,
         "verify_checksums": not args.no_checksums,
@@ -113,15 +150,50 @@ def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
 
 def open_file(args: argparse.Namespace, source: str) -> File:
     """The one file that the command is about."""
-    return open(source, **open_arguments(args))
+    return open(_stdin() if source == STDIN else source, **open_arguments(args))
 
 
 def open_rows(args: argparse.Namespace) -> File | Dataset:
     """The file, or the dataset where several files, a glob or a directory of files are given."""
     sources: list[str] = args.source if isinstance(args.source, list) else [args.source]
-    if len(sources) == 1 and not _is_many(sources[0]):
-        return open_file(args, sources[0])
-    return scan(sources if len(sources) > 1 else sources[0], **open_arguments(args))
+    return rows_of_sources(sources, open_arguments(args))
+
+
+def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dataset:
+    """The file, or the dataset where several files, a glob or a directory of files are given."""
+    given: list[Any] = [_stdin() if source == STDIN else source for source in sources]
+    if len(given) == 1 and not _is_many(given[0]):
+        return open(given[0], **arguments)
+    return scan(given if len(given) > 1 else given[0], **arguments)
+
+
+def expanded(sources: list[str], storage_options: list[str]) -> list[str]:
+    """The sources of a command that looks at one file after the other, with patterns as the files they match.
+
+    A directory stays what it is: it may be one table.
+    """
+    storage = pairs(storage_options, "--storage-option") or None
+    found: list[str] = []
+    for source in sources:
+        if source != STDIN and not os.path.isdir(source) and _is_many(source):
+            matches = discover(source, storage, partitioned=False, whole_directories=True)
+            found += [str(one.source) for one in matches]
+        else:
+            found.append(source)
+    return found
+
+
+_spooled: list[Any] = []
+
+
+def _stdin() -> str:
+    """Standard input as a file, since formats are read from their ends; it goes when the command does."""
+    if not _spooled:
+        spool = tempfile.NamedTemporaryFile(prefix="coldframe-stdin-")  # noqa: SIM115
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        spool.flush()
+        _spooled.append(spool)
+    return str(_spooled[0].name)
 
 
 def _is_many(source: str) -> bool:
@@ -158,3 +230,32 @@ def parsed(value: str) -> Any:
         except json.JSONDecodeError:
             return value
     return value
+
+
+def key_of(text: str) -> bytes:
+    r"""A key as it is typed: its UTF-8, with \xNN for any byte, as HBase's shell takes and shows it."""
+    raw = text.encode("utf-8", "surrogateescape")
+    return re.sub(rb"\\x([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), raw)
+
+
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
+
+
+def size_of(text: str) -> int:
+    """A number of bytes: 1000, 64m, 1GiB."""
+    match = _SIZE.match(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"expected a positive size such as 1000 or 64m, found {text!r}")
+    return int(match[1]) << (10 * " kmgt".index(match[2].lower() or " "))
+
+
+def add_split_bytes(parser: argparse.ArgumentParser, *old: str) -> None:
+    """`--split-bytes`, and the names that it had."""
+    parser.add_argument(
+        "--split-bytes",
+        *old,
+        type=size_of,
+        default=DEFAULT_SPLIT_BYTES,
+        metavar="SIZE",
+        help="about so much in each, such as 64m (default 128m)",
+    )

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import json
 import math
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ __all__ = [
     "as_json",
     "complain",
     "escaped",
+    "is_terminal",
+    "paging",
     "print_facts",
     "print_table",
     "progress_bar",
@@ -31,19 +34,30 @@ def complain(message: str) -> None:
     print(f"coldframe: {message}", file=sys.stderr)
 
 
+_paging = False
+
+
+def paging(on: bool) -> None:
+    """Says whether standard output goes to a pager, behind which is a terminal."""
+    global _paging
+    _paging = on
+
+
 def is_terminal() -> bool:
     """Whether somebody looks at standard output."""
-    return sys.stdout.isatty()
+    return _paging or sys.stdout.isatty()
 
 
 def console() -> Any:
-    """Rich's console on a terminal, None for plain text."""
+    """Rich's console on a terminal, None for plain text. It heeds `NO_COLOR`."""
     if not is_terminal():
         return None
     try:
         from rich.console import Console
     except ImportError:
         return None
+    if _paging:
+        return Console(force_terminal=True, width=shutil.get_terminal_size().columns)
     return Console()
 
 

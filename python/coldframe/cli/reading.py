@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from coldframe import writing
 from coldframe.cli import output
 from coldframe.cli.ddl import hive_columns
 from coldframe.cli.options import (
+    STDIN,
     Commands,
     add_command,
+    add_form_option,
     add_open_options,
     add_row_options,
+    add_split_bytes,
     columns_of,
+    expanded,
     open_file,
     open_rows,
     pairs,
     parsed,
 )
-from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, STREAM_FORMATS, format_of, write_rows
-from coldframe.file import DEFAULT_SPLIT_BYTES
+from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
+from coldframe.file import File
 
-__all__ = ["add_parsers"]
+__all__ = ["add_parsers", "describe", "print_rows"]
+
+MANY = "a file, several, a pattern or a directory; - is standard input"
+EACH = "files; may be patterns; - is standard input"
 
 
 def add_parsers(commands: Commands) -> None:
@@ -39,7 +47,7 @@ def _add_facts(commands: Commands) -> None:
         "tell the format of files from their bytes",
         "coldframe detect *\ncoldframe detect --json s3://bucket/key",
     )
-    parser.add_argument("source", nargs="+", help="paths or URLs")
+    parser.add_argument("source", nargs="+", help="paths, URLs or patterns; - is standard input")
     parser.add_argument(
         "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="credentials and endpoints"
     )
@@ -51,7 +59,7 @@ def _add_facts(commands: Commands) -> None:
         "show the columns and their types",
         "coldframe schema 000000_0\ncoldframe schema 000000_0 --as hive   # for CREATE TABLE or --schema",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
+    parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument(
         "--as", dest="form", choices=["arrow", "hive"], default="arrow", help="whose names of types"
     )
@@ -64,7 +72,7 @@ def _add_facts(commands: Commands) -> None:
         "show what a file says of itself",
         "coldframe meta 000000_0\ncoldframe meta --json 000000_0 | jq .codec",
     )
-    parser.add_argument("source", help="a file")
+    parser.add_argument("source", nargs="+", help=EACH)
     add_open_options(parser)
     _json(parser, meta)
 
@@ -74,7 +82,7 @@ def _add_facts(commands: Commands) -> None:
         "show the statistics that a file stores",
         "coldframe stats 000000_0\ncoldframe stats 000000_0 --json",
     )
-    parser.add_argument("source", help="a file")
+    parser.add_argument("source", nargs="+", help=EACH)
     add_open_options(parser)
     _json(parser, stats)
 
@@ -82,16 +90,10 @@ def _add_facts(commands: Commands) -> None:
         commands,
         "splits",
         "show the parts in which a file can be read in parallel",
-        "coldframe splits big.rc\ncoldframe splits warehouse/events --target-bytes 33554432",
+        "coldframe splits big.rc\ncoldframe splits warehouse/events --split-bytes 32m",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
-    parser.add_argument(
-        "--target-bytes",
-        type=int,
-        default=DEFAULT_SPLIT_BYTES,
-        metavar="N",
-        help="about so much in each (default 128 MiB)",
-    )
+    parser.add_argument("source", nargs="+", help=MANY)
+    add_split_bytes(parser, "--target-bytes")
     add_open_options(parser)
     _json(parser, splits)
 
@@ -106,7 +108,7 @@ coldframe head 000000_0 -c id,name -n 5 --where "id > 100"
 coldframe head old.rc --schema 'id bigint, name string' --serde text
 coldframe head hfile --json | jq .row""",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
+    parser.add_argument("source", nargs="+", help=MANY)
     add_row_options(parser, limit=10)
     add_open_options(parser)
     _json(parser, head)
@@ -116,15 +118,14 @@ coldframe head hfile --json | jq .row""",
         "cat",
         "write all rows to standard output",
         """coldframe cat 000000_0 > rows.csv
-coldframe cat 'events/*.rc' --to jsonl --where "s like 'a%'"
-coldframe cat 000000_0 --to arrow | other-program""",
+coldframe cat 'events/*.rc' --format jsonl --where "s like 'a%'"
+coldframe cat 000000_0 --format arrow | other-program
+curl -s https://host/000000_0 | coldframe cat -""",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
-    parser.add_argument(
-        "--to", choices=STREAM_FORMATS, default="csv", help="the form of the rows (default csv)"
-    )
+    parser.add_argument("source", nargs="+", help=MANY)
+    add_form_option(parser, "csv")
     add_row_options(parser)
-    add_open_options(parser)
+    add_open_options(parser, prints_rows=True)
     parser.set_defaults(run=cat)
 
     parser = add_command(
@@ -133,7 +134,7 @@ coldframe cat 000000_0 --to arrow | other-program""",
         "count the rows",
         """coldframe count 000000_0\ncoldframe count warehouse/events --where "dt = '2014-01-01'" """,
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
+    parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("--where", metavar="SQL", help="only the rows that pass")
     add_open_options(parser)
     _json(parser, count)
@@ -146,7 +147,7 @@ coldframe cat 000000_0 --to arrow | other-program""",
 coldframe convert 'events/*.rc' all.orc --schema 'id bigint, s string' --serde text
 coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary""",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a glob or a directory")
+    parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("dest", help="the file to write; it appears whole or not at all")
     parser.add_argument(
         "--to",
@@ -173,7 +174,10 @@ def _json(parser: argparse.ArgumentParser, run: Any) -> None:
 def detect(args: argparse.Namespace) -> int:
     """Exit code 2 where a file is of none of the formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
-    found = {source: writing.detect(source, storage_options=storage) for source in args.source}
+    found = {}
+    for source in expanded(args.source, args.storage_option):
+        opened = sys.stdin.buffer.read() if source == STDIN else source
+        found[source] = writing.detect(opened, storage_options=storage)
     if args.json:
         print(output.as_json(found))
     else:
@@ -196,39 +200,57 @@ def schema(args: argparse.Namespace) -> None:
 
 
 def meta(args: argparse.Namespace) -> None:
-    """All the file's metadata."""
-    file = open_file(args, args.source)
-    facts = {
-        "format": file.format,
-        "rows": file.num_rows,
-        "columns": len(file.schema),
-        "metadata": file.metadata,
-    }
-    if args.json:
-        print(output.as_json(facts))
-    else:
-        output.print_facts(facts, file.path)
+    """All the metadata of each file."""
+
+    def facts(file: File) -> dict[str, Any]:
+        return {
+            "format": file.format,
+            "rows": file.num_rows,
+            "columns": len(file.schema),
+            "metadata": file.metadata,
+        }
+
+    _print_each(args, facts)
 
 
 def stats(args: argparse.Namespace) -> None:
-    """All the file's statistics."""
-    file = open_file(args, args.source)
+    """All the statistics of each file."""
+    _print_each(args, File.statistics)
+
+
+def _print_each(args: argparse.Namespace, facts: Callable[[File], Any]) -> None:
+    """What is known of each file. JSON of one file is that file's, of several an object by path."""
+    sources = expanded(args.source, args.storage_option)
+    found: dict[str, Any] = {}
+    for at, source in enumerate(sources):
+        file = open_file(args, source)
+        if args.json:
+            found[source] = facts(file)
+            continue
+        if len(sources) > 1 and not output.is_terminal():
+            print(f"{'' if at == 0 else chr(10)}{source}:")
+        output.print_facts(facts(file), file.path)
     if args.json:
-        print(output.as_json(file.statistics()))
-    else:
-        output.print_facts(file.statistics(), file.path)
+        print(output.as_json(found if len(sources) > 1 else found[sources[0]]))
 
 
 def splits(args: argparse.Namespace) -> None:
     """One line a split."""
-    if args.target_bytes < 1:
-        raise ValueError("--target-bytes must be at least 1")
-    found = open_rows(args).splits(args.target_bytes)
+    found = open_rows(args).splits(args.split_bytes)
     names = ["path", "part", "start", "stop", "rows"]
     if args.json:
         print(output.as_json([{name: getattr(split, name) for name in names} for split in found]))
     else:
         output.print_table(names, [[getattr(split, name) for name in names] for split in found])
+
+
+def print_rows(reader: Any, form: str) -> None:
+    """The rows of a pyarrow.RecordBatchReader on standard output."""
+    if form == "table":
+        rows = (row for batch in reader for row in rows_of(batch))
+        output.print_table(reader.schema.names, rows)
+    else:
+        write_rows(reader, "-", form)
 
 
 def head(args: argparse.Namespace) -> int:
@@ -244,7 +266,7 @@ def head(args: argparse.Namespace) -> int:
 
 
 def rows_of(table: Any) -> Iterator[tuple[Any, ...]]:
-    """The rows of a pyarrow table, by position: names may occur twice."""
+    """The rows of a pyarrow Table or RecordBatch, by position: names may occur twice."""
     return zip(*(output.python_values(column) for column in table.columns), strict=True)
 
 
@@ -252,7 +274,7 @@ def cat(args: argparse.Namespace) -> int:
     """All rows on standard output."""
     rows = open_rows(args)
     reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    write_rows(reader, "-", args.to)
+    print_rows(reader, args.form)
     return _report_damage(rows.damage)
 
 

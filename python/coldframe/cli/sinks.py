@@ -15,7 +15,14 @@ from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
 
-__all__ = ["COLDFRAME_FORMATS", "OTHER_FORMATS", "STREAM_FORMATS", "format_of", "write_rows"]
+__all__ = [
+    "COLDFRAME_FORMATS",
+    "OTHER_FORMATS",
+    "STREAM_FORMATS",
+    "format_of",
+    "open_atomically",
+    "write_rows",
+]
 
 STREAM_FORMATS = ["csv", "jsonl", "arrow", "parquet"]
 OTHER_FORMATS = ["parquet", "arrow", "csv", "jsonl"]
@@ -56,14 +63,14 @@ def write_rows(
         rows = _WRITERS[format](reader, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return {"rows": rows, "bytes": 0}
-    with _atomic(dest) as sink:
+    with open_atomically(dest) as sink:
         rows = _WRITERS[format](reader, sink)
         size = sink.tell()
     return {"rows": rows, "bytes": size}
 
 
 @contextlib.contextmanager
-def _atomic(dest: str) -> Iterator[Any]:
+def open_atomically(dest: str) -> Iterator[Any]:
     """A file that takes its name only once it is whole."""
     folder, name = os.path.split(os.path.abspath(dest))
     number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)

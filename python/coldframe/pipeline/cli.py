@@ -8,6 +8,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from coldframe.cli.options import size_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -56,14 +58,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--untyped", action="store_true", help="binary columns _c0.. for RCFiles without a schema"
     )
     parser.add_argument(
-        "--timestamps", default="us", choices=["us", "ns"], help="unit of timestamps written (us)"
+        "--timestamp-unit",
+        "--timestamps",
+        default="us",
+        choices=["us", "ns"],
+        help="unit of timestamps written (us)",
     )
     parser.add_argument(
         "--compression", default="zstd", choices=["zstd", "snappy", "gzip", "none"], help="of Parquet (zstd)"
     )
     parser.add_argument(
-        "--split-mb", type=int, default=128, metavar="N", help="source MiB for one task (128)"
+        "--split-bytes",
+        type=size_of,
+        default=128 << 20,
+        metavar="SIZE",
+        help="source bytes for one task (128m)",
     )
+    parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     parser.add_argument("--master", help="Spark master (local[*]; spark-submit's own under spark-submit)")
     again = parser.add_mutually_exclusive_group()
@@ -72,13 +83,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
 
 
+def _mebibytes(text: str) -> int:
+    """What `--split-bytes` was, in MiB."""
+    return size_of(f"{text}m")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Runs the migration and prints its outcome."""
     from coldframe._coldframe import ColdframeError
 
-    if arguments.split_mb < 1:
-        print("coldframe migrate: --split-mb must be at least 1", file=sys.stderr)
-        return 2
     try:
         report = _migrate(arguments)
     except (ColdframeError, ValueError) as error:
@@ -117,8 +130,8 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             tables=arguments.schema,
             on_error=arguments.on_error,
             untyped=arguments.untyped,
-            timestamps=arguments.timestamps,
-            split_bytes=arguments.split_mb << 20,
+            timestamp_unit=arguments.timestamp_unit,
+            split_bytes=arguments.split_bytes,
             compression=arguments.compression,
             verify=not arguments.no_verify,
             fresh=arguments.fresh,

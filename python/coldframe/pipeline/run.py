@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe.file import renamed
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.convert import Task, describe
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, is_partition, take_inventory
@@ -81,12 +82,13 @@ def migrate(
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
     on_error: str = "raise",
     untyped: bool = False,
-    timestamps: str = "us",
+    timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
     compression: str = "zstd",
     verify: bool = True,
     fresh: bool = False,
     progress: Progress | None = None,
+    timestamps: str | None = None,
 ) -> Report:
     """Converts every table below `src` into a table below `dst`, verified, and reports.
 
@@ -102,20 +104,22 @@ def migrate(
             converted, the rest listed; `"quarantine"`: that too, and a copy of the file is kept under
             `dst/_coldframe`.
         untyped: columns of binary for tables in formats without types, where no schema is given.
-        timestamps: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet or
-        ORC.
+        timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
+            or ORC.
         split_bytes: how much of a source file one task converts, about.
         compression: of Parquet.
         verify: whether what was written is read back and compared.
         fresh: convert again what an earlier run has done.
         progress: is told of each finished file.
+        timestamps: the name that `timestamp_unit` had; deprecated.
     """
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
-    if timestamps not in ("us", "ns"):
-        raise ValueError(f"timestamps must be 'us' or 'ns', not {timestamps!r}")
-    target = find_target(to, compression=compression, unit=timestamps)
-    if timestamps == "ns" and not target.nanoseconds:
+    timestamp_unit = renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit)
+    if timestamp_unit not in ("us", "ns"):
+        raise ValueError(f"timestamp_unit must be 'us' or 'ns', not {timestamp_unit!r}")
+    target = find_target(to, compression=compression, unit=timestamp_unit)
+    if timestamp_unit == "ns" and not target.nanoseconds:
         raise UnsupportedError(f"nanoseconds in {to}: its timestamps are microseconds")
     source, goal = _roots(src, dst)
     started = time.time()
@@ -126,7 +130,7 @@ def migrate(
         demand_schemas(found, tables_file=tables_file)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     run = _Run(
-        scheduler, goal, target, on_error, timestamps, split_bytes, verify, fresh, progress or NoProgress()
+        scheduler, goal, target, on_error, timestamp_unit, split_bytes, verify, fresh, progress or NoProgress()
     )
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(goal, keep_replaced=target.register is not None) as journal:

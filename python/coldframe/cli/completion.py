@@ -1,0 +1,159 @@
+"""Completion of commands and options in shells, made from the parser itself."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Callable
+
+from coldframe.cli.options import Commands, add_command
+
+__all__ = ["add_parser", "script"]
+
+SHELLS = ["bash", "zsh", "fish"]
+
+
+def add_parser(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> None:
+    """Adds completion; `whole` makes the parser with all commands."""
+    parser = add_command(
+        commands,
+        "completion",
+        "print a script that completes commands and options in a shell",
+        """coldframe completion bash > ~/.local/share/bash-completion/completions/coldframe
+coldframe completion zsh > ~/.zfunc/_coldframe        # with ~/.zfunc in fpath
+coldframe completion fish > ~/.config/fish/completions/coldframe.fish""",
+    )
+    parser.add_argument("shell", choices=SHELLS)
+    parser.set_defaults(run=lambda args: print(script(whole(), args.shell)))
+
+
+def script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """The script for one shell."""
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](commands_of(parser))
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """The commands: what each does, and its own parser."""
+    found: dict[str, tuple[str, argparse.ArgumentParser]] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            found.update({name: (helps.get(name, ""), inner) for name, inner in action.choices.items()})
+    return found
+
+
+def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [a for a in parser._actions if a.option_strings and a.help is not argparse.SUPPRESS]
+
+
+def _words(parser: argparse.ArgumentParser) -> str:
+    return " ".join(option for action in _options(parser) for option in action.option_strings)
+
+
+def _choices(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    """Options whose values are known: a pattern of their names, and the values."""
+    return [
+        ("|".join(action.option_strings), " ".join(map(str, action.choices)))
+        for action in _options(parser)
+        if action.choices is not None
+    ]
+
+
+def _positional(parser: argparse.ArgumentParser) -> str:
+    """Known values of an argument that is no option."""
+    values = [a.choices for a in parser._actions if not a.option_strings and a.choices is not None]
+    return " ".join(map(str, values[0])) if values else ""
+
+
+def _bash(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
+    cases = []
+    for name, (_, parser) in commands.items():
+        inner = "".join(
+            f'\n        {options}) COMPREPLY=($(compgen -W "{values}" -- "$word")); return ;;'
+            for options, values in _choices(parser)
+        )
+        before = f'\n      case "$before" in{inner}\n      esac' if inner else ""
+        cases.append(
+            f'    {name}){before}\n      options="{_words(parser)}"; values="{_positional(parser)}" ;;'
+        )
+    body = "\n".join(cases)
+    return f"""# bash completion of coldframe
+_coldframe() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" options="" values=""
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version --no-pager" -- "$word"))
+    return
+  fi
+  case "${{COMP_WORDS[1]}}" in
+{body}
+  esac
+  case "$word" in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+    *) COMPREPLY=($(compgen -W "$values" -- "$word") $(compgen -f -- "$word")) ;;
+  esac
+}}
+complete -o filenames -F _coldframe coldframe"""
+
+
+def _plain(text: str) -> str:
+    """A help text that no shell takes for more than text."""
+    return re.sub(r"[\\\[\]:'\"`$]", " ", text.replace("%%", "%")).strip()
+
+
+def _zsh(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
+    listed = "\n".join(f"    '{name}:{_plain(summary)}'" for name, (summary, _) in commands.items())
+    cases = []
+    for name, (_, parser) in commands.items():
+        lines = []
+        for action in _options(parser):
+            takes = "" if action.nargs == 0 else f":{_plain(str(action.metavar or action.dest))}:"
+            if takes:
+                takes += f"({' '.join(map(str, action.choices))})" if action.choices else "_files"
+            for option in action.option_strings:
+                lines.append(f"        '{option}[{_plain(action.help or '')}]{takes}'")
+        values = _positional(parser)
+        rest = f"'*:value:({values})'" if values else "'*:file:_files'"
+        cases.append(
+            f"    {name})\n      _arguments \\\n" + " \\\n".join([*lines, f"        {rest}"]) + " ;;"
+        )
+    body = "\n".join(cases)
+    return f"""#compdef coldframe
+_coldframe() {{
+  local -a commands
+  commands=(
+{listed}
+  )
+  if (( CURRENT == 2 )); then
+    _describe 'command' commands
+    return
+  fi
+  local command="$words[2]"
+  shift words; (( CURRENT-- ))
+  case "$command" in
+{body}
+  esac
+}}
+compdef _coldframe coldframe"""
+
+
+def _fish(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
+    lines = ["# fish completion of coldframe"]
+    for name, (summary, parser) in commands.items():
+        lines.append(
+            f"complete -c coldframe -n __fish_use_subcommand -f -a {name} -d {shlex.quote(_plain(summary))}"
+        )
+        for action in _options(parser):
+            names = " ".join(
+                f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+                for option in action.option_strings
+            )
+            values = "" if action.nargs == 0 else " -r"
+            if action.choices is not None:
+                values = f" -x -a {shlex.quote(' '.join(map(str, action.choices)))}"
+            lines.append(
+                f"complete -c coldframe -n '__fish_seen_subcommand_from {name}' {names}{values} "
+                f"-d {shlex.quote(_plain(action.help or ''))}"
+            )
+    return "\n".join(lines)

@@ -1,0 +1,296 @@
+"""The commands that go by keys and values and not by a whole pass: get, scan, keys, bloom."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import formats
+from coldframe.cli import output
+from coldframe.cli.options import (
+    Commands,
+    add_command,
+    add_form_option,
+    add_open_options,
+    expanded,
+    key_of,
+    open_file,
+)
+from coldframe.cli.reading import print_rows
+from coldframe.errors import unsupported
+from coldframe.file import File
+
+__all__ = ["add_parsers"]
+
+_KEY_HELP = r"a key: text, with \xNN for any byte, as HBase shows it"
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds get, scan, keys and bloom."""
+    _add_get(commands)
+    _add_scan(commands)
+    _add_keys(commands)
+    _add_bloom(commands)
+
+
+def _add_get(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "get",
+        "show what a file has under some keys, by its index",
+        r"""coldframe get cf/3f2a77 row-17
+coldframe get cf/3f2a77 row-17 'row-\x00\x12' --format jsonl
+coldframe get 0109656425709121 4711                 # the rows of a CFile that hold a value""",
+    )
+    parser.add_argument("source", help="an HFile, or a CFile of Kudu's")
+    parser.add_argument("wanted", nargs="+", metavar="KEY", help=_KEY_HELP + "; of a CFile a value")
+    add_form_option(parser, "table")
+    add_open_options(parser, prints_rows=True)
+    parser.set_defaults(run=get)
+
+
+def _add_scan(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "scan",
+        "write the rows of a range of keys to standard output",
+        r"""coldframe scan cf/3f2a77 --start row-1 --stop row-2 -n 100
+coldframe scan cf/3f2a77 --prefix user- -c info:name --max-versions 1 --format jsonl
+coldframe scan cf/3f2a77 --reverse -n 1             # the last row
+coldframe scan 0109656425709121 --start 100 --stop 200
+coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
+    )
+    parser.add_argument("source", help="an HFile, or a CFile of Kudu's")
+    group = parser.add_argument_group("range")
+    group.add_argument("--start", metavar="KEY", help="the first key; " + _KEY_HELP)
+    group.add_argument("--stop", metavar="KEY", help="the first key behind the range")
+    group.add_argument("--prefix", metavar="KEY", help="what keys begin with")
+    group.add_argument("--reverse", action="store_true", help="the last key first")
+    group.add_argument("--from-ordinal", type=int, metavar="N", help="from a row's number on, of a CFile")
+    group = parser.add_argument_group("cells")
+    group.add_argument(
+        "-c", "--columns", metavar="A,B,..", help="only these families or columns: info or info:name"
+    )
+    group.add_argument(
+        "--time-range",
+        nargs=2,
+        type=int,
+        metavar=("FROM", "TO"),
+        help="timestamps from, and up to but not at",
+    )
+    group.add_argument(
+        "--max-versions",
+        type=int,
+        metavar="N",
+        help="the newest N versions that no delete marker hides (default: all cells as they are stored)",
+    )
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most N rows")
+    add_form_option(parser, "csv")
+    add_open_options(parser, prints_rows=True)
+    parser.set_defaults(run=scan)
+
+
+def _add_keys(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "keys",
+        "list the keys of a sorted file, each once, in its order",
+        """coldframe keys cf/3f2a77 | head
+coldframe keys cf/3f2a77 --count
+coldframe keys 'cf/*' -n 1                          # the first key of each file""",
+    )
+    parser.add_argument("source", nargs="+", help="HFiles or CFiles; may be patterns")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most N of each file")
+    parser.add_argument("--count", action="store_true", help="only how many there are")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON: a list for each file")
+    parser.set_defaults(run=keys)
+
+
+def _add_bloom(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "bloom",
+        "ask a file's filters whether it may hold a value; exit code 1 if none may be there",
+        r"""coldframe bloom cf/3f2a77 --test row-17
+coldframe bloom cf/3f2a77 --test row-17 --qualifier name
+coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
+    )
+    parser.add_argument("source", nargs="+", help="files; may be patterns")
+    parser.add_argument(
+        "--test", action="append", required=True, metavar="VALUE", help="a value, or a key; may be repeated"
+    )
+    parser.add_argument(
+        "-c",
+        "--column",
+        metavar="NAME",
+        help="whose values: its statistics, dictionaries and bloom filters are asked (without: the keys')",
+    )
+    parser.add_argument("--qualifier", metavar="KEY", help="of an HFile: the column in the row")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=bloom)
+
+
+def get(args: argparse.Namespace) -> int:
+    """Exit code 1 where nothing is there."""
+    file = open_file(args, args.source)
+    can = capabilities(file)
+    if can["keys"]:
+        found = file.get_many([key_of(key) for key in args.wanted])
+    elif can["lookup"]:
+        kind = file.schema.field("value").type
+        found = pa.concat_tables([file.lookup(value_of(key, kind)) for key in args.wanted])
+    else:
+        raise unsupported(f"get: {file.format} files have no keys; see head --where")
+    print_rows(found.to_reader(), args.form)
+    return 0 if found.num_rows else 1
+
+
+def scan(args: argparse.Namespace) -> None:
+    """Rows of a range."""
+    file = open_file(args, args.source)
+    can = capabilities(file)
+    if can["keys"]:
+        reader = _scan_by_key(file, args)
+    elif can["seek"]:
+        reader = _scan_of_values(file, args)
+    else:
+        raise unsupported(f"scan: {file.format} files have no keys; see cat --where")
+    print_rows(limited(reader, args.limit), args.form)
+
+
+def _scan_by_key(file: File, args: argparse.Namespace) -> Any:
+    if args.from_ordinal is not None:
+        raise ValueError(f"--from-ordinal is not for {file.format} files")
+
+    def key(text: str | None) -> bytes | None:
+        return None if text is None else key_of(text)
+
+    return file.scan(
+        key(args.start),
+        key(args.stop),
+        prefix=key(args.prefix),
+        reverse=args.reverse,
+        columns=None if args.columns is None else [name.strip() for name in args.columns.split(",")],
+        time_range=None if args.time_range is None else tuple(args.time_range),
+        max_versions=args.max_versions,
+    )
+
+
+def _scan_of_values(file: File, args: argparse.Namespace) -> Any:
+    for option in ("prefix", "reverse", "columns", "time_range", "max_versions"):
+        if getattr(args, option):
+            raise ValueError(f"--{option.replace('_', '-')} is not for {file.format} files")
+    kind = file.schema.field("value").type
+    limits = [(args.start, ">="), (args.stop, "<")]
+    filter = [("value", sign, value_of(text, kind)) for text, sign in limits if text is not None]
+    if args.from_ordinal is not None:
+        if filter:
+            raise ValueError("--from-ordinal does not go with --start and --stop")
+        return file.seek(args.from_ordinal)
+    return file.to_batches(filter=filter or None, limit=args.limit)
+
+
+def keys(args: argparse.Namespace) -> None:
+    """One a line; of several files behind the file's name."""
+    sources = expanded(args.source, args.storage_option)
+    listed: dict[str, Any] = {}
+    for source in sources:
+        found = islice(distinct_keys(open_file(args, source)), args.limit)
+        if args.count:
+            listed[source] = sum(1 for _ in found)
+        elif args.json:
+            listed[source] = list(found)
+        else:
+            for key in found:
+                print((f"{source}\t" if len(sources) > 1 else "") + output.cell_text(key))
+    if args.json:
+        print(output.as_json(listed if len(sources) > 1 else listed[sources[0]]))
+    elif args.count:
+        for source, count in listed.items():
+            print(f"{source}\t{count}" if len(sources) > 1 else count)
+
+
+def distinct_keys(file: File) -> Iterator[Any]:
+    """The keys of a file that is sorted by its first column, each once."""
+    can = capabilities(file)
+    if not (can["keys"] or can["lookup"]):
+        raise unsupported(f"keys: {file.format} files have no keys")
+    name = "value" if can["lookup"] else file.schema.names[0]
+    last: Any = keys  # equal to no value
+    for batch in file.to_batches([name]):
+        for value in output.python_values(batch.column(0)):
+            if value != last:
+                yield value
+                last = value
+
+
+def bloom(args: argparse.Namespace) -> int:
+    """Exit code 1 where no file may hold any of the values."""
+    answers = []
+    for source in expanded(args.source, args.storage_option):
+        file = open_file(args, source)
+        for text in args.test:
+            places = _places(file, text, args)
+            answers.append({"path": source, "value": text, **places})
+    if args.json:
+        print(output.as_json(answers))
+    else:
+        for answer in answers:
+            word = "may be there" if answer["may_contain"] else "not there"
+            where = f" ({answer['units']} of {answer['of']} units)" if answer["units"] is not None else ""
+            print(f"{answer['path']}: {answer['value']}: {word}{where}")
+    return 0 if any(answer["may_contain"] for answer in answers) else 1
+
+
+def _places(file: File, text: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What filters say: of a key as a whole, of a column's value by stripe, row group or block."""
+    if args.column is None:
+        if not capabilities(file)["might_contain"]:
+            raise unsupported(f"bloom: {file.format} files have no filter of keys; name a column with -c")
+        qualifier = None if args.qualifier is None else key_of(args.qualifier)
+        return {"may_contain": file.might_contain(key_of(text), qualifier), "units": None, "of": None}
+    if args.column not in file.schema.names:
+        raise ValueError(f"no column {args.column!r}; the columns are {', '.join(file.schema.names)}")
+    value = value_of(text, file.schema.field(args.column).type)
+    left = file.units([args.column], filter=[(args.column, "=", value)])
+    return {"may_contain": bool(left), "units": len(left), "of": len(file.units([args.column]))}
+
+
+def capabilities(file: File) -> dict[str, Any]:
+    """What the file's format can be asked."""
+    of: dict[str, Any] = formats()[file.format]["capabilities"]
+    return of
+
+
+def value_of(text: str, kind: Any) -> Any:
+    """A value of a column's type as it is typed."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return key_of(text)
+    try:
+        return pa.scalar(text).cast(kind).as_py()
+    except pa.ArrowException as reason:
+        raise ValueError(f"{text!r} is not a {kind}: {reason}") from reason
+
+
+def limited(reader: Any, limit: int | None) -> Any:
+    """At most so many rows of a reader."""
+    if limit is None:
+        return reader
+
+    def batches() -> Iterator[Any]:
+        left = limit
+        for batch in reader:
+            if left <= 0:
+                return
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())

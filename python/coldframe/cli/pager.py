@@ -1,0 +1,56 @@
+"""Output longer than the screen goes through a pager, as git's does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from coldframe.cli import output
+
+__all__ = ["paged"]
+
+# less ends by itself where all fits the screen, shows colours, and leaves what it showed there.
+_LESS = "FRX"
+
+
+@contextlib.contextmanager
+def paged(wanted: bool) -> Iterator[None]:
+    """Sends standard output through `COLDFRAME_PAGER`, `PAGER` or less, where it is a terminal."""
+    command = _command() if wanted and sys.stdout.isatty() else []
+    if not command:
+        yield
+        return
+    terminal = sys.stdout
+    pager = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        env={"LESS": _LESS, **os.environ},
+    )
+    assert pager.stdin is not None
+    sys.stdout = pager.stdin
+    output.paging(True)
+    try:
+        with contextlib.suppress(BrokenPipeError):  # who reads has seen enough
+            yield
+    finally:
+        sys.stdout = terminal
+        output.paging(False)
+        with contextlib.suppress(BrokenPipeError):
+            pager.stdin.close()
+        while pager.poll() is None:
+            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the pager's while it runs
+                pager.wait()
+
+
+def _command() -> list[str]:
+    given = os.environ.get("COLDFRAME_PAGER", os.environ.get("PAGER", "less"))
+    command = shlex.split(given)
+    return command if command and command != ["cat"] and shutil.which(command[0]) else []

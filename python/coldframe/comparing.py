@@ -1,0 +1,254 @@
+"""Whether two streams of rows hold the same rows, in whatever order, and which differ.
+
+    A ──▶ batches ──▶ (hash of the key, hash of the row) ──▶ 256 parts on disk ──┐
+    B ──▶ batches ──▶ (hash of the key, hash of the row) ──▶ 256 parts on disk ──┴──▶ part by part: only in A,
+                                                                                       only in B, changed
+    A, B once more ──▶ the rows behind the first differences, for people
+
+A row counts by 64-bit hashes of its key and of itself, which do not depend on how a value is stored (int32 or
+int64, dictionary or plain). So 16 bytes a row go to disk, a 256th of them is in memory at a time, and rows
+of different values are taken for equal with a chance of 2^-64. Without a key, the whole row is the key:
+tables are then multisets.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.errors import SchemaError, unsupported
+from coldframe.unified import unified
+
+__all__ = ["Comparison", "Side", "compare"]
+
+_PARTS = 256
+_HELD_BYTES = 64 << 20
+"""Hashes of one side that are in memory before they go to disk."""
+
+Batches = Callable[[Sequence[str]], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two tables."""
+
+    name: str
+    schema: Any
+    batches: Batches
+    """Its columns of these names as record batches; may be asked for more than once."""
+
+
+@dataclass
+class Comparison:
+    """What is different."""
+
+    rows: tuple[int, int]
+    only_columns: tuple[list[str], list[str]] = ([], [])
+    """Columns that only one side has; the others are compared."""
+    only: tuple[int, int] = (0, 0)
+    """Rows that only one side has: by a key that the other lacks, or by value."""
+    changed: int = 0
+    """Keys that both sides have, with other rows."""
+    examples: list[tuple[str, Any]] = field(default_factory=list)
+    """A few of those rows: `"A"` or `"B"`, and a record batch of one."""
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides have the same columns and the same rows."""
+        return not (any(self.only_columns) or any(self.only) or self.changed)
+
+
+def compare(a: Side, b: Side, *, key: Sequence[str] = (), examples: int = 10) -> Comparison:
+    """Compares two tables; `key` names the columns by which a row of one is found in the other."""
+    names, only_columns = _columns(a.schema, b.schema)
+    if missing := [name for name in key if name not in names]:
+        raise SchemaError(f"the key {missing} is not among the columns of both: {names}")
+    targets = _targets(a, b, names)
+    with tempfile.TemporaryDirectory(prefix="coldframe-diff-") as folder:
+        sides = [
+            _hashed(side, names, key, targets, os.path.join(folder, str(at)))
+            for at, side in enumerate((a, b))
+        ]
+        found = _Found(examples, keyed=bool(key))
+        for part in range(_PARTS):
+            found.add(sides[0].part(part), sides[1].part(part))
+    result = Comparison(
+        (sides[0].rows, sides[1].rows), only_columns, (found.only[0], found.only[1]), found.changed
+    )
+    if found.samples:
+        for label, side in (("A", a), ("B", b)):
+            wanted = {pair for which, pair in found.samples if which == label}
+            result.examples += [(label, row) for row in _rows(side, names, key, targets, wanted)]
+    return result
+
+
+def _columns(a: Any, b: Any) -> tuple[list[str], tuple[list[str], list[str]]]:
+    names = [name for name in a.names if name in b.names]
+    only = ([name for name in a.names if name not in names], [name for name in b.names if name not in names])
+    if not names:
+        raise SchemaError(f"no column is in both: {a.names} and {b.names}")
+    return names, only
+
+
+def _targets(a: Side, b: Side, names: Sequence[str]) -> dict[str, Any]:
+    """The type in which a column is hashed, where those of the two sides hash alike in no other way."""
+    from coldframe.spark.types import plain_type
+
+    targets: dict[str, Any] = {}
+    for name in names:
+        types = [side.schema.field(name).type for side in (a, b)]
+        plain = [plain_type(found, timestamp_unit="us") for found in types]
+        if plain[0] != plain[1]:
+            pair = [
+                (side.name, pa.schema([pa.field(name, t)])) for side, t in zip((a, b), plain, strict=True)
+            ]
+            wide = unified(pair).field(0).type
+            if not all(pa.types.is_integer(t) for t in plain):
+                targets[name] = wide
+    return targets
+
+
+def _hashes(batch: Any, names: Sequence[str], key: Sequence[str], targets: dict[str, Any]) -> Any:
+    """A record of two words for each row: the hash of its key, and of the row."""
+    try:
+        import numpy as np
+    except ImportError as missing:
+        raise unsupported("comparing tables without numpy; pip install 'coldframe[diff]'") from missing
+    from coldframe.pipeline.checks import hash_values, mix
+    from coldframe.spark.types import conform
+
+    found = np.empty((batch.num_rows, 2), dtype=np.uint64)
+    row = np.zeros(batch.num_rows, dtype=np.uint64)
+    of_key = np.zeros(batch.num_rows, dtype=np.uint64)
+    for place, name in enumerate(names):
+        column = batch.column(batch.schema.get_field_index(name))
+        if name in targets:
+            column = conform(column, pa.field(name, targets[name]), name)
+        hashes = hash_values(column, unit="ns")
+        row = mix(row ^ mix(hashes + np.uint64(place + 1)))
+        if name in key:
+            of_key = mix(of_key ^ mix(hashes + np.uint64(place + 1)))
+    found[:, 0] = of_key if key else row
+    found[:, 1] = row
+    return found
+
+
+class _Hashed:
+    """The hashes of one side, by parts of equal key hashes; on disk where they are many."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._held: list[list[Any]] = [[] for _ in range(_PARTS)]
+        self._bytes = 0
+        self.rows = 0
+
+    def add(self, hashes: Any) -> None:
+        import numpy as np
+
+        self.rows += len(hashes)
+        self._bytes += hashes.nbytes
+        part = (hashes[:, 0] >> np.uint64(56)).astype(np.int64)
+        order = np.argsort(part, kind="stable")
+        sorted_hashes, ends = hashes[order], np.searchsorted(part[order], np.arange(_PARTS + 1))
+        for at in range(_PARTS):
+            if ends[at] < ends[at + 1]:
+                self._held[at].append(sorted_hashes[ends[at] : ends[at + 1]])
+        if self._bytes > _HELD_BYTES:
+            self._spill()
+
+    def _spill(self) -> None:
+        os.makedirs(self._folder, exist_ok=True)
+        for at, held in enumerate(self._held):
+            with open(self._path(at), "ab") as sink:
+                for hashes in held:
+                    sink.write(hashes.tobytes())
+            held.clear()
+        self._bytes = 0
+
+    def part(self, at: int) -> Any:
+        import numpy as np
+
+        held = list(self._held[at])
+        self._held[at].clear()
+        if os.path.exists(self._path(at)):
+            held.append(np.fromfile(self._path(at), dtype=np.uint64).reshape(-1, 2))
+        return np.concatenate(held) if held else np.empty((0, 2), dtype=np.uint64)
+
+    def _path(self, at: int) -> str:
+        return os.path.join(self._folder, f"{at}.hashes")
+
+
+def _hashed(
+    side: Side, names: Sequence[str], key: Sequence[str], targets: dict[str, Any], folder: str
+) -> _Hashed:
+    hashed = _Hashed(folder)
+    for batch in side.batches(names):
+        hashed.add(_hashes(batch, names, key, targets))
+    return hashed
+
+
+class _Found:
+    """Differences so far."""
+
+    def __init__(self, examples: int, *, keyed: bool) -> None:
+        self.only = [0, 0]
+        self.changed = 0
+        self.samples: list[tuple[str, tuple[int, int]]] = []
+        self._examples = examples
+        self._keyed = keyed
+
+    def add(self, a: Any, b: Any) -> None:
+        """The rows of one part: equal keys are in the same part of both sides."""
+        import numpy as np
+
+        if len(a) == len(b) == 0:
+            return
+        rows, more = _more_in_first(a, b)
+        left = [(rows[more > 0], more[more > 0]), (rows[more < 0], -more[more < 0])]
+        both = np.empty(0, dtype=np.uint64)
+        if self._keyed:
+            both = np.union1d(
+                np.intersect1d(left[0][0][:, 0], b[:, 0]), np.intersect1d(left[1][0][:, 0], a[:, 0])
+            )
+            self.changed += len(both)
+        for which, (found, counts) in enumerate(left):
+            self.only[which] += int(counts[~np.isin(found[:, 0], both)].sum())
+            label = "AB"[which]
+            room = max(0, self._examples - sum(1 for at, _ in self.samples if at == label))
+            self.samples += [(label, (int(key), int(row))) for key, row in found[:room]]
+
+
+def _more_in_first(a: Any, b: Any) -> tuple[Any, Any]:
+    """The distinct rows of both, and how much more often the first has each."""
+    import numpy as np
+
+    rows = np.concatenate([a, b])
+    side = np.concatenate([np.ones(len(a), dtype=np.int64), np.full(len(b), -1, dtype=np.int64)])
+    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    rows, side = rows[order], side[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    return rows[starts], np.add.reduceat(side, starts)
+
+
+def _rows(
+    side: Side,
+    names: Sequence[str],
+    key: Sequence[str],
+    targets: dict[str, Any],
+    wanted: set[tuple[int, int]],
+) -> Iterable[Any]:
+    """The first row for each pair of hashes."""
+    wanted = set(wanted)
+    for batch in side.batches(names) if wanted else ():
+        hashes = _hashes(batch, names, key, targets)
+        for at, pair in enumerate(map(tuple, hashes.tolist())):
+            if pair in wanted:
+                wanted.discard(pair)
+                yield batch.slice(at, 1)
+        if not wanted:
+            return

@@ -1,0 +1,210 @@
+"""The tree of a layout, small enough for a page.
+
+    inspect()  a million nodes  ──▶  groups of neighbours  ──▶  the largest and the damaged  ──▶  20,000 nodes
+
+A node with very many parts gets levels of groups in between, so that each step of a zoom is to be seen. Then
+nodes are opened, the largest first and the damaged before all others, until there are enough: a node that
+stays shut says how many parts it has.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["MOST_NODES", "Place", "Spot", "kind_of", "shrunk"]
+
+MOST_NODES = 20_000
+_FANOUT = 200
+
+# Parts that tell nothing by themselves: they count as what they are parts of.
+_FRAMING = frozenset(
+    {
+        *("header", "data", "checksum", "checksums", "payload", "message", "magic", "length", "fields"),
+        *("padding", "version", "page header", "page data"),
+    }
+)
+
+Tree = Mapping[str, Any]
+
+
+@dataclass
+class Spot:
+    """A node to be drawn."""
+
+    name: str
+    offset: int
+    length: int
+    kind: str
+    """What it is counted as: the column that it belongs to, or what sort of structure it is."""
+    detail: dict[str, Any] = field(default_factory=dict)
+    children: list[Spot] = field(default_factory=list)
+    parts: int = 0
+    """How many nodes are below it in the whole tree, if they are not all drawn."""
+    damage: list[str] = field(default_factory=list)
+    """What is broken in it itself."""
+    hurt: bool = False
+    """Whether it, or something in it, is broken."""
+    column: str | None = None
+    file: str | None = None
+    """The file that it is in, where the whole is a directory."""
+    inner: bool = False
+    """Whether it is a part of something."""
+
+    @property
+    def label(self) -> str:
+        """What to write on it: its name, and its column's where the name does not say it."""
+        if self.column is None or self.column in self.name or "path" not in self.detail:
+            return self.name
+        return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
+
+    @property
+    def end(self) -> int:
+        """The first byte behind it."""
+        return self.offset + self.length
+
+    def walk(self) -> Iterator[Spot]:
+        """It and all below it that is drawn."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something that is known to be broken, from elsewhere than the tree."""
+
+    offset: int
+    length: int
+    reason: str
+
+
+def kind_of(name: str) -> str:
+    """A name without its numbers and what it names: `column chunk`, `stripe`. Of a file, where it lies."""
+    if "/" in name and ": " not in name:
+        return "/".join(name.split("/")[:2])
+    bare = re.sub(r"`[^`]*`", "", name.split(":")[-1] if ": " in name else name)
+    return " ".join(re.sub(r"\b[\d#]+\b|\([^)]*\)", "", bare).split()) or name
+
+
+def damage_of(node: Tree) -> str | None:
+    """What a node of the layout says is broken in it."""
+    said = node["detail"].get("damaged")
+    if said is not None:
+        return str(said)
+    places = node["detail"].get("damaged_places")  # of parts that are not listed apart
+    return f"damaged in {places} places" if places else None
+
+
+def shrunk(tree: Tree, damage: Sequence[Place] = (), most: int = MOST_NODES) -> Spot:
+    """The tree with at most about `most` nodes."""
+    marks = sorted(damage, key=lambda place: place.offset)
+    root = _shut(tree, None, marks)
+    waiting = [(not root.hurt, -root.length, 0, root, tree)]
+    nodes, order = 1, 1
+    while waiting and nodes < most:
+        _, _, _, spot, node = heapq.heappop(waiting)
+        children = node["children"]
+        if not children:
+            continue
+        spot.children = []
+        for child in _grouped(children):
+            inner = _shut(child, spot, marks)
+            spot.children.append(inner)
+            nodes += 1
+            if child["children"]:
+                heapq.heappush(waiting, (not inner.hurt, -inner.length, order, inner, child))
+                order += 1
+        spot.parts = 0
+    _settle(root, marks)
+    return root
+
+
+def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
+    spot = Spot(node["name"], node["offset"], node["length"], kind_of(node["name"]), dict(node["detail"]))
+    if spot.kind in _FRAMING and parent is not None and parent.inner:
+        spot.kind = parent.kind
+    spot.inner = parent is not None
+    spot.file = node.get("file") or (parent.file if parent is not None else None)
+    path = spot.detail.get("path")
+    spot.column = path if isinstance(path, str) else parent.column if parent is not None else None
+    if spot.column is not None:
+        spot.kind = spot.column
+    spot.parts, broken = _weighed(node)
+    own = damage_of(node)
+    spot.damage = [own] if own is not None else []
+    spot.hurt = broken or any(_overlap(spot, mark) for mark in marks)
+    return spot
+
+
+def _weighed(node: Tree) -> tuple[int, bool]:
+    """How many nodes are below it, and whether one of them, or it, is broken. Kept: each is asked once."""
+    known = node.get("_weighed")
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    parts, broken = 0, damage_of(node) is not None
+    for child in node["children"]:
+        inner, hurt = _weighed(child)
+        parts += 1 + inner
+        broken = broken or hurt
+    node["_weighed"] = (parts, broken)  # type: ignore[index]
+    return parts, broken
+
+
+def _overlap(spot: Spot, mark: Place) -> bool:
+    return spot.offset < mark.offset + max(1, mark.length) and mark.offset < spot.end
+
+
+def _grouped(children: Sequence[Tree]) -> Sequence[Tree]:
+    """Neighbours put together until there are few enough."""
+    while len(children) > _FANOUT:
+        size = max(2, -(-len(children) // _FANOUT))
+        children = [_group(children[at : at + size]) for at in range(0, len(children), size)]
+    return children
+
+
+def _group(members: Sequence[Tree]) -> Tree:
+    if len(members) == 1:
+        return members[0]
+    first, last = members[0], members[-1]
+    names = (_ends(first)[0], _ends(last)[1])
+    kinds = {kind_of(name) for name in names}
+    name = (
+        f"{names[0]} … {names[1]}"
+        if len(kinds) > 1 or names[0] != names[1]
+        else f"{names[0]}, {len(members)} of them"
+    )
+    rows = [member["detail"].get("rows") for member in members]
+    detail = {"rows": sum(rows)} if rows and all(isinstance(n, int) for n in rows) else {}
+    return {
+        "name": name,
+        "offset": first["offset"],
+        "length": last["offset"] + last["length"] - first["offset"],
+        "detail": detail,
+        "children": list(members),
+        "_ends": (names[0], names[1]),
+    }
+
+
+def _ends(node: Tree) -> tuple[str, str]:
+    return node.get("_ends") or (node["name"], node["name"])
+
+
+def _settle(root: Spot, marks: Sequence[Place]) -> None:
+    """Puts each mark where it belongs: on the smallest node drawn that holds all of it."""
+    for mark in marks:
+        spot = root
+        while True:
+            inner = [
+                c
+                for c in spot.children
+                if c.offset <= mark.offset and mark.offset + mark.length <= c.end and c.length
+            ]
+            if not inner:
+                break
+            spot = inner[0]
+        if mark.reason not in spot.damage:
+            spot.damage.append(mark.reason)

@@ -1,0 +1,232 @@
+"""The page itself: a picture that needs no script, tables, and the data that its script zooms into."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from coldframe import __version__
+from coldframe.cli.output import cell_text, size_text, to_json_value
+from coldframe.file import File
+from coldframe.layout.drawing import Colours, icicle, strip
+from coldframe.layout.model import Spot, shrunk
+from coldframe.layout.sources import Bytes, Layout, layout_of
+from coldframe.scanning import Dataset
+
+__all__ = ["page"]
+
+MOST_DAMAGE = 1000
+_SAMPLE = 512
+"""Bytes of a node that the page has: where it begins."""
+_SAMPLES = 2 << 20
+"""And of all nodes together."""
+_TOP = 40
+"""Rows of a table on the page."""
+
+
+def page(source: File | Dataset, *, verify: bool = False) -> str:
+    """The layout of a file, of a directory that is a table, or of the files of a Dataset, as one HTML page.
+
+    Args:
+        source: what to draw.
+        verify: decode everything, and mark what is damaged too; without, only damage that the layout itself
+            shows is marked.
+    """
+    layout = layout_of(source, verify=verify)
+    root = shrunk(layout.tree, layout.damage[:MOST_DAMAGE])
+    colours = Colours(root)
+    with layout.bytes as held:
+        data = _data(root, colours, held)
+    title = escape(layout.name)
+    assets = files("coldframe.layout")
+    style = (assets / "page.css").read_text(encoding="utf-8")
+    script = (assets / "page.js").read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="coldframe {escape(__version__)}">
+<title>Layout of {title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<p class="soft">{escape(layout.where)}</p>
+{_figures(layout)}
+</header>
+{_damage(root, layout)}
+<section>
+<h2>Every byte, from the first to the last</h2>
+<figure>{strip(root, colours)}</figure>
+{_legend(root, colours)}
+</section>
+<section>
+<h2>What is in what</h2>
+<p class="soft hint">Each level shows the parts of the one above it.</p>
+<nav id="crumbs"></nav>
+<figure id="zoom">{icicle(root, colours)}</figure>
+<div id="detail" hidden></div>
+</section>
+{_columns(root, layout)}
+{_units(root)}
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _figures(layout: Layout) -> str:
+    facts = [
+        ("format", layout.format),
+        ("size", size_text(layout.tree["length"])),
+        ("rows", "not stated" if layout.rows is None else f"{layout.rows:,}"),
+        ("columns", f"{len(layout.columns):,}"),
+        *layout.facts,
+    ]
+    cells = "".join(
+        f"<div><b>{escape(str(value))}</b><span>{escape(name)}</span></div>" for name, value in facts
+    )
+    return f'<div class="figures">{cells}</div>'
+
+
+def _damage(root: Spot, layout: Layout) -> str:
+    broken = [(spot, reason) for spot in root.walk() for reason in spot.damage]
+    if not broken:
+        looked = (
+            "everything was decoded, and every checksum compared"
+            if layout.verified
+            else "by its structure alone"
+        )
+        return f'<p class="good">No damage ({looked}).</p>'
+    rows = [_row(spot) + f"<td>{escape(reason)}</td>" for spot, reason in broken]
+    places = "1 place" if len(broken) == 1 else f"{len(broken):,} places"
+    return _table(f"Damaged in {places}", _OFFSETS + "<th>what</th><th>why</th>", rows, "more", "bad")
+
+
+def _legend(root: Spot, colours: Colours) -> str:
+    total = max(1, root.length)
+    items = "".join(
+        f'<li><i style="background:{colour}"></i>{escape(kind)} <span>{size_text(length)}, '
+        f"{_share(length, total)}</span></li>"
+        for kind, length, colour in colours.legend()
+    )
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _share(part: int, whole: int) -> str:
+    return "&lt;0.1%" if 0 < part / whole < 0.001 else f"{part / whole:.1%}"
+
+
+def _columns(root: Spot, layout: Layout) -> str:
+    """What each column takes, of what is drawn."""
+    sizes = layout.column_sizes
+    if not sizes:
+        return ""
+    total = max(1, root.length)
+    largest = max(1, max(sizes.values()))
+    shown = sorted(sizes.items(), key=lambda item: -item[1])
+    rows = [
+        f"<td>{escape(name)}</td><td class=n>{size_text(size)}</td><td class=n>{_share(size, total)}</td>"
+        f'<td class="bar"><i style="width:{100 * size / largest:.1f}%"></i></td>'
+        for name, size in shown
+    ]
+    headers = "<th>column</th><th class=n>stored</th><th class=n>of the whole</th><th></th>"
+    return _table("Columns", headers, rows, "smaller ones")
+
+
+def _units(root: Spot) -> str:
+    """The parts of the file by their names, for those who cannot use the picture."""
+    rows = [_row(spot) + f"<td>{escape(_said(spot))}</td>" for spot in root.children]
+    return _table("Parts", _OFFSETS + "<th>what</th><th>it says</th>", rows, "more")
+
+
+_OFFSETS = "<th class=n>offset</th><th class=n>bytes</th>"
+
+
+def _row(spot: Spot) -> str:
+    return f"<td class=n>{spot.offset:,}</td><td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
+
+
+def _table(title: str, headers: str, rows: Sequence[str], rest: str, kind: str = "") -> str:
+    """A section with a table of the first rows."""
+    body = "".join(f"<tr>{row}</tr>" for row in rows[:_TOP])
+    more = f"<p class=soft>and {len(rows) - _TOP:,} {rest}</p>" if len(rows) > _TOP else ""
+    return (
+        f'<section class="{kind}"><h2>{title}</h2><div class="wide"><table>'
+        f"<tr>{headers}</tr>{body}</table></div>{more}</section>"
+    )
+
+
+def _said(spot: Spot) -> str:
+    return ", ".join(
+        f"{key} {cell_text(value)}"[:120]
+        for key, value in list(spot.detail.items())[:6]
+        if value is not None and not isinstance(value, (dict, list))
+    )
+
+
+def _data(root: Spot, colours: Colours, held: Bytes) -> str:
+    """The tree as JSON: texts once, nodes as short lists.
+
+    node: [name, offset, length, colour, detail, damage, parts not drawn, sample, children]; name, detail and
+    damage are places in `texts` and `details`, -1 for none.
+    """
+    texts: dict[str, int] = {}
+    details: dict[str, int] = {}
+    left = _SAMPLES
+
+    def text(value: str) -> int:
+        return texts.setdefault(value, len(texts))
+
+    def detail(spot: Spot) -> int:
+        said = {k: _short(v) for k, v in spot.detail.items() if v is not None}
+        if spot.column is not None:
+            said.setdefault("path", spot.column)
+        if not said:
+            return -1
+        return details.setdefault(json.dumps(said, ensure_ascii=False), len(details))
+
+    def node(spot: Spot) -> list[Any]:
+        nonlocal left
+        sample = ""
+        if left > 0 and not spot.children:
+            raw = held.read(spot.file, spot.offset, min(_SAMPLE, spot.length))
+            left -= len(raw)
+            sample = base64.b64encode(raw).decode("ascii")
+        return [
+            text(spot.label),
+            spot.offset,
+            spot.length,
+            colours.number(spot),
+            detail(spot),
+            text("; ".join(spot.damage)) if spot.damage else -2 if spot.hurt else -1,
+            spot.parts,
+            sample,
+            [node(child) for child in spot.children],
+        ]
+
+    tree = node(root)
+    whole = {
+        "texts": list(texts),
+        "details": [json.loads(said) for said in details],
+        "colours": colours.values(),
+        "tree": tree,
+    }
+    # A page may not end in the middle of its data.
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def _short(value: Any) -> Any:
+    plain = to_json_value(value)
+    if isinstance(plain, str):
+        return plain if len(plain) <= 400 else plain[:400] + " …"
+    if isinstance(plain, (dict, list)):
+        return _short(json.dumps(plain, ensure_ascii=False))
+    return plain

@@ -1,0 +1,234 @@
+"""What a page is drawn from: the tree of one file, or of the files of a directory, and their bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from coldframe import _coldframe
+from coldframe.cli.sizes import leaves_of
+from coldframe.errors import ColdframeError
+from coldframe.file import File
+from coldframe.layout.model import Place
+from coldframe.scanning import Dataset
+
+__all__ = ["Bytes", "Layout", "layout_of"]
+
+_WHOLE_FILES = 1000
+"""Files of a directory whose inside is drawn; the others are drawn as they lie there."""
+
+# What a file says of itself in one word, where it says so.
+_FACTS = ("codec", "compression", "version", "writer", "writer_version", "encoding", "dialect")
+
+
+@dataclass
+class Layout:
+    """Everything that the page tells."""
+
+    name: str
+    where: str
+    format: str
+    rows: int | None
+    columns: list[str]
+    tree: dict[str, Any]
+    bytes: Bytes
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    column_sizes: dict[str, int] = field(default_factory=dict)
+    damage: list[Place] = field(default_factory=list)
+    verified: bool = False
+
+
+class Bytes:
+    """The bytes behind a layout, where they lie in local files."""
+
+    def __init__(self, root: str | None, starts: Mapping[str, int]) -> None:
+        self._root = root
+        self._starts = starts  # of files in the layout, by their paths
+        self._open: dict[str, Any] = {}
+
+    def read(self, file: str | None, offset: int, length: int) -> bytes:
+        """Bytes of the layout; none where they are not to be had."""
+        path = file if file is not None else self._root
+        if path is None:
+            return b""
+        try:
+            handle = self._open.get(path)
+            if handle is None:
+                for other in self._open.values():  # files come one after the other
+                    other.close()
+                handle = open(path, "rb")  # noqa: SIM115
+                self._open = {path: handle}
+            handle.seek(offset - self._starts.get(path, 0))
+            data: bytes = handle.read(length)
+        except OSError:
+            return b""
+        return data
+
+    def __enter__(self) -> Bytes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for handle in self._open.values():
+            handle.close()
+        self._open = {}
+
+
+def layout_of(source: File | Dataset, *, verify: bool) -> Layout:
+    """What there is to draw."""
+    return _of_file(source, verify) if isinstance(source, File) else _of_files(source, verify)
+
+
+def _of_file(file: File, verify: bool) -> Layout:
+    tree = file.inspect()
+    _with_statistics(tree, file)
+    path = _local(file.path)
+    starts: dict[str, int] = {}
+    if path is not None and os.path.isdir(path):
+        starts = _name_files(tree, path)
+        path = None
+    layout = Layout(
+        os.path.basename(file.path.rstrip("/")) or file.path,
+        file.path,
+        file.format,
+        file.num_rows,
+        list(file.schema.names),
+        tree,
+        Bytes(path, starts),
+        _facts(file.metadata),
+        verified=verify,
+    )
+    layout.column_sizes = _column_sizes(tree, layout.columns)
+    if verify:
+        layout.damage = [_place(lost, 0) for lost in file.verify()["damage"]]
+    return layout
+
+
+def _of_files(dataset: Dataset, verify: bool) -> Layout:
+    """The files one behind the other, in the order in which they are read."""
+    root = os.path.commonpath([os.path.dirname(path) or "." for path in dataset.files])
+    children: list[dict[str, Any]] = []
+    starts: dict[str, int] = {}
+    layout = Layout(
+        os.path.basename(root) or root, root, "", 0, list(dataset.schema.names), {}, Bytes(None, starts)
+    )
+    at = 0
+    formats = set()
+    for number, path in enumerate(dataset.files):
+        node, file = _file_node(dataset, number, path, root, at)
+        if file is not None:
+            formats.add(file.format)
+            layout.rows = (
+                None if layout.rows is None or file.num_rows is None else layout.rows + file.num_rows
+            )
+            if verify:
+                layout.damage += [_place(lost, at) for lost in file.verify()["damage"]]
+        local = _local(path)
+        if local is not None:
+            node["file"], starts[local] = local, at
+        children.append(node)
+        at += node["length"]
+    layout.format = ", ".join(sorted(formats)) or "unknown"
+    layout.tree = {"name": layout.name, "offset": 0, "length": at, "detail": {}, "children": children}
+    layout.facts = [("files", f"{len(children):,}")]
+    layout.column_sizes = _column_sizes(layout.tree, layout.columns)
+    layout.verified = verify
+    return layout
+
+
+def _file_node(
+    dataset: Dataset, number: int, path: str, root: str, at: int
+) -> tuple[dict[str, Any], File | None]:
+    name = os.path.relpath(path, root) if _local(path) is not None else path
+    try:
+        file = dataset.open_file(number)
+        tree = file.inspect()
+    except ColdframeError as error:
+        local = _local(path)
+        size = os.path.getsize(local) if local is not None and os.path.isfile(local) else 0
+        detail = {"damaged": str(error)}
+        return {"name": name, "offset": at, "length": size, "detail": detail, "children": []}, None
+    if number >= _WHOLE_FILES:
+        tree["children"] = []
+    else:
+        _with_statistics(tree, file)
+    _move(tree, at)
+    tree["name"] = name
+    return tree, file
+
+
+def _move(node: dict[str, Any], by: int) -> None:
+    node["offset"] += by
+    for child in node["children"]:
+        _move(child, by)
+
+
+def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
+    """Of a directory that is one table, the parts are its files: named by their paths in it."""
+    starts: dict[str, int] = {}
+    for child in tree["children"]:
+        path = os.path.join(folder, child["name"])
+        if os.path.isfile(path):
+            child["file"], starts[path] = path, child["offset"]
+    return starts
+
+
+def _place(lost: Mapping[str, Any], at: int) -> Place:
+    return Place(int(lost["offset"]) + at, int(lost["length"]), f"{lost['structure']}: {lost['reason']}")
+
+
+def _local(path: str) -> str | None:
+    local = _coldframe.local_path(path)
+    return local if local is not None and os.path.exists(local) else None
+
+
+def _facts(metadata: Any) -> list[tuple[str, str]]:
+    if not isinstance(metadata, Mapping):
+        return []
+    return [
+        (name.replace("_", " "), str(metadata[name]))
+        for name in _FACTS
+        if isinstance(metadata.get(name), (str, int))
+    ]
+
+
+def _column_sizes(tree: dict[str, Any], names: list[str]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for column, _, length in leaves_of(tree, names):
+        if column is not None:
+            sizes[column] = sizes.get(column, 0) + length
+    return sizes
+
+
+def _with_statistics(tree: dict[str, Any], file: File) -> None:
+    """Puts the statistics that a file has of a unit's columns where the unit's columns are."""
+    known = file.statistics()
+    units = known.get("stripes") if isinstance(known, Mapping) else None
+    if not isinstance(units, list):
+        return
+    nodes = [child for child in tree["children"] if "rows" in child["detail"]]
+    for node, unit in zip(nodes, units, strict=False):
+        columns = unit.get("columns") if isinstance(unit, Mapping) else unit
+        if not isinstance(columns, (list, Mapping)):
+            continue
+        by_path = _by_path(columns)
+        for part in node["children"]:
+            said = by_path.get(part["detail"].get("path"))
+            if said is not None:
+                part["detail"].update(
+                    {
+                        key: value
+                        for key, value in said.items()
+                        if key not in part["detail"] and key != "column"
+                    }
+                )
+
+
+def _by_path(columns: Any) -> dict[Any, Mapping[str, Any]]:
+    if isinstance(columns, Mapping):
+        return {path: said for path, said in columns.items() if isinstance(said, Mapping)}
+    return {said.get("path") or said.get("column"): said for said in columns if isinstance(said, Mapping)}

@@ -1,0 +1,229 @@
+"""A table as a directory of files, one or more for each value of the partition columns.
+
+    dest/dt=2014-01-01/region=eu/part-0.orc        the file has neither dt nor region
+    dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
+
+As Hive and Spark lay tables out: values escaped, null by a name of its own. Everything is written below a
+directory whose name readers pass over, and renamed when all of it is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.discovery import HIVE_NULL
+from coldframe.errors import SchemaError, unsupported
+
+__all__ = ["write_partitioned"]
+
+# Files that are written at once. Where rows come in another order, a partition gets several files.
+MOST_OPEN = 32
+_BATCHES_WAITING = 4
+
+# What Hive escapes in the names of directories, beside control characters.
+_ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
+
+# Writes batches (a RecordBatchReader) to a path, and gives {"rows": .., "bytes": ..}.
+WriteFile = Callable[[Any, str], Mapping[str, Any]]
+
+
+def write_partitioned(
+    reader: Any, dest: str, partitioning: Any, *, ending: str, write_file: WriteFile
+) -> dict[str, Any]:
+    """Writes all batches of a pyarrow.RecordBatchReader below `dest`, which is absent or empty.
+
+    Gives rows, bytes and the files' paths below `dest`.
+    """
+    names = _partition_names(partitioning, reader.schema)
+    root = Path(dest)
+    if root.is_dir() and any(root.iterdir()):
+        raise FileExistsError(f"{dest}: expected no directory, or an empty one")
+    existed = root.is_dir()
+    root.mkdir(parents=True, exist_ok=True)
+    staging = root / f"_coldframe-{uuid.uuid4().hex}"
+    files = _Files(staging, reader.schema, names, ending, write_file)
+    try:
+        with contextlib.closing(files):
+            for batch in reader:
+                for folder, rows in _divided(batch, names):
+                    files.write(folder, rows)
+            files.finish()
+        for folder in sorted(path.name for path in staging.iterdir()):
+            os.replace(staging / folder, root / folder)
+    except BaseException:
+        shutil.rmtree(staging if existed else root, ignore_errors=True)
+        raise
+    staging.rmdir()
+    return {"rows": files.rows, "bytes": files.bytes, "files": sorted(files.paths)}
+
+
+def _partition_names(partitioning: Any, schema: Any) -> list[str]:
+    names = list(partitioning.names) if isinstance(partitioning, pa.Schema) else partitioning
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise TypeError(
+            f"partitioning: expected names of columns or a pyarrow.Schema, found {partitioning!r}"
+        )
+    if (missing := [name for name in names if schema.names.count(name) != 1]) or len(set(names)) < len(names):
+        raise SchemaError(f"partitioning: {missing or names}: each must be one column of the data")
+    if len(names) == len(schema.names):
+        raise SchemaError("partitioning: no column is left for the files")
+    for name in names:
+        _check_type(schema.field(name))
+    return list(names)
+
+
+def _check_type(field: Any) -> None:
+    t = pa.types
+    kinds = (t.is_integer, t.is_string, t.is_large_string, t.is_boolean, t.is_date, t.is_decimal)
+    found = field.type.value_type if t.is_dictionary(field.type) else field.type
+    if not any(is_(found) for is_ in kinds):
+        raise unsupported(
+            f"partitioning by {field.name!r}, a {field.type}: a directory is named by a text, a whole "
+            "number, a decimal, a date or a boolean"
+        )
+
+
+def _divided(batch: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The rows of a batch by the directory that they belong in, in the order of their first rows."""
+    if batch.num_rows == 0:
+        return
+    keys = pa.table({str(i): _texts(batch.column(name)) for i, name in enumerate(names)})
+    numbered = keys.append_column("at", pa.array(range(batch.num_rows), pa.int64()))
+    groups = numbered.group_by(list(keys.column_names)).aggregate([("at", "list")])
+    kept = batch.drop_columns(list(names))
+    for group in sorted(groups.to_pylist(), key=lambda group: min(group["at_list"])):
+        values = [group[str(i)] for i in range(len(names))]
+        folder = "/".join(f"{_escape(n)}={_value(n, v)}" for n, v in zip(names, values, strict=True))
+        if len(group["at_list"]) == batch.num_rows:
+            yield folder, kept
+        else:
+            yield folder, kept.take(pa.array(sorted(group["at_list"]), pa.int64()))
+
+
+def _texts(column: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string())
+
+
+def _value(name: str, text: str | None) -> str:
+    if text is None:
+        return HIVE_NULL
+    if not text or text == HIVE_NULL:
+        raise SchemaError(f"partitioning: {name}={text!r}: this text would be read back as null")
+    return _escape(text)
+
+
+def _escape(text: str) -> str:
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 0x20 else c for c in text)
+
+
+class _Files:
+    """The files that are being written, each by a thread that takes batches from a queue."""
+
+    def __init__(
+        self, root: Path, schema: Any, names: Sequence[str], ending: str, write_file: WriteFile
+    ) -> None:
+        self._root = root
+        self._schema = pa.schema(
+            [field for field in schema if field.name not in names], metadata=schema.metadata
+        )
+        self._ending = ending
+        self._write_file = write_file
+        self._open: dict[str, _Writing] = {}  # the one that was not used for longest first
+        self._numbers: dict[str, int] = {}
+        self.rows = self.bytes = 0
+        self.paths: list[str] = []
+        root.mkdir()
+
+    def write(self, folder: str, rows: Any) -> None:
+        writing = self._open.pop(folder, None)
+        if writing is None:
+            if len(self._open) >= MOST_OPEN:
+                self._finish(next(iter(self._open)))
+            writing = self._start(folder)
+        self._open[folder] = writing
+        writing.put(rows)
+
+    def finish(self) -> None:
+        for folder in list(self._open):
+            self._finish(folder)
+
+    def close(self) -> None:
+        for writing in self._open.values():
+            writing.give_up()
+        self._open.clear()
+
+    def _start(self, folder: str) -> _Writing:
+        number = self._numbers[folder] = self._numbers.get(folder, -1) + 1
+        relative = f"{folder}/part-{number}{self._ending}"
+        path = self._root / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.paths.append(relative)
+        return _Writing(self._schema, lambda reader: self._write_file(reader, str(path)))
+
+    def _finish(self, folder: str) -> None:
+        written = self._open.pop(folder).finish()
+        self.rows += written["rows"]
+        self.bytes += written["bytes"]
+
+
+class _GivenUp(Exception):
+    """Ends a file that nobody wants any more."""
+
+
+class _Writing:
+    """One file: a thread writes what is put."""
+
+    def __init__(self, schema: Any, write: Callable[[Any], Mapping[str, Any]]) -> None:
+        self._batches: queue.Queue[Any] = queue.Queue(_BATCHES_WAITING)
+        self._written: Mapping[str, Any] | None = None
+        self._error: BaseException | None = None
+        self._ended = False
+        reader = pa.RecordBatchReader.from_batches(schema, self._taken())
+        self._thread = threading.Thread(target=self._run, args=(write, reader), name="coldframe-write")
+        self._thread.start()
+
+    def _run(self, write: Callable[[Any], Mapping[str, Any]], reader: Any) -> None:
+        try:
+            self._written = write(reader)
+        except BaseException as error:  # put() and finish() raise it
+            self._error = error
+            while not self._ended and self._batches.get() is not None:  # put() shall not wait for ever
+                pass
+
+    def _taken(self) -> Iterator[Any]:
+        while (batch := self._batches.get()) is not None:
+            if batch is _GivenUp:
+                raise _GivenUp
+            yield batch
+        self._ended = True
+
+    def put(self, batch: Any) -> None:
+        if self._error is not None:
+            raise self._error
+        self._batches.put(batch)
+
+    def finish(self) -> Mapping[str, Any]:
+        self._batches.put(None)
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._written is not None
+        return self._written
+
+    def give_up(self) -> None:
+        if self._error is None:
+            self._batches.put(_GivenUp)
+        self._batches.put(None)
+        self._thread.join()

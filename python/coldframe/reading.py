@@ -1,0 +1,60 @@
+"""What a File and a Dataset have in common for those who want their rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from coldframe.filters import Filter
+
+__all__ = ["AsTables", "parallel_by_default"]
+
+
+class _Readable(Protocol):
+    def to_table(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        on_error: str = "raise",
+        use_threads: bool = True,
+    ) -> Any: ...
+
+
+class AsTables:
+    """Rows as tables of other libraries, by way of `to_table`."""
+
+    def head(
+        self: _Readable,
+        num_rows: int = 10,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+    ) -> Any:
+        """The first rows as a pyarrow.Table; no more is decoded than they need."""
+        return self.to_table(columns, filter=filter, limit=num_rows)
+
+    def to_pandas(
+        self: _Readable,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        on_error: str = "raise",
+        use_threads: bool = True,
+        **options: Any,
+    ) -> Any:
+        """The rows as a pandas.DataFrame.
+
+        Args:
+            columns, filter, limit, on_error, use_threads: as in `to_table`.
+            **options: those of `pyarrow.Table.to_pandas`, such as `types_mapper=` and `split_blocks=`.
+        """
+        table = self.to_table(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)
+        return table.to_pandas(use_threads=use_threads, **options)
+
+
+def parallel_by_default(use_threads: bool, on_error: str, limit: int | None) -> bool:
+    """Whether several units may be decoded at once: damage is passed over, and a limit counted, singly."""
+    return use_threads and on_error == "raise" and limit is None

@@ -1,0 +1,221 @@
+"""What users of pyarrow and pandas do by habit."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from samples import SCHEMA
+
+import coldframe as cf
+from coldframe.ahead import in_order
+
+ROWS = pa.table({"id": range(3000), "s": [f"name {i % 50}" for i in range(3000)]})
+
+
+@pytest.fixture
+def orc(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.orc"
+    cf.write(ROWS, path, format="orc")
+    return path
+
+
+def test_rows_at_once(written: Path, file: cf.File, table: pa.Table) -> None:
+    assert cf.read_schema(written, schema=SCHEMA, serde="binary").equals(file.schema)
+    assert file.to_table(["id", "x"]).equals(table.select(["id", "x"]))
+    assert file.head(3).equals(table.slice(0, 3))
+    assert file.head(2, ["x"], filter="id > 100")["x"].to_pylist() == table["x"].to_pylist()[101:103]
+    for rows in (file, cf.scan(written, schema=SCHEMA, serde="binary")):
+        pytest.importorskip("pandas")
+        frame = rows.to_pandas(["id", "s"], filter="id < 5", types_mapper={pa.int64(): None}.get)
+        assert list(frame.columns) == ["id", "s"]
+        assert frame["id"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_an_option_has_one_name_and_the_old_ones_still_do(orc: Path) -> None:
+    file = cf.open(orc)
+    assert file.splits(split_bytes=1) == file.splits(1)
+    for rows in (file, cf.scan(orc)):
+        with pytest.warns(DeprecationWarning, match="split_bytes"):
+            assert len(rows.splits(target_bytes=1)) == len(rows.splits(1))
+
+
+def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> None:
+    file = cf.open(orc, threads=1)
+    (tmp_path / "pickled").write_bytes(pickle.dumps([file, cf.scan([orc, orc]), file.to_dataset()]))
+    program = (
+        "import pickle, sys; f, d, a = pickle.load(open(sys.argv[1], 'rb')); "
+        "print(f.num_rows, f.format, d.count(), d.schema.names, a.count_rows())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "pickled")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "3000 orc 6000 ['id', 's'] 3000\n"
+    again = pickle.loads(pickle.dumps(file))
+    assert again.read().equals(ROWS)
+    assert again._raw.threads == 1
+    with pytest.raises(cf.UnsupportedError, match="object in this one"):
+        pickle.dumps(cf.open(orc.read_bytes()))
+
+
+def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
+    parts = {
+        "a": pa.table({"id": pa.array([1], pa.int32()), "name": ["x"]}),
+        "b": pa.table({"ID": pa.array([1 << 40], pa.int64()), "at": pa.array([1.5])}),
+        "c": pa.table({"name": ["y"]}),
+    }
+    for name, table in parts.items():
+        cf.write(table, tmp_path / f"{name}.orc", format="orc")
+    dataset = cf.scan(tmp_path)
+    assert dataset.schema.equals(pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.float64())]))
+    want = {"id": [1, 1 << 40, None], "name": ["x", None, "y"], "at": [None, 1.5, None]}
+    assert dataset.to_table().to_pydict() == want
+    assert dataset.to_table(on_error="skip").to_pydict() == want
+    assert dataset.count("at > 1") == 1
+    assert dataset.to_table(["at"], filter=pc.field("id") > 5).to_pydict() == {"at": [1.5]}
+    parts = [split.to_batches().read_all() for split in dataset.splits()]
+    assert pa.concat_tables(parts).to_pydict() == want
+
+    narrow = cf.scan(tmp_path, unify=False)
+    assert narrow.schema.names == ["id", "name"]
+    with pytest.raises(cf.SchemaError, match=r"b\.orc: columns \['at'\]"):
+        narrow.to_table()
+
+    cf.write(pa.table({"id": ["text"]}), tmp_path / "d.orc", format="orc")
+    with pytest.raises(cf.SchemaError, match=r"'id' is int64 in .*b\.orc, and string in .*d\.orc"):
+        cf.scan(tmp_path).schema  # noqa: B018
+
+
+def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path: Path) -> None:
+    cf.write(ROWS, tmp_path / "a.orc", format="orc")
+    (tmp_path / "b.orc").write_bytes((tmp_path / "a.orc").read_bytes()[:-20])
+    dataset = cf.scan(tmp_path)
+    assert dataset.schema.names == ["id", "s"]
+    with pytest.raises(cf.CorruptFileError, match=r"b\.orc"):
+        dataset.to_table()
+
+
+def test_partitions_are_written_as_they_are_read(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "x": range(600),
+            "city": [[f"a b/{i % 3}", None, "z=%"][i % 3] for i in range(600)],
+            "day": pa.array([i % 4 for i in range(600)], pa.int32()).cast(pa.date32()),
+        }
+    )
+    said = cf.write(rows, tmp_path / "t", format="orc", partitioning=["day", "city"])
+    assert said["rows"] == 600
+    assert len(said["files"]) == 12
+    assert said["files"][0] == "day=1970-01-01/city=__HIVE_DEFAULT_PARTITION__/part-0.orc"
+    assert "day=1970-01-01/city=a b%2F0/part-0.orc" in said["files"]
+    assert said["bytes"] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
+    back = cf.scan(tmp_path / "t").to_table(["x", "city", "day"])
+    assert back.sort_by("x").equals(rows)
+    assert cf.open(tmp_path / "t" / said["files"][0]).schema.names == ["x"]
+    with pytest.raises(FileExistsError, match="an empty one"):
+        cf.write(rows, tmp_path / "t", format="orc", partitioning=["day"])
+
+
+def test_more_partitions_than_files_may_be_open(tmp_path: Path) -> None:
+    rows = pa.table({"x": range(4000), "p": [i % 40 for i in range(4000)]})
+    batches = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=400))
+    seen: list[int] = []
+    said = cf.write(batches, tmp_path / "t", format="rcfile", partitioning=["p"], progress=seen.append)
+    assert len(said["files"]) > 40
+    assert seen[-1] == 4000
+    back = cf.scan(tmp_path / "t", schema="x bigint", serde="binary").to_table(["x", "p"])
+    assert back.sort_by("x").equals(rows)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    rows = pa.table({"x": [1, 2], "p": ["a", ""]})
+    for partitioning, error in (
+        (["p"], cf.SchemaError),
+        (["no"], cf.SchemaError),
+        (["x", "p"], cf.SchemaError),
+    ):
+        with pytest.raises(error, match="partitioning"):
+            cf.write(rows, tmp_path / "t", format="orc", partitioning=partitioning)
+        assert not (tmp_path / "t").exists()
+    with pytest.raises(ValueError, match="codec"):
+        cf.write(rows.slice(0, 1), tmp_path / "t", format="orc", partitioning=["p"], codec="no such")
+    assert not (tmp_path / "t").exists()
+    with pytest.raises(TypeError):
+        cf.write(rows, tmp_path / "t", format="orc", partitioning="p")
+    with pytest.raises(cf.UnsupportedError):
+        cf.write(pa.table({"x": [1], "f": [1.5]}), tmp_path / "t", format="orc", partitioning=["f"])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from rows.slice(0, 1).to_batches()
+        raise RuntimeError("the source is gone")
+
+    failing = pa.RecordBatchReader.from_batches(rows.schema, batches())
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        cf.write(failing, tmp_path / "t", format="orc", partitioning=["p"])
+    assert not (tmp_path / "t").exists()
+
+
+def test_streams_are_decoded_by_several_threads_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "big.orc"
+    rows = pa.table({"id": range(400_000), "noise": [hash((i, "x")) for i in range(400_000)]})
+    cf.write(rows, path, format="orc", codec="none", stripe_size=1 << 20)
+    file = cf.open(path, threads=4)
+    assert len(file.splits(8 << 20)) > 0
+    for stream in (
+        file.to_batches(),
+        pa.RecordBatchReader.from_stream(file),
+        file.to_batches(use_threads=False),
+    ):
+        assert pa.Table.from_batches(list(stream)).equals(rows)
+    dataset = cf.scan([path, path, path], threads=3)
+    assert dataset.to_table().equals(pa.concat_tables([rows] * 3))
+    assert pa.table(dataset).num_rows == 1_200_000
+    before = threading.active_count()
+    taken = iter(dataset.to_batches(batch_size=1000))
+    assert next(taken)["id"][0].as_py() == 0
+    del taken
+    deadline = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_streams_side_by_side_come_in_order_and_raise_in_place() -> None:
+    def stream(number: int, fails: bool = False) -> Any:
+        def items() -> Iterator[int]:
+            for i in range(20):
+                if fails and i == 7:
+                    raise cf.SchemaError("seven")
+                yield 100 * number + i
+
+        return items
+
+    for threads in (1, 2, 5):
+        got = list(in_order([stream(n) for n in range(7)], threads))
+        assert got == [100 * n + i for n in range(7) for i in range(20)]
+        failing = in_order([stream(0), stream(1, fails=True), stream(2)], threads)
+        seen = []
+        with pytest.raises(cf.SchemaError, match="seven"):
+            seen.extend(iter(lambda f=failing: next(f), None))
+        assert seen[:20] == list(range(20))
+
+
+def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
+    program = (
+        "import sys, coldframe as cf; d = cf.scan([sys.argv[1]] * 50, threads=4); "
+        "r = d.to_batches(batch_size=10); r.read_next_batch(); print('seen', flush=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(orc)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "seen\n"
+    assert done.stderr == ""
