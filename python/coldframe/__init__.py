@@ -19,7 +19,12 @@ from coldframe._coldframe import (
     __version__,
 )
 from coldframe.dataset import ArrowDataset
-from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, ExtensionTypeWarning
+from coldframe.errors import (
+    AmbiguousDialectWarning,
+    EncryptedColumnWarning,
+    ExtensionTypeWarning,
+    PartialTableWarning,
+)
 from coldframe.file import File, Split, open
 from coldframe.hudi import HudiMetadata, open_hudi_metadata
 from coldframe.scanning import Dataset, scan
@@ -37,6 +42,7 @@ __all__ = [
     "HudiMetadata",
     "KeyUnavailableError",
     "NotFoundError",
+    "PartialTableWarning",
     "SchemaError",
     "Split",
     "UnsupportedError",

@@ -19,6 +19,7 @@ __all__ = [
     "ExtensionTypeWarning",
     "KeyUnavailableError",
     "NotFoundError",
+    "PartialTableWarning",
     "SchemaError",
     "UnsupportedError",
     "unsupported",
@@ -35,6 +36,10 @@ class EncryptedColumnWarning(UserWarning):
 
 class ExtensionTypeWarning(UserWarning):
     """A column of an extension type is written as its storage: the file does not say that it is more."""
+
+
+class PartialTableWarning(UserWarning):
+    """Parts of a table are not here and may be elsewhere: a Kudu server has some of a table's tablets."""
 
 
 def unsupported(what: str) -> UnsupportedError:

@@ -13,7 +13,12 @@ import pyarrow as pa
 
 from coldframe import _coldframe
 from coldframe._coldframe import RawFile
-from coldframe.errors import AmbiguousDialectWarning, EncryptedColumnWarning, unsupported
+from coldframe.errors import (
+    AmbiguousDialectWarning,
+    EncryptedColumnWarning,
+    PartialTableWarning,
+    unsupported,
+)
 from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
@@ -33,6 +38,7 @@ Damage = list[dict[str, Any]]
 _WARNINGS: Mapping[str, type[UserWarning]] = {
     "ambiguous_dialect": AmbiguousDialectWarning,
     "encrypted_columns": EncryptedColumnWarning,
+    "partial_table": PartialTableWarning,
 }
 
 # Keys of encrypted files by name, or who is asked for them by name and has None for those there are not.

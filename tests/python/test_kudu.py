@@ -190,3 +190,54 @@ def test_history_that_no_file_has_is_told() -> None:
     metadata = cf.open(FILES / "file_blocks", table="events").metadata
     undated = [r for t in metadata["tablets"] for r in t["rowsets"] if not r["undo_deltas"]]
     assert metadata["rowsets_without_undo"] == len(undated)
+
+
+WAL = FILES.parents[1] / "kudu_wal" / "files"
+
+
+def test_rows_of_memory_come_from_the_log() -> None:
+    file = cf.open(WAL / "lz4", table="ledger")
+    assert file.num_rows == file.read().num_rows == 392
+    wal = file.metadata["wal"]
+    assert (wal["read"], wal["segments"], wal["uncommitted_operations"]) == (True, 2, 0)
+    assert wal["rows"] > 100
+    assert "damage" not in wal
+    assert cf.scan(str(WAL / "lz4"), table="ledger").count_rows() == 392
+    assert file.read(filter="k >= 700").num_rows == 60
+    flushed = cf.open(WAL / "lz4", table="ledger", wal=False)
+    assert flushed.num_rows == flushed.read().num_rows == 300
+    assert flushed.metadata["wal"]["read"] is False
+
+
+def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
+    hurt = tmp_path / "server"
+    shutil.copytree(WAL / "lz4", hurt)
+    segments = sorted((hurt / "wals").glob("*/wal-*"), key=lambda path: path.stat().st_size)
+    data = bytearray(segments[-1].read_bytes())
+    data[len(data) // 2] ^= 1
+    segments[-1].write_bytes(data)
+    file = cf.open(hurt, table="trips")
+    with pytest.raises(cf.CorruptFileError, match="wal=False"):
+        file.read()
+    kept = file.read(on_error="skip")
+    assert kept.num_rows < 90
+    assert "wal-000000001" in file.damage[0]["structure"]
+    assert rows(kept) == [row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)]
+    assert file.verify()["damage"]
+    assert cf.open(hurt, table="trips", wal=False).read().num_rows == 60
+
+
+def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
+    part = tmp_path / "server"
+    shutil.copytree(FILES / "file_blocks", part)
+    for path in (part / "meta" / "tablet-meta").iterdir():
+        other = cf.open(FILES / "file_blocks", tablet=path.name)
+        if other.metadata["table"] == "numbers":
+            path.unlink()
+            break
+    with pytest.warns(cf.PartialTableWarning, match="1 hash bucket"):
+        file = cf.open(part, table="numbers")
+    assert len(file.metadata["missing_tablets"]) == 1
+    assert 0 < file.read().num_rows < 378
+    with pytest.raises(cf.CorruptFileError, match="another server"):
+        cf.open(part, table="numbers", complete=True).read()

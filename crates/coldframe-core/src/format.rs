@@ -231,6 +231,8 @@ pub enum Notice {
     AmbiguousDialect(String),
     /// Columns are encrypted, and read as a mask has left them.
     EncryptedColumns(String),
+    /// Parts of the table are not here, and nothing says that they should be.
+    PartialTable(String),
 }
 
 /// An open table.

@@ -15,6 +15,7 @@
 //! | `schema`, `tablet`, `rowset`, `replicas`, `open` | columns; super blocks; a rowset's files; the best replica of each tablet; the table that was asked for |
 //! | `prune` | the range of keys that a filter leaves, and the rows that have them |
 //! | `scan` | the scan of a rowset, and what delta files do to arrays |
+//! | `wal` | the rows that only the write-ahead log holds |
 //! | `table`, `format`, `options` | a table of tablets |
 //! | `inspect`, `verify`, `metadata` | the layout of a directory; what a scan does not come by; what files say |
 //!
@@ -35,6 +36,7 @@ mod store;
 mod table;
 mod tablet;
 mod verify;
+mod wal;
 
 pub use format::KuduFormat;
 pub use open::tables;

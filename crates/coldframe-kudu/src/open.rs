@@ -7,11 +7,12 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Error, OpenOptions, Result};
 
 use crate::options::Options;
-use crate::replicas::{best_replicas, incomplete, missing};
+use crate::replicas::{Absent, Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
 use crate::tablet::{Server, Tablet, Unreadable};
+use crate::wal::TabletLog;
 
 /// A table's tablets, and where they are.
 #[derive(Debug)]
@@ -21,6 +22,12 @@ pub(crate) struct Found {
     /// In order of their partitions. At least one.
     pub(crate) tablets: Vec<Arc<Tablet>>,
     pub(crate) name: String,
+    /// The log of each tablet.
+    pub(crate) logs: Vec<Arc<TabletLog>>,
+    /// Whether all partitions are demanded.
+    pub(crate) complete: bool,
+    /// Whether logs are read.
+    pub(crate) wal: bool,
     /// The newest that a tablet has.
     pub(crate) schema: TableSchema,
     pub(crate) reading: Reading,
@@ -28,6 +35,8 @@ pub(crate) struct Found {
     pub(crate) tables: Vec<String>,
     /// Tablets that may be of this table; each is a part behind the rowsets.
     pub(crate) unreadable: Vec<Unreadable>,
+    /// Partitions of which the directory has no tablet: other servers may hold them.
+    pub(crate) absent: Vec<Absent>,
 }
 
 /// The ids and names of all tables in `folder`, which errors call `path`, sorted by name.
@@ -41,23 +50,25 @@ pub fn tables(
         return Err(first.damage.to_error());
     }
     // A table that is being renamed has tablets of both names: the newest schema's counts.
-    let mut newest: BTreeMap<String, (u32, String)> = BTreeMap::new();
+    let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
-    for tablet in best_replicas(all, &reading) {
-        let known = newest.entry(tablet.table_id).or_insert((tablet.schema_version, tablet.table.clone()));
+    let tablets = by_tablet(all, &reading);
+    for tablet in tablets.iter().filter_map(Replicas::best) {
+        let known = newest.entry(&tablet.table_id).or_insert((tablet.schema_version, &tablet.table));
         if tablet.schema_version > known.0 {
-            *known = (tablet.schema_version, tablet.table);
+            *known = (tablet.schema_version, &tablet.table);
         }
     }
-    let mut tables: Vec<(String, String)> = newest.into_iter().map(|(id, (_, name))| (id, name)).collect();
+    let tables = newest.into_iter().map(|(id, (_, name))| (id.to_owned(), name.to_owned()));
+    let mut tables: Vec<(String, String)> = tables.collect();
     tables.sort_by(|a, b| a.1.cmp(&b.1));
     Ok(tables)
 }
 
-type Replicas = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+type All = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
 
 /// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
-fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Replicas> {
+fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<All> {
     let (checked, limits) = (!options.skip_checksums, options.limits);
     let key = options.key("server")?;
     let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?
@@ -84,46 +95,78 @@ impl Found {
         });
         let reading = Reading { verify: checked, limits, snapshot: own.snapshot };
         let broken = incomplete(&all);
-        let all = best_replicas(all, &reading);
+        let all = by_tablet(all, &reading);
         let tables = table_names(&all);
         if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
             return Err(first.damage.to_error());
         }
-        let tablets = choose(all, &own, &tables)?;
+        let chosen = choose(all, &own, &tables)?;
+        let mut absent = Vec::new();
         if own.tablet.is_none() {
-            unreadable.extend(missing(&tablets, &broken).into_iter().skip(unreadable.len()));
+            let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
+            let (gone, partitions) = missing(&best, &broken);
+            // A super block that cannot be read may be the one that is missed.
+            let (hidden, found) = (unreadable.len(), gone.len());
+            unreadable.extend(gone.into_iter().skip(hidden));
+            absent = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
+            let demanded = absent.iter().filter(|_| own.complete).map(Absent::demanded);
+            unreadable.extend(demanded);
         }
-        let tablets: Vec<Arc<Tablet>> = tablets.into_iter().map(Arc::new).collect();
+        let mut tablets = Vec::with_capacity(chosen.len());
+        let mut logs = Vec::with_capacity(chosen.len());
+        for replicas in chosen {
+            let Some((tablet, others)) = replicas.choose(folder.as_ref(), &reading, own.wal)? else {
+                continue;
+            };
+            let tablet = Arc::new(tablet);
+            logs.push(Arc::new(TabletLog::new(folder.clone(), tablet.clone(), reading, others, own.wal)));
+            tablets.push(tablet);
+        }
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
         let (name, schema) = (newest.table.clone(), newest.schema.clone());
-        Ok(Self { folder: folder.clone(), servers, tablets, name, schema, reading, tables, unreadable })
+        let folder = folder.clone();
+        let Options { wal, complete, .. } = own;
+        Ok(Self {
+            folder,
+            servers,
+            tablets,
+            logs,
+            complete,
+            wal,
+            name,
+            schema,
+            reading,
+            tables,
+            unreadable,
+            absent,
+        })
     }
 }
 
-fn table_names(tablets: &[Tablet]) -> Vec<String> {
-    let mut names: Vec<String> = tablets.iter().map(|t| t.table.clone()).collect();
+fn table_names(tablets: &[Replicas]) -> Vec<String> {
+    let mut names: Vec<String> = tablets.iter().filter_map(Replicas::best).map(|t| t.table.clone()).collect();
     names.sort();
     names.dedup();
     names
 }
 
 /// The tablets that the options ask for.
-fn choose(mut tablets: Vec<Tablet>, options: &Options, names: &[String]) -> Result<Vec<Tablet>> {
+fn choose(mut tablets: Vec<Replicas>, options: &Options, names: &[String]) -> Result<Vec<Replicas>> {
     let listed = || names.join(", ");
     if let Some(id) = &options.tablet {
-        tablets.retain(|t| t.id == *id);
+        tablets.retain(|t| t.best().is_some_and(|t| t.id == *id));
         if tablets.is_empty() {
             return Err(Error::not_found(format!("tablet {id:?}; the directory has tables {}", listed())));
         }
     }
     if let Some(name) = &options.table {
-        tablets.retain(|t| t.table == *name || t.table_id == *name);
+        tablets.retain(|t| t.best().is_some_and(|t| t.table == *name || t.table_id == *name));
         if tablets.is_empty() {
             return Err(Error::not_found(format!("table {name:?}; the directory has: {}", listed())));
         }
     }
-    let mut ids: Vec<&str> = tablets.iter().map(|t| t.table_id.as_str()).collect();
+    let mut ids: Vec<&str> = tablets.iter().filter_map(Replicas::best).map(|t| t.table_id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
     match (ids.len(), names.len()) {

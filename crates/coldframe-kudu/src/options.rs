@@ -10,18 +10,30 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc { name: "table", help: "the table's name or id; needed where there are several" },
     OptionDoc { name: "tablet", help: "the id of the one tablet to read" },
     OptionDoc {
+        name: "complete",
+        help: "true demands a tablet for each hash bucket: without, those that other servers may hold are named in the metadata alone",
+    },
+    OptionDoc {
+        name: "wal",
+        help: "whether rows count that only the write-ahead log holds: those that the server had in memory; default true",
+    },
+    OptionDoc {
         name: "snapshot",
         help: "the table as it was before this time: a datetime (UTC if it has no zone), ISO 8601 text, or a raw hybrid time; default latest",
     },
 ];
 
 /// The values of the options.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) table: Option<String>,
     pub(crate) tablet: Option<String>,
     /// Operations before this hybrid time count.
     pub(crate) snapshot: Option<u64>,
+    /// Whether partitions of which the directory has no tablet are damage.
+    pub(crate) complete: bool,
+    /// Whether the write-ahead log is read.
+    pub(crate) wal: bool,
 }
 
 impl Options {
@@ -31,6 +43,8 @@ impl Options {
             table: text("table")?,
             tablet: text("tablet")?,
             snapshot: snapshot(extra.get("snapshot"))?,
+            complete: options::flag(extra, "complete")?,
+            wal: options::boolean(extra, "wal")?.unwrap_or(true),
         })
     }
 }

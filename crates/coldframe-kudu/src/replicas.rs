@@ -2,33 +2,78 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coldframe_core::{Damage, Error};
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, Result, Value};
 
+use crate::layout::proto::{Partition, PartitionSchema};
 use crate::rowset::{Reading, newest_operation};
 use crate::tablet::{Tablet, Unreadable};
+use crate::wal::{Tail, tail};
 
 /// Most combinations of hash buckets that are looked for.
 const MOST_BUCKETS: u64 = 1 << 16;
 
-/// Of each tablet the best replica, in order of tables and partitions. Where super blocks and Raft groups say nothing, the one with
-/// the newest operation in its delta files is: each flushed row has one there, that of its insertion.
-pub(crate) fn best_replicas(all: Vec<Tablet>, reading: &Reading) -> Vec<Tablet> {
+/// The replicas of a tablet whose data is whole. At least one.
+#[derive(Debug)]
+pub(crate) struct Replicas(Vec<Tablet>);
+
+impl Replicas {
+    /// The best one as far as is known.
+    pub(crate) fn best(&self) -> Option<&Tablet> {
+        self.0.first()
+    }
+
+    /// The best one, and the ends of the logs of the others that vote. Where super blocks and Raft groups leave several, the one that
+    /// has applied most by its log is.
+    pub(crate) fn choose(
+        mut self,
+        folder: &dyn Folder,
+        reading: &Reading,
+        wal: bool,
+    ) -> Result<Option<(Tablet, Vec<Tail>)>> {
+        if self.0.len() == 1 || !wal || self.0.iter().all(|t| t.segments.count() == 0) {
+            return Ok(self.0.into_iter().next().map(|best| (best, Vec::new())));
+        }
+        let how = (reading.verify, &reading.limits);
+        let tails = self.0.iter().map(|t| tail(t, folder, how));
+        let mut tails: Vec<Tail> = tails.collect::<Result<_>>()?;
+        let top = self.0.first().map(Tablet::rank);
+        let equals = self.0.iter().take_while(|t| Some(t.rank()) == top).count();
+        let logged = self.0.iter().take(equals).all(|t| t.segments.count() > 0);
+        let mut best = 0;
+        for (i, tail) in tails.iter().enumerate().take(equals).filter(|_| logged) {
+            let most = tails.get(best).map(|t| (t.committed, t.last()));
+            if Some((tail.committed, tail.last())) > most {
+                best = i;
+            }
+        }
+        let chosen = self.0.swap_remove(best);
+        tails.swap_remove(best);
+        let voting = self.0.iter().zip(tails).filter(|(t, _)| t.voters().is_some());
+        Ok(Some((chosen, voting.map(|(_, tail)| tail).collect())))
+    }
+}
+
+/// The whole replicas of each tablet, the best first, in order of tables and partitions. Where super blocks and Raft groups say nothing,
+/// the one with the newest operation in its delta files is better: each flushed row has one there, that of its insertion.
+pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     let mut replicas: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
     for tablet in all.into_iter().filter(Tablet::ready) {
         replicas.entry(tablet.id.clone()).or_default().push(tablet);
     }
-    let mut best: Vec<Tablet> = Vec::with_capacity(replicas.len());
+    let mut tablets: Vec<Replicas> = Vec::with_capacity(replicas.len());
     for mut of_one in replicas.into_values() {
-        let top = of_one.iter().map(Tablet::rank).max();
-        of_one.retain(|t| Some(t.rank()) == top);
-        if of_one.len() > 1 {
-            // Of equal ones the first: the sort is stable.
-            of_one.sort_by_cached_key(|t| std::cmp::Reverse((newest_operation(t, reading), t.term())));
+        // Of equal ones the first: the sort is stable.
+        of_one.sort_by_key(|t| std::cmp::Reverse(t.rank()));
+        let top = of_one.first().map(Tablet::rank);
+        let equals = of_one.iter().take_while(|t| Some(t.rank()) == top).count();
+        if let Some(equals) = of_one.get_mut(..equals).filter(|e| e.len() > 1) {
+            equals.sort_by_cached_key(|t| std::cmp::Reverse((newest_operation(t, reading), t.term())));
         }
-        best.extend(of_one.into_iter().next());
+        tablets.push(Replicas(of_one));
     }
-    best.sort_by(|a, b| order(a).cmp(&order(b)));
-    best
+    tablets.sort_by(|a, b| a.best().map(order).cmp(&b.best().map(order)));
+    tablets
 }
 
 fn order(tablet: &Tablet) -> (&str, &str, &[u8], &[i32], &str) {
@@ -36,33 +81,70 @@ fn order(tablet: &Tablet) -> (&str, &str, &[u8], &[i32], &str) {
     (&tablet.table, &tablet.table_id, start, &tablet.partition.hash_buckets, &tablet.id)
 }
 
-/// Replicas whose data is not whole: id, table's id, why.
-pub(crate) fn incomplete(all: &[Tablet]) -> Vec<(String, String, &'static str)> {
-    let of = |t: &Tablet| t.incomplete().map(|why| (t.id.clone(), t.table_id.clone(), why));
+/// A replica whose data is not whole.
+pub(crate) struct Incomplete {
+    id: String,
+    table_id: String,
+    partition: Partition,
+    why: &'static str,
+}
+
+/// Replicas whose data is not whole.
+pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
+    let of = |t: &Tablet| {
+        let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());
+        t.incomplete().map(|why| Incomplete { id, table_id, partition, why })
+    };
     all.iter().filter_map(of).collect()
 }
 
-/// The tablets of a table of which no whole replica is there: those with one that is not whole, and buckets of hash
-/// partitions without a tablet.
-pub(crate) fn missing(tablets: &[Tablet], incomplete: &[(String, String, &'static str)]) -> Vec<Unreadable> {
-    let Some(first) = tablets.first() else { return Vec::new() };
+/// The tablets of a table that were here and of which no whole replica is; and the partitions of which the directory has no
+/// tablet at all: other servers may hold those.
+pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Unreadable>, Vec<Absent>) {
+    let Some(first) = tablets.first() else { return (Vec::new(), Vec::new()) };
     let whole: BTreeSet<&str> = tablets.iter().map(|t| t.id.as_str()).collect();
     let mut seen = BTreeSet::new();
+    let mut known: Vec<&Partition> = tablets.iter().map(|t| &t.partition).collect();
     let mut missing = Vec::new();
-    for (id, table, found) in incomplete {
-        if *table == first.table_id && !whole.contains(id.as_str()) && seen.insert(id) {
-            missing.push(not_there(id, &format!("expected a replica whose data is whole, found {found}")));
+    for one in incomplete.iter().filter(|one| one.table_id == first.table_id) {
+        if !whole.contains(one.id.as_str()) && seen.insert(&one.id) {
+            known.push(&one.partition);
+            missing.push(not_there(
+                &one.id,
+                &format!("expected a replica whose data is whole, found {}", one.why),
+            ));
         }
     }
-    // Of those that are not whole the partition is not looked at: one tablet is not reported twice.
-    for (range, buckets) in empty_buckets(tablets).into_iter().skip(missing.len()) {
-        let buckets: Vec<String> = buckets.iter().map(ToString::to_string).collect();
-        let range = if range.is_empty() { String::new() } else { format!(" of the range {}", hex(&range)) };
-        let name = format!("of hash bucket {}{range}", buckets.join(", "));
-        let why = "expected a tablet for each hash bucket, found none: another server may hold it";
-        missing.push(not_there(&name, why));
+    let newest = tablets.iter().max_by_key(|t| t.schema_version);
+    let absent = newest.and_then(|t| t.partition_schema.as_ref()).map(|schema| empty_buckets(schema, &known));
+    (missing, absent.unwrap_or_default())
+}
+
+/// A partition without a tablet.
+#[derive(Clone, Debug)]
+pub(crate) struct Absent {
+    /// Where its range begins, encoded; empty at the beginning.
+    range: Vec<u8>,
+    buckets: Vec<i32>,
+}
+
+impl Absent {
+    /// What is said of it.
+    pub(crate) fn describe(&self) -> Value {
+        Value::map([
+            ("hash_buckets", Value::List(self.buckets.iter().map(|b| Value::from(*b)).collect())),
+            ("range_key_start", Value::Bytes(self.range.clone())),
+        ])
     }
-    missing
+
+    /// As a tablet that has to be there.
+    pub(crate) fn demanded(&self) -> Unreadable {
+        let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
+        let range = &self.range;
+        let range = if range.is_empty() { String::new() } else { format!(" of the range {}", hex(range)) };
+        let name = format!("of hash bucket {}{range}", buckets.join(", "));
+        not_there(&name, "expected a tablet for each hash bucket, found none: another server may hold it")
+    }
 }
 
 fn not_there(tablet: &str, why: &str) -> Unreadable {
@@ -75,18 +157,15 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// For each range of the table that has a tablet: the combinations of buckets that have none.
-fn empty_buckets(tablets: &[Tablet]) -> Vec<(Vec<u8>, Vec<i32>)> {
-    let newest = tablets.iter().max_by_key(|t| t.schema_version);
-    let Some(schema) = newest.and_then(|t| t.partition_schema.as_ref()) else { return Vec::new() };
+fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> {
     let counts: Vec<i32> = schema.hash.iter().map(|h| h.buckets).collect();
     let all = counts.iter().try_fold(1u64, |n, count| n.checked_mul(u64::try_from(*count).ok()?));
-    let known = schema.custom.is_empty() && !counts.is_empty();
-    let Some(all) = all.filter(|n| known && (1..=MOST_BUCKETS).contains(n)) else { return Vec::new() };
+    let plain = schema.custom.is_empty() && !counts.is_empty();
+    let Some(all) = all.filter(|n| plain && (1..=MOST_BUCKETS).contains(n)) else { return Vec::new() };
     let mut ranges: BTreeMap<Vec<u8>, BTreeSet<&[i32]>> = BTreeMap::new();
-    for tablet in tablets {
-        let (partition, hashed) = (&tablet.partition, 4 * counts.len());
+    for partition in known {
         let start = partition.start.as_deref().unwrap_or_default();
-        let range = start.get(hashed..).unwrap_or_default().to_vec();
+        let range = start.get(4 * counts.len()..).unwrap_or_default().to_vec();
         if partition.hash_buckets.len() != counts.len() {
             return Vec::new();
         }
@@ -100,7 +179,7 @@ fn empty_buckets(tablets: &[Tablet]) -> Vec<(Vec<u8>, Vec<i32>)> {
         let mut buckets = vec![0; counts.len()];
         for _ in 0..all {
             if !there.contains(buckets.as_slice()) {
-                empty.push((range.clone(), buckets.clone()));
+                empty.push(Absent { range: range.clone(), buckets: buckets.clone() });
             }
             for (bucket, count) in buckets.iter_mut().zip(&counts).rev() {
                 *bucket += 1;

@@ -28,6 +28,12 @@ pub(crate) struct Column {
     pub(crate) key: bool,
     /// The value of rows that are older than the column, as a cell's bytes.
     pub(crate) read_default: Option<Vec<u8>>,
+    /// The value of new rows that give none.
+    pub(crate) write_default: Option<Vec<u8>>,
+    /// Whether a value once written stays.
+    pub(crate) immutable: bool,
+    /// Whether the server numbers new rows with it.
+    pub(crate) auto_incrementing: bool,
     comment: Option<String>,
 }
 
@@ -76,6 +82,9 @@ impl Column {
             nullable: message.is_nullable,
             key: message.is_key,
             read_default: message.read_default.clone(),
+            write_default: message.write_default.clone(),
+            immutable: message.immutable,
+            auto_incrementing: message.auto_incrementing,
             comment: message.comment.clone().filter(|c| !c.is_empty()),
         })
     }
@@ -92,6 +101,19 @@ impl Column {
                 self.name, self.id
             ))),
         }
+    }
+
+    /// An array of `rows` values that others are written over: nulls, or where there can be none, zeros.
+    pub(crate) fn blank(&self, rows: usize) -> Result<ArrayRef> {
+        if self.nullable {
+            return Ok(new_null_array(&self.arrow, rows));
+        }
+        let zeros = match self.data_type.physical() {
+            Physical::Bool => vec![0],
+            Physical::Fixed(n) => vec![0; n],
+            Physical::Binary => Vec::new(),
+        };
+        repeat(self, &zeros, rows)
     }
 
     /// What the super block says of it.

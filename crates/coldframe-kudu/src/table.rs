@@ -7,15 +7,18 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, Node, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value,
+    Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value,
 };
 
-use crate::metadata::statistics;
+use crate::metadata::{log_metadata, statistics};
 use crate::open::Found;
+use crate::replicas::Absent;
 use crate::rowset::{column_bytes, row_count};
+use crate::scan::memory::MemoryPlan;
 use crate::scan::plan::RowSetPlan;
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
+use crate::wal::{Replayed, TabletLog};
 use crate::{inspect, verify};
 
 /// A table, opened.
@@ -33,6 +36,7 @@ pub struct KuduTable {
 #[derive(Debug)]
 struct Part {
     tablet: Arc<Tablet>,
+    log: Arc<TabletLog>,
     rowset: RowSet,
     rows: OnceLock<u64>,
     bytes: OnceLock<u64>,
@@ -42,9 +46,10 @@ impl KuduTable {
     /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let found = Found::open(folder, path, options)?;
-        let parts = found.tablets.iter().flat_map(|tablet| {
+        let parts = found.tablets.iter().zip(&found.logs).flat_map(|(tablet, log)| {
             tablet.rowsets.iter().map(|r| Part {
                 tablet: tablet.clone(),
+                log: log.clone(),
                 rowset: r.clone(),
                 rows: OnceLock::new(),
                 bytes: OnceLock::new(),
@@ -80,6 +85,41 @@ impl KuduTable {
         Ok(*part.rows.get_or_init(|| rows))
     }
 
+    /// How many live rows rowsets have, if super blocks say.
+    fn flushed_rows(&self) -> Option<u64> {
+        if self.found.reading.snapshot.is_some()
+            || !self.found.unreadable.is_empty()
+            || self.found.tablets.iter().any(|t| !t.counts_live_rows)
+        {
+            return None;
+        }
+        self.parts.iter().map(|p| p.rowset.live_rows).sum()
+    }
+
+    /// A tablet's key, as the table has it. One that begins with a column which the table does not know by its number says nothing.
+    fn key(&self, tablet: &Tablet) -> Vec<Arc<Column>> {
+        let key = tablet.schema.key().into_iter();
+        let key =
+            key.map_while(|k| self.columns.iter().find(|c| c.id == k.id && c.arrow == k.arrow).cloned());
+        key.collect()
+    }
+
+    /// What came from the write-ahead log, or was left there.
+    fn log(&self) -> Value {
+        let segments: u64 = self.found.tablets.iter().map(|t| t.segments.count()).sum();
+        let bytes: u64 = self.found.tablets.iter().map(|t| t.segments.bytes()).sum();
+        let mut pairs = vec![
+            ("read".to_owned(), Value::from(self.found.wal)),
+            ("segments".to_owned(), Value::from(segments)),
+            ("bytes".to_owned(), Value::from(bytes)),
+        ];
+        if self.found.wal {
+            let logs: Vec<_> = self.found.logs.iter().map(|log| log.replayed()).collect();
+            pairs.extend(log_metadata(&logs));
+        }
+        Value::Map(pairs)
+    }
+
     /// Into how many splits of `target` bytes a rowset is cut. One of any size needs no look at the files.
     fn pieces(part: &Part, target: u64) -> u64 {
         if target == u64::MAX {
@@ -100,18 +140,17 @@ impl TableFile for KuduTable {
     }
 
     fn row_count(&self) -> Option<u64> {
-        if self.found.reading.snapshot.is_some()
-            || !self.found.unreadable.is_empty()
-            || self.found.tablets.iter().any(|t| !t.counts_live_rows)
-        {
-            return None;
+        let flushed = self.flushed_rows()?;
+        let mut rows = i64::try_from(flushed).ok()?;
+        for log in &self.found.logs {
+            let replayed = log.replayed().ok().filter(|r| r.is_whole())?;
+            rows = rows.checked_add(replayed.live)?;
         }
-        self.parts.iter().map(|p| p.rowset.live_rows).sum()
+        u64::try_from(rows).ok()
     }
 
     fn metadata(&self) -> Result<Value> {
         let key: Vec<Value> = self.columns.iter().filter(|c| c.key).map(|c| c.name.as_str().into()).collect();
-        let wals: u64 = self.found.tablets.iter().map(|t| t.wal_segments()).sum();
         let newest = self.found.tablets.iter().max_by_key(|t| t.schema_version);
         let undated = self.parts.iter().filter(|p| p.rowset.undo.is_empty()).count();
         let servers = self.found.servers.iter().map(|s| {
@@ -136,15 +175,28 @@ impl TableFile for KuduTable {
             ("snapshot", Value::from(self.found.reading.snapshot)),
             ("tablets", Value::List(self.found.tablets.iter().map(|t| t.describe()).collect())),
             ("servers", Value::List(servers.collect())),
-            ("wal_segments", Value::from(wals)),
-            ("wal_may_hold_rows", Value::from(wals > 0)),
+            ("wal", self.log()),
+            ("missing_tablets", Value::List(self.found.absent.iter().map(Absent::describe).collect())),
             ("rowsets_without_undo", Value::from(undated as u64)),
         ]))
     }
 
+    fn notices(&self) -> Result<Vec<Notice>> {
+        let absent = self.found.absent.len();
+        if absent == 0 || self.found.complete {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (metadata[\"missing_tablets\"])",
+            if absent == 1 { "" } else { "s" },
+            self.found.name
+        );
+        Ok(vec![Notice::PartialTable(text)])
+    }
+
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = Vec::new();
-        let counted = self.row_count().is_some();
+        let counted = self.found.logs.iter().all(|log| log.is_empty()) && self.flushed_rows().is_some();
         for (i, part) in self.parts.iter().enumerate() {
             let number = u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))?;
             let rows = self.rows(part)?;
@@ -159,8 +211,13 @@ impl TableFile for KuduTable {
                 start = end;
             }
         }
-        let behind = self.parts.len()..self.parts.len() + self.found.unreadable.len();
-        for part in behind.filter_map(|i| u32::try_from(i).ok()) {
+        for (i, log) in self.found.logs.iter().enumerate() {
+            let Ok(part) = u32::try_from(self.parts.len() + i) else { continue };
+            memory_splits(part, log.replayed()?.as_ref(), target, &mut splits);
+        }
+        let behind = self.parts.len() + self.found.logs.len();
+        for i in 0..self.found.unreadable.len() {
+            let Ok(part) = u32::try_from(behind + i) else { continue };
             splits.push(Split { part, range: 0..1, rows: None });
         }
         Ok(splits)
@@ -172,24 +229,34 @@ impl TableFile for KuduTable {
             return Ok(Box::new(NoRows));
         }
         let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
-        if let Some(lost) = behind.and_then(|i| self.found.unreadable.get(i)) {
+        let log = behind.and_then(|i| self.found.logs.get(i).zip(self.found.tablets.get(i)));
+        let lost = behind.and_then(|i| i.checked_sub(self.found.logs.len()));
+        if let Some(lost) = lost.and_then(|i| self.found.unreadable.get(i)) {
             if request.scan.on_error == OnError::Raise {
                 return Err(lost.damage.to_error());
             }
             request.damage.push(lost.damage.clone());
             return Ok(Box::new(NoRows));
         }
-        let part = self.part(split)?;
         let wanted = request.decode.fields().iter().map(|f| {
             let found = self.by_name.get(f.name()).and_then(|i| self.columns.get(*i));
             found.cloned().ok_or_else(|| Error::schema(format!("the table has no column `{}`", f.name())))
         });
         let columns = wanted.collect::<Result<Vec<_>>>()?;
-        // A key that begins with a column which the table does not know by its number says nothing.
-        let key = part.tablet.schema.key().into_iter();
-        let key =
-            key.map_while(|k| self.columns.iter().find(|c| c.id == k.id && c.arrow == k.arrow).cloned());
-        let key = key.collect();
+        if let Some((log, tablet)) = log {
+            return Ok(Box::new(MemoryPlan {
+                log: log.clone(),
+                name: format!("tablet {}", tablet.id),
+                columns,
+                key: self.key(tablet),
+                request: request.clone(),
+                snapshot: self.found.reading.snapshot,
+                rows: split.range.clone(),
+                replayed: None,
+            }));
+        }
+        let part = self.part(split)?;
+        let key = self.key(&part.tablet);
         let (tablet, rowset) = (part.tablet.clone(), part.rowset.clone());
         let rows = split.range.clone();
         Ok(Box::new(RowSetPlan::new(
@@ -199,6 +266,7 @@ impl TableFile for KuduTable {
             request.clone(),
             self.found.reading,
             rows,
+            part.log.clone(),
         )))
     }
 
@@ -217,6 +285,19 @@ impl TableFile for KuduTable {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// The splits of the rows that a log gives back; one without rows where some may be missing.
+fn memory_splits(part: u32, log: &Replayed, target: u64, splits: &mut Vec<Split>) {
+    let rows = (log.keys.len() as u64).max(u64::from(!log.lost_inserts.is_empty()));
+    let pieces = log.rows.bytes().div_ceil(target.max(1)).clamp(1, rows.max(1));
+    let step = rows.div_ceil(pieces).max(1);
+    let mut start = 0;
+    while start < rows {
+        let end = start.saturating_add(step).min(rows);
+        splits.push(Split { part, range: start..end, rows: None });
+        start = end;
     }
 }
 

@@ -18,6 +18,7 @@ use crate::schema::TableSchema;
 use crate::store::blocks::BlockStore;
 use crate::store::crypt::{Expected, Section, ServerKeys, decrypted};
 use crate::store::roots::{ServerDirs, join, name_of};
+use crate::store::segments::Segments;
 
 /// `TABLET_DATA_COPYING`
 const COPYING: i32 = 0;
@@ -27,6 +28,8 @@ const READY: i32 = 1;
 const DELETED: i32 = 2;
 /// `TABLET_DATA_TOMBSTONED`
 const TOMBSTONED: i32 = 3;
+/// `VOTER`
+const VOTER: i32 = 1;
 
 /// A server whose tablets are read.
 #[derive(Debug)]
@@ -61,14 +64,14 @@ pub(crate) struct Tablet {
     state: Option<i32>,
     /// Number of the operation that set the Raft group's members, whether this server is one, and the term.
     standing: (i64, bool, i64),
-    wal: Option<Wal>,
-}
-
-/// The write-ahead log beside a tablet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wal {
-    pub(crate) segments: u64,
-    pub(crate) bytes: u64,
+    /// How many members of the Raft group vote, and whether this server is one; 0 where that is not known.
+    voters: (usize, bool),
+    /// The write-ahead log beside it.
+    pub(crate) segments: Segments,
+    /// The newest memory of new rows that was flushed.
+    pub(crate) last_durable_mrs: i64,
+    /// Transactions, and whether their new rows are in no memory: flushed, or never to be seen.
+    pub(crate) transactions: Vec<(i64, bool)>,
 }
 
 /// A rowset: columns of rows that were written together, sorted by key, and what was changed in them.
@@ -86,6 +89,8 @@ pub(crate) struct RowSet {
     pub(crate) min_key: Option<Vec<u8>>,
     pub(crate) max_key: Option<Vec<u8>>,
     pub(crate) live_rows: Option<u64>,
+    /// The newest memory of changes that was flushed.
+    pub(crate) last_durable_dms: i64,
 }
 
 impl Server {
@@ -102,6 +107,11 @@ impl Server {
         let store =
             BlockStore::new((folder.clone(), root.clone()), dirs.data.clone(), keys.clone(), checked, limits);
         Self { dirs, uuid, store, keys }
+    }
+
+    /// The keys under which its files may be.
+    pub(crate) fn keys(&self) -> &ServerKeys {
+        &self.keys
     }
 
     /// All replicas of tablets that the server has super blocks of; those that cannot be read go to `unreadable`.
@@ -146,10 +156,10 @@ impl Server {
             message.schema.as_ref().ok_or_else(|| Error::corrupt("expected a schema, found none"))?;
         limits.columns("a schema", schema.columns.len() as u64)?;
         let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
-        let standing = match self.message::<Consensus>(folder, &consensus, checked, limits) {
-            Ok(c) => self.standing(&c),
-            // It only helps to choose among replicas.
-            Err(_) => (-1, false, -1),
+        let (standing, voters) = match self.message::<Consensus>(folder, &consensus, checked, limits) {
+            Ok(c) => (self.standing(&c), self.voters(&c)),
+            // It only helps to choose among replicas, and to know that the group has agreed.
+            Err(_) => ((-1, false, -1), (0, false)),
         };
         let rowsets =
             message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
@@ -165,7 +175,10 @@ impl Server {
             counts_live_rows: message.counts_live_rows,
             state: message.state,
             standing,
-            wal: self.wal(folder, &id)?,
+            voters,
+            segments: self.segments(folder, &id)?,
+            last_durable_mrs: message.last_durable_mrs_id,
+            transactions: message.transactions.iter().map(ended).collect(),
             id,
         })
     }
@@ -191,17 +204,26 @@ impl Server {
         (config.opid_index.unwrap_or(-1), config.peers.iter().any(own), consensus.term)
     }
 
-    fn wal(&self, folder: &dyn Folder, tablet: &str) -> Result<Option<Wal>> {
-        let Some(root) = &self.dirs.wals else { return Ok(None) };
-        let entries = match folder.list(&join(&join(root, "wals"), tablet)) {
-            Ok(entries) => entries,
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(None),
-            Err(e) => return Err(e),
-        };
-        let segments = entries.iter().filter(|e| !e.is_folder && name_of(&e.path).starts_with("wal-"));
-        let wal =
-            segments.fold(Wal::default(), |w, e| Wal { segments: w.segments + 1, bytes: w.bytes + e.len });
-        Ok(Some(wal))
+    fn voters(&self, consensus: &Consensus) -> (usize, bool) {
+        let peers = consensus.committed.iter().flat_map(|c| &c.peers);
+        let voters: Vec<_> = peers.filter(|p| p.member_type == Some(VOTER)).collect();
+        let own = |p: &&proto::RaftPeer| p.uuid.as_deref() == Some(self.dirs.instance.uuid.as_slice());
+        (voters.len(), voters.iter().any(own))
+    }
+
+    /// The log's segments. Those that a server which stopped while it started had begun to replay were moved: what it had written
+    /// anew by then does not count.
+    fn segments(&self, folder: &dyn Folder, tablet: &str) -> Result<Segments> {
+        let Some(root) = &self.dirs.wals else { return Ok(Segments::default()) };
+        let logs = join(root, "wals");
+        for name in [format!("{tablet}.recovery"), tablet.to_owned()] {
+            match folder.list(&join(&logs, &name)) {
+                Ok(entries) => return Ok(Segments::among(&entries)),
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Segments::default())
     }
 }
 
@@ -224,6 +246,7 @@ impl RowSet {
             min_key: message.min_key.clone(),
             max_key: message.max_key.clone(),
             live_rows: message.live_rows.and_then(|n| u64::try_from(n).ok()),
+            last_durable_dms: message.last_durable_dms_id,
         })
     }
 }
@@ -239,6 +262,12 @@ impl Tablet {
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.standing;
         (opid, member, self.schema_version)
+    }
+
+    /// How many voters the Raft group has, if this server is one of them.
+    pub(crate) fn voters(&self) -> Option<usize> {
+        let (voters, member) = self.voters;
+        Some(voters).filter(|_| member)
     }
 
     /// The Raft term that it knows.
@@ -259,7 +288,6 @@ impl Tablet {
     /// What the super block and the files beside it say.
     pub(crate) fn describe(&self) -> Value {
         let live: Option<u64> = self.rowsets.iter().map(|r| r.live_rows).sum();
-        let (segments, bytes) = self.wal.map_or((0, 0), |w| (w.segments, w.bytes));
         let partition = &self.partition;
         Value::map([
             ("tablet", Value::from(self.id.as_str())),
@@ -270,14 +298,9 @@ impl Tablet {
             ("partition_key_end", Value::Bytes(partition.end.clone().unwrap_or_default())),
             ("rowsets", Value::List(self.rowsets.iter().map(RowSet::describe).collect())),
             ("live_rows", Value::from(live.filter(|_| self.counts_live_rows))),
-            ("wal_segments", Value::from(segments)),
-            ("wal_bytes", Value::from(bytes)),
-            ("wal_may_hold_rows", Value::from(segments > 0)),
+            ("wal_segments", Value::from(self.segments.count())),
+            ("wal_bytes", Value::from(self.segments.bytes())),
         ])
-    }
-
-    pub(crate) fn wal_segments(&self) -> u64 {
-        self.wal.map_or(0, |w| w.segments)
     }
 
     /// How the table is partitioned, as columns by name.
@@ -316,6 +339,11 @@ impl RowSet {
             ("live_rows", Value::from(self.live_rows)),
         ])
     }
+}
+
+/// A transaction, and whether none of its rows is in memory.
+fn ended(entry: &proto::TransactionEntry) -> (i64, bool) {
+    (entry.id, entry.state.is_some_and(|state| state.aborted || state.flushed))
 }
 
 /// Uuids are text in all but their type.

@@ -8,7 +8,7 @@ use coldframe_core::{Format, OpenOptions, Value};
 use coldframe_kudu::KuduFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
-use coldframe_testing::laws::Subject;
+use coldframe_testing::laws::{Subject, Toll};
 
 fn options(table: &str, snapshot: Option<i64>) -> OpenOptions {
     let mut extra: BTreeMap<String, Value> = [("table".to_owned(), Value::Str(table.to_owned()))].into();
@@ -52,6 +52,41 @@ fn blocks_at_an_older_snapshot() {
 fn containers() {
     let container = |path: &str| path.ends_with(".data") || path.ends_with(".metadata");
     obey("encrypted", &options("numbers", None), container, 8, 30);
+}
+
+/// The segments of a server that was killed.
+fn log(table: &str) -> Vec<Subject> {
+    let folder = MemoryFolder::load(&fixture::data().join("kudu_wal/files/lz4"));
+    let opened = KuduFormat.open(&folder.source(), &options(table, None)).unwrap();
+    let metadata = opened.metadata().unwrap();
+    let Some(Value::List(tablets)) = metadata.get("tablets") else { panic!("{metadata:?}") };
+    let mut subjects = Vec::new();
+    for tablet in tablets {
+        let Some(Value::Str(id)) = tablet.get("tablet") else { panic!("{tablet:?}") };
+        let (path, bytes) =
+            folder.files.iter().find(|(p, _)| p.contains(&format!("wals/{id}/wal-"))).unwrap();
+        let (folder, options, at) = (folder.clone(), options(table, None), path.clone());
+        let open = move |source: coldframe_core::Source| {
+            let damaged = source.bytes()?;
+            let bytes = damaged.read(0..damaged.len())?;
+            KuduFormat.open(&folder.with(&at, bytes).source(), &options)
+        };
+        // A log that ends between two records ends nowhere else.
+        let subject = Subject::new(format!("{table}/{path}"), bytes.clone(), open).one_of_many().damages(150);
+        subjects.push(subject.unit(|_| Toll::file().silent()));
+    }
+    subjects
+}
+
+#[test]
+fn logs_of_new_rows() {
+    log("notes").into_iter().for_each(Subject::obey);
+}
+
+#[test]
+fn logs_of_changes() {
+    // What a cut takes away may have changed rows: those are older then, as they are for Kudu.
+    log("trips").into_iter().chain(log("ledger")).for_each(|subject| subject.unsummed().obey());
 }
 
 #[test]

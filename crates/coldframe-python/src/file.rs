@@ -94,6 +94,7 @@ impl RawFile {
         let told = notices.into_iter().map(|notice| match notice {
             Notice::AmbiguousDialect(text) => ("ambiguous_dialect", text),
             Notice::EncryptedColumns(text) => ("encrypted_columns", text),
+            Notice::PartialTable(text) => ("partial_table", text),
         });
         Ok(told.collect())
     }

@@ -30,7 +30,8 @@ public final class Main {
   private static KuduSession session;
   private static final List<Long> snapshots = new ArrayList<>();
 
-  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER bench ROWS | MASTER scan TABLE */
+  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER killed PHASE REPLICAS | MASTER storm SEED
+   * | MASTER dump TABLE SNAPSHOT FILE | MASTER bench ROWS | MASTER scan TABLE */
   public static void main(String[] args) throws Exception {
     client = new KuduClient.KuduClientBuilder(args[0]).defaultOperationTimeoutMs(120_000).build();
     session = client.newSession();
@@ -39,6 +40,9 @@ public final class Main {
     switch (args[1]) {
       case "fixtures" -> fixtures(Path.of(args[2]), Long.parseLong(args[3]), Integer.parseInt(args[4]),
           List.of(args).subList(5, args.length));
+      case "killed" -> killed(Integer.parseInt(args[2]), Integer.parseInt(args[3]));
+      case "storm" -> storm(Long.parseLong(args[2]));
+      case "dump" -> dump(args[2], Long.parseLong(args[3]), Path.of(args[4]));
       case "bench" -> bench(Integer.parseInt(args[2]));
       case "scan" -> timedScan(args[2]);
       default -> throw new IllegalArgumentException(args[1]);
@@ -255,7 +259,7 @@ public final class Main {
     return operation;
   }
 
-  /** First a line with the schema and the snapshot, then one for each row. */
+  /** First a line with the schema and the snapshot (0: the latest rows), then one for each row. */
   private static void dump(String name, long snapshot, Path to) throws Exception {
     KuduTable table = client.openTable(name);
     StringBuilder out = new StringBuilder("{\"snapshot\": " + snapshot + ", \"columns\": [");
@@ -267,8 +271,11 @@ public final class Main {
       comma = ", ";
     }
     out.append("]}\n");
-    KuduScanner scanner = client.newScannerBuilder(table).readMode(ReadMode.READ_AT_SNAPSHOT)
-        .snapshotTimestampRaw(snapshot).build();
+    KuduScanner.KuduScannerBuilder builder = client.newScannerBuilder(table);
+    if (snapshot > 0) {
+      builder.readMode(ReadMode.READ_AT_SNAPSHOT).snapshotTimestampRaw(snapshot);
+    }
+    KuduScanner scanner = builder.build();
     while (scanner.hasMoreRows()) {
       for (RowResult row : scanner.nextRows()) {
         out.append('[');
@@ -301,6 +308,243 @@ public final class Main {
 
   private static String base64(byte[] bytes) {
     return "\"" + Base64.getEncoder().encodeToString(bytes) + "\"";
+  }
+
+  // --- what a killed server had in memory ---
+
+  /** A phase of changes, each of which prints the time behind it. Phase 0 is flushed, the others are not. */
+  private static void killed(int phase, int replicas) throws Exception {
+    switch (phase) {
+      case 0 -> {
+        createKilled(replicas);
+        KuduTable ledger = client.openTable("ledger");
+        for (int i = 0; i < 300; i++) {
+          apply(ledgerRow(ledger.newInsert(), i * 2, "flushed " + i % 7));
+        }
+        KuduTable trips = client.openTable("trips");
+        for (int i = 0; i < 60; i++) {
+          apply(trip(trips.newInsert(), i, 0));
+        }
+      }
+      case 1 -> {
+        KuduTable ledger = client.openTable("ledger");
+        for (int i = 0; i < 40; i++) {
+          apply(ledgerRow(ledger.newInsert(), i * 2 + 1, i % 5 == 0 ? null : "new " + i));
+        }
+        for (int i = 0; i < 300; i += 11) {
+          Operation update = ledger.newUpdate();
+          update.getRow().addInt("k", i * 2);
+          update.getRow().addString("v", "changed " + i);
+          apply(update);
+        }
+        for (int i = 4; i < 300; i += 17) {
+          apply(ledgerKey(ledger.newDelete(), i * 2));
+        }
+        // Some are there, in files and in memory, some are not; some only have a key.
+        for (int i = 0; i < 30; i++) {
+          apply(i % 6 == 5 ? ledgerKey(ledger.newUpsert(), i * 3) : ledgerRow(ledger.newUpsert(), i * 3, "upserted " + i));
+          apply(ledgerRow(ledger.newInsertIgnore(), i * 5, "ignored?"));
+          apply(ledgerKey(ledger.newDeleteIgnore(), 1000 + i));
+          Operation update = ledger.newUpdateIgnore();
+          update.getRow().addInt("k", i * 7);
+          update.getRow().setNull("v");
+          update.getRow().addLong("n", -i);
+          apply(update);
+        }
+        flushWithErrors();
+        // Inserted, deleted and inserted again: in memory, and of a row that is in a file.
+        for (int key : new int[] {1, 8}) {
+          apply(ledgerKey(ledger.newDelete(), key));
+          apply(ledgerRow(ledger.newInsert(), key, "back"));
+          Operation update = ledger.newUpdate();
+          update.getRow().addInt("k", key);
+          update.getRow().addLong("n", 99);
+          apply(update);
+        }
+        apply(ledgerKey(ledger.newDelete(), 3));
+        // Errors of rows do not end the batch.
+        apply(ledgerRow(ledger.newInsert(), 5, "there already"));
+        apply(ledgerKey(ledger.newDelete(), 4001));
+        KuduTable notes = client.openTable("notes");
+        for (int i = 0; i < 12; i++) {
+          Operation insert = notes.newInsert();
+          insert.getRow().addString("topic", "topic " + i % 3);
+          insert.getRow().addString("text", "note " + i);
+          apply(insert);
+        }
+      }
+      case 2 -> {
+        KuduTable trips = client.openTable("trips");
+        for (int i = 0; i < 60; i += 5) {
+          Operation update = trips.newUpdate();
+          tripKey(update.getRow(), i);
+          update.getRow().addDouble("km", i / 3.0);
+          update.getRow().setNull("fare");
+          apply(update);
+        }
+        for (int i = 60; i < 75; i++) {
+          apply(trip(trips.newInsert(), i, 1));
+        }
+        Operation delete = trips.newDelete();
+        tripKey(delete.getRow(), 12);
+        apply(delete);
+        flushWithErrors();
+        client.alterTable("trips", new AlterTableOptions()
+            .addColumn(column("tip", Type.INT32).defaultValue(3).build())
+            .addColumn(column("note", Type.STRING).nullable(true).build())
+            .renameColumn("driver", "person")
+            .dropColumn("open"));
+        trips = client.openTable("trips");
+        for (int i = 70; i < 90; i++) {
+          Operation upsert = trip(trips.newUpsert(), i, 2);
+          if (i % 2 == 0) {
+            upsert.getRow().addInt("tip", i);
+            upsert.getRow().addString("note", "note of " + i);
+          }
+          apply(upsert);
+        }
+        for (int i = 0; i < 60; i += 9) {
+          Operation update = trips.newUpdate();
+          tripKey(update.getRow(), i);
+          update.getRow().addString("person", "");
+          update.getRow().addInt("tip", -i);
+          apply(update);
+        }
+      }
+      default -> {
+        KuduTable ledger = client.openTable("ledger");
+        for (int i = 700; i < 760; i++) {
+          apply(ledgerRow(ledger.newInsert(), i, "last " + i));
+        }
+        apply(ledgerKey(ledger.newDelete(), 10));
+        KuduTable trips = client.openTable("trips");
+        Operation back = trip(trips.newInsert(), 12, 2);
+        apply(back);
+      }
+    }
+    flushWithErrors();
+    System.out.println(client.getLastPropagatedTimestamp() + 1);
+    Thread.sleep(50);
+  }
+
+  /** Changes rows in batches of all sizes until it is killed as the server is. */
+  private static void storm(long seed) throws Exception {
+    java.util.Random dice = new java.util.Random(seed);
+    KuduTable ledger = client.openTable("ledger");
+    session = client.newSession();
+    session.setFlushMode(FlushMode.AUTO_FLUSH_BACKGROUND);
+    session.setMutationBufferSpace(200);
+    session.setFlushInterval(1);
+    System.out.println("begun");
+    System.out.flush();
+    for (long i = 0; ; i++) {
+      int k = dice.nextInt(3000);
+      Operation operation = switch (dice.nextInt(6)) {
+        case 0 -> ledgerRow(ledger.newInsert(), k, "inserted " + i);
+        case 1, 2 -> ledgerRow(ledger.newUpsert(), k, "upserted " + i);
+        case 3 -> ledgerKey(ledger.newDelete(), k);
+        default -> {
+          Operation update = ledger.newUpdate();
+          update.getRow().addInt("k", k);
+          update.getRow().addString("v", "updated " + i);
+          yield update;
+        }
+      };
+      session.apply(operation);
+      if (dice.nextInt(50) == 0) {
+        Thread.sleep(1);
+      }
+    }
+  }
+
+  private static void createKilled(int replicas) throws Exception {
+    Schema ledger = new Schema(List.of(
+        column("k", Type.INT32).key(true).desiredBlockSize(256).build(),
+        column("v", Type.STRING).nullable(true).build(),
+        column("n", Type.INT64).defaultValue(7L).build(),
+        decimal("price", 12, 2),
+        column("fixed", Type.INT32).nullable(true).immutable(true).build()));
+    client.createTable("ledger", ledger, new CreateTableOptions().addHashPartitions(List.of("k"), 2).setNumReplicas(replicas));
+    Schema trips = new Schema(List.of(
+        column("city", Type.STRING).key(true).build(),
+        column("at", Type.UNIXTIME_MICROS).key(true).build(),
+        column("driver", Type.STRING).nullable(true).build(),
+        column("open", Type.BOOL).build(),
+        column("km", Type.DOUBLE).nullable(true).build(),
+        column("seats", Type.INT8).build(),
+        column("raw", Type.BINARY).nullable(true).build(),
+        column("day", Type.DATE).nullable(true).build(),
+        column("code", Type.VARCHAR).nullable(true)
+            .typeAttributes(new ColumnTypeAttributesBuilder().length(6).build()).build(),
+        decimal("fare", 30, 6)));
+    client.createTable("trips", trips, new CreateTableOptions().setRangePartitionColumns(List.of("city")).setNumReplicas(replicas));
+    Schema notes = new Schema(List.of(
+        column("topic", Type.STRING).nonUniqueKey(true).build(),
+        column("text", Type.STRING).nullable(true).build()));
+    client.createTable("notes", notes, new CreateTableOptions().setRangePartitionColumns(List.of("topic")).setNumReplicas(replicas));
+  }
+
+  private static Operation ledgerKey(Operation operation, int k) {
+    operation.getRow().addInt("k", k);
+    return operation;
+  }
+
+  private static Operation ledgerRow(Operation operation, int k, String v) {
+    PartialRow row = operation.getRow();
+    row.addInt("k", k);
+    if (v == null) {
+      row.setNull("v");
+    } else {
+      row.addString("v", v);
+    }
+    if (k % 4 != 0) {
+      row.addLong("n", k * 1_000_000_007L);
+    }
+    if (k % 3 != 0) {
+      row.addDecimal("price", BigDecimal.valueOf(k * 101L - 5000, 2));
+    }
+    boolean upsert = operation instanceof org.apache.kudu.client.Upsert;
+    if (k % 5 == 1 && !upsert) {
+      row.addInt("fixed", k);
+    }
+    return operation;
+  }
+
+  private static void tripKey(PartialRow row, int i) {
+    row.addString("city", i % 3 == 0 ? "" : i % 3 == 1 ? "north\0east" : "südwest");
+    row.addLong("at", 1_700_000_000_000_000L - i * 86_400_000_001L);
+  }
+
+  private static Operation trip(Operation operation, int i, int version) {
+    PartialRow row = operation.getRow();
+    tripKey(row, i);
+    row.addString(version >= 2 ? "person" : "driver", i % 4 == 0 ? "" : "driver " + i % 9 + "/" + version);
+    if (version < 2) {
+      row.addBoolean("open", i % 2 == 0);
+    }
+    if (i % 5 != 2) {
+      row.addDouble("km", i * 1.5 + version);
+    }
+    row.addByte("seats", (byte) (i - 64));
+    row.addBinary("raw", new byte[] {(byte) i, 0, (byte) (i * 7)});
+    if (i % 7 != 0) {
+      row.addDate("day", java.sql.Date.valueOf(java.time.LocalDate.ofEpochDay(i * 200L - 5000)));
+      row.addVarchar("code", "Ü" + i);
+    }
+    row.addDecimal("fare", new BigDecimal("-123456789012345678.000001").multiply(BigDecimal.valueOf(i - 30)));
+    return operation;
+  }
+
+  /** Writes what was applied; errors of rows are as they should be. */
+  private static void flushWithErrors() throws Exception {
+    for (OperationResponse response : session.flush()) {
+      if (response.hasRowError()) {
+        var status = response.getRowError().getErrorStatus();
+        if (!status.isAlreadyPresent() && !status.isNotFound()) {
+          throw new IllegalStateException(response.getRowError().toString());
+        }
+      }
+    }
   }
 
   // --- bench ---

@@ -95,11 +95,13 @@ class Cluster:
         servers: Sequence[Sequence[str]],
         common: Sequence[str] = (),
         master: str | None = None,
+        addresses: Sequence[str] | None = None,
     ) -> None:
         self.folder = folder
         self.servers = servers
         self.common = [*COMMON, *common]
         self.master = master or f"127.0.0.1:{free_port()}"
+        self.addresses = addresses or [f"127.0.0.1:{free_port()}" for _ in servers]
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, program: str, address: str, flags: Sequence[str]) -> None:
@@ -111,8 +113,7 @@ class Cluster:
         master = self.folder / "master"
         flags = [f"--master_addresses={self.master}", f"--fs_wal_dir={master}", "--default_num_replicas=1"]
         self.start("kudu-master", self.master, flags)
-        for flags in self.servers:
-            address = f"127.0.0.1:{free_port()}"
+        for flags, address in zip(self.servers, self.addresses, strict=True):
             self.start("kudu-tserver", address, [f"--tserver_master_addrs={self.master}", *flags])
         for _ in range(240):
             time.sleep(0.5)
@@ -130,6 +131,12 @@ class Cluster:
         self.__exit__()
         ends = [log.read_text(errors="replace")[-2000:] for log in sorted(self.folder.glob("*.log"))]
         raise RuntimeError("the servers did not start:\n" + "\n".join(ends))
+
+    def kill(self) -> None:
+        """Ends the tablet servers at once, and the master as it should."""
+        for one in self.running[1:]:
+            one.kill()
+        self.__exit__()
 
     def __exit__(self, *_: object) -> None:
         for one in self.running:

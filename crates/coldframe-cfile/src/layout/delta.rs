@@ -12,6 +12,7 @@
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
+use coldframe_encoding::varint::put_uleb128;
 
 use super::footer::Footer;
 use crate::encoding::binary;
@@ -52,6 +53,13 @@ pub struct Delta<'a> {
     at: u64,
 }
 
+/// Appends a cell as entries have it. A column's number is never negative.
+pub fn put_cell(column: i32, value: Option<&[u8]>, out: &mut Vec<u8>) {
+    put_uleb128(out, u64::from(column.unsigned_abs()));
+    put_uleb128(out, value.map_or(0, |v| (v.len() as u64).saturating_add(1)));
+    out.extend_from_slice(value.unwrap_or_default());
+}
+
 /// The integer in front of `bytes`, whose encoding sorts by bytes, and what is behind it.
 #[inline(always)]
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -89,6 +97,11 @@ pub fn sorted_varint(cursor: &mut Cursor<'_>) -> Result<u64> {
 }
 
 impl<'a> Delta<'a> {
+    /// An entry whose cells stand elsewhere, in the form that entries have.
+    pub fn new(row: u64, time: u64, kind: ChangeType, cells: &'a [u8]) -> Self {
+        Self { row, time, kind, cells, at: 0 }
+    }
+
     /// Parses an entry up to its cells.
     #[inline(always)]
     pub fn parse(entry: &'a [u8], at: u64) -> Result<Self> {

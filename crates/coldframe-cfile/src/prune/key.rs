@@ -35,6 +35,15 @@ pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>
     Some(key)
 }
 
+/// The key of the cells of its columns, each with the bytes that a row has: integers lowest byte first.
+pub fn encode_cells<'a>(cells: impl IntoIterator<Item = (KuduType, &'a [u8])>) -> Vec<u8> {
+    let (mut key, mut cells) = (Vec::new(), cells.into_iter().peekable());
+    while let Some((data_type, cell)) = cells.next() {
+        put(data_type, cell.to_vec(), cells.peek().is_none(), &mut key);
+    }
+    key
+}
+
 /// The bytes of `value[i]` as a cell has them: integers lowest byte first.
 fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     if i >= value.len() || value.is_null(i) {

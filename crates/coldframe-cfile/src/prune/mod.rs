@@ -2,5 +2,6 @@
 
 pub mod blocks;
 pub mod bloom;
+pub mod find;
 pub mod key;
 pub mod walk;

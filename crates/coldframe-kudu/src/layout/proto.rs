@@ -85,6 +85,8 @@ pub(crate) struct ColumnSchema {
     pub(crate) is_nullable: bool,
     #[prost(bytes = "vec", optional, tag = "6")]
     pub(crate) read_default: Option<Vec<u8>>,
+    #[prost(bytes = "vec", optional, tag = "7")]
+    pub(crate) write_default: Option<Vec<u8>>,
     #[prost(int32, tag = "8")]
     pub(crate) encoding: i32,
     #[prost(int32, tag = "9")]
@@ -93,6 +95,10 @@ pub(crate) struct ColumnSchema {
     pub(crate) attributes: Option<TypeAttributes>,
     #[prost(string, optional, tag = "12")]
     pub(crate) comment: Option<String>,
+    #[prost(bool, tag = "13")]
+    pub(crate) immutable: bool,
+    #[prost(bool, tag = "14")]
+    pub(crate) auto_incrementing: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -211,6 +217,25 @@ pub(crate) struct SuperBlock {
     pub(crate) counts_live_rows: bool,
     #[prost(int32, optional, tag = "19")]
     pub(crate) table_type: Option<i32>,
+    #[prost(message, repeated, tag = "20")]
+    pub(crate) transactions: Vec<TransactionEntry>,
+}
+
+/// A transaction that took part in the tablet: an entry of a map.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct TransactionEntry {
+    #[prost(int64, tag = "1")]
+    pub(crate) id: i64,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) state: Option<TransactionState>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct TransactionState {
+    #[prost(bool, tag = "1")]
+    pub(crate) aborted: bool,
+    #[prost(bool, tag = "4")]
+    pub(crate) flushed: bool,
 }
 
 /// The one message of a file in `consensus-meta`.
@@ -234,6 +259,9 @@ pub(crate) struct RaftConfig {
 pub(crate) struct RaftPeer {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub(crate) uuid: Option<Vec<u8>>,
+    /// NON_VOTER 0, VOTER 1
+    #[prost(int32, optional, tag = "2")]
+    pub(crate) member_type: Option<i32>,
 }
 
 /// What a delta file's footer says of it under `deltafilestats`.

@@ -5,7 +5,7 @@ use coldframe_encoding::limits::message::{Shape, Shaped};
 
 use super::proto::{
     ColumnData, ColumnIdentifier, ColumnSchema, Consensus, DeltaData, HashSchema, Partition, PartitionSchema,
-    RaftConfig, RaftPeer, RangeSchema, RowSetData, Schema, SuperBlock,
+    RaftConfig, RaftPeer, RangeSchema, RowSetData, Schema, SuperBlock, TransactionEntry,
 };
 
 const IDENTIFIERS: &[(u64, Shape)] = &[(1, Shape::of::<ColumnIdentifier>(&[]))];
@@ -16,6 +16,7 @@ impl Shaped for SuperBlock {
         (6, Shape::of::<RowSetData>(&[(3, Shape::of::<ColumnData>(&[])), (4, DELTAS), (5, DELTAS)])),
         (8, Shape::of::<Schema>(&[(1, Shape::of::<ColumnSchema>(&[]))])),
         (13, Shape::of::<Partition>(&[])),
+        (20, Shape::of::<TransactionEntry>(&[])),
         (
             14,
             Shape::of::<PartitionSchema>(&[

@@ -17,6 +17,7 @@ use super::patch::Changes;
 use super::source::{DeltaFile, Source};
 use crate::rowset::Location;
 use crate::schema::Column;
+use crate::wal::Replayed;
 use coldframe_cfile::layout::delta::{Delta, entries};
 use coldframe_cfile::scan::column::{ColumnPart, ColumnScan};
 
@@ -45,6 +46,8 @@ pub(crate) struct DecodeRows {
     pub(crate) columns: Vec<ColumnInput>,
     pub(crate) deltas: Vec<DeltaInput>,
     pub(crate) delta_files: Arc<Vec<DeltaFile>>,
+    /// What the write-ahead log adds to the rowset with this number.
+    pub(crate) log: (Arc<Replayed>, u64),
     pub(crate) rows: Range<u64>,
     pub(crate) request: PlanRequest,
     pub(crate) snapshot: Option<u64>,
@@ -120,7 +123,7 @@ fn leave_out(
     Ok((filter_record_batch(&batch, &now).map_err(arrow_error)?, Some(mask)))
 }
 
-fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
+pub(crate) fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
     let rows = batch.num_rows();
     if rows <= most {
         return Box::new(std::iter::once(Ok(batch)));
@@ -158,6 +161,7 @@ impl<'u> Rows<'u> {
         for (input, block) in &blocks {
             self.apply_block(input, block, &mut changes, salvage)?;
         }
+        self.apply_log(&mut changes, salvage)?;
         let present = changes.take_present();
         let Some(done) = self.filtered_out(bytes, &changes, salvage)? else { return Ok(None) };
         let batch = self.batch(done, bytes, &changes, salvage)?;
@@ -253,6 +257,26 @@ impl<'u> Rows<'u> {
             e.within(format!("ordinals {}..{}", rows.start, rows.end)).within(self.unit.structure.clone());
         let at = block.file.opened.place.offset.saturating_add(block.at);
         salvage.lose_rows(Loss::from_error(&e, at..at, rows));
+        Ok(())
+    }
+
+    /// What the server had in memory comes last.
+    fn apply_log<'a>(&'a self, changes: &mut Changes<'a>, salvage: &mut Salvage) -> Result<()> {
+        let (log, rowset) = &self.unit.log;
+        let counts = |time: u64| self.unit.snapshot.is_none_or(|snapshot| time < snapshot);
+        if let Some(entries) = log.changes.get(rowset) {
+            let entries = entries.of(&self.rows);
+            changes.expect(entries.len());
+            for delta in entries.filter(|delta| counts(delta.time)) {
+                changes.apply(delta)?;
+            }
+        }
+        for loss in log.lost_changes.get(rowset).into_iter().flatten().filter(|loss| counts(loss.since)) {
+            let rows = loss.rows.start.max(self.rows.start)..loss.rows.end.min(self.rows.end);
+            if !rows.is_empty() {
+                salvage.lose_rows(loss.of(rows, &self.unit.structure));
+            }
+        }
         Ok(())
     }
 
@@ -479,7 +503,7 @@ fn part_of(
     (part, stored)
 }
 
-fn nullable(schema: &Schema) -> Arc<Schema> {
+pub(crate) fn nullable(schema: &Schema) -> Arc<Schema> {
     let fields = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

@@ -16,6 +16,7 @@ use crate::prune::rows::key_rows;
 use crate::rowset::{Reading, row_count};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
+use crate::wal::{LogLoss, Replayed, TabletLog};
 
 /// Most rows of a unit: its arrays stay in the cache, and their memory is used again.
 const UNIT_ROWS: u64 = 1 << 16;
@@ -35,10 +36,12 @@ pub(crate) struct RowSetPlan {
     key: Vec<Arc<Column>>,
     /// The split's ordinals; before [`Self::start`], as they were asked for.
     rows: Range<u64>,
+    log: Arc<TabletLog>,
     opened: Option<OpenRowSet>,
 }
 
 struct OpenRowSet {
+    log: Arc<Replayed>,
     sources: Vec<Source>,
     /// For each column, its dictionary's values where none of them passes the filter.
     excluded: Vec<Option<Arc<Vec<bool>>>>,
@@ -56,8 +59,9 @@ impl RowSetPlan {
         request: PlanRequest,
         reading: Reading,
         rows: Range<u64>,
+        log: Arc<TabletLog>,
     ) -> Self {
-        Self { tablet, rowset, request, reading, columns, key, rows, opened: None }
+        Self { tablet, rowset, request, reading, columns, key, rows, log, opened: None }
     }
 
     fn tolerant(&self) -> bool {
@@ -90,6 +94,8 @@ impl RowSetPlan {
         if self.rows.is_empty() {
             return Ok(false);
         }
+        let log = self.log.replayed()?;
+        self.check_log(&log)?;
         let deltas = match delta_files(&self.tablet, &self.rowset, self.tolerant(), &self.reading) {
             Ok(deltas) => Arc::new(deltas),
             // Without them no row's values are known.
@@ -106,8 +112,23 @@ impl RowSetPlan {
         let excluded =
             self.columns.iter().zip(&sources).map(|(column, source)| self.excluded(column, source));
         let excluded = excluded.collect::<Result<_>>()?;
-        self.opened = Some(OpenRowSet { sources, excluded, deltas });
+        self.opened = Some(OpenRowSet { log, sources, excluded, deltas });
         Ok(true)
+    }
+
+    /// What a hole in the log leaves unknown is an error, unless it may be left out.
+    fn check_log(&self, log: &Replayed) -> Result<()> {
+        let counts = |loss: &&LogLoss| {
+            let known = self.reading.snapshot.is_some_and(|snapshot| loss.since >= snapshot);
+            !known && loss.rows.start < self.rows.end && self.rows.start < loss.rows.end
+        };
+        let mut losses = log.lost_changes.get(&self.rowset.id).into_iter().flatten();
+        match losses.find(counts).filter(|_| !self.tolerant()) {
+            None => Ok(()),
+            Some(loss) => {
+                Err(loss.record(&format!("ordinals {}..{}", self.rows.start, self.rows.end)).to_error())
+            }
+        }
     }
 
     /// The values of a column's dictionary, null first, if none of them passes what the filter says of this column alone.
@@ -196,6 +217,7 @@ impl RowSetPlan {
             columns,
             deltas,
             delta_files: opened.deltas.clone(),
+            log: (opened.log.clone(), self.rowset.id),
             rows,
             request: self.request.clone(),
             snapshot: self.reading.snapshot,

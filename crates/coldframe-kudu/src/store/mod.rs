@@ -3,3 +3,4 @@
 pub(crate) mod blocks;
 pub(crate) mod crypt;
 pub(crate) mod roots;
+pub(crate) mod segments;

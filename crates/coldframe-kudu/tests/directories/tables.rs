@@ -117,18 +117,23 @@ fn the_table_has_to_be_said_where_there_are_several() {
 }
 
 #[test]
-fn metadata_tells_of_logs_beside_the_data() {
+fn a_log_without_anything_in_it_adds_nothing() {
     let mut tree = tree("file_blocks");
-    let flag = |tree: &Tree| {
-        let metadata = tree.open(&table("events")).unwrap().metadata().unwrap();
-        metadata.get("wal_may_hold_rows").cloned().unwrap()
-    };
-    assert_eq!(flag(&tree), Value::Bool(false));
+    let rows = sorted(tree.open(&table("events")).unwrap().as_ref(), None);
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
     for tablet in tablets.map(str::to_owned).collect::<Vec<_>>() {
-        tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(b"log"));
+        // Made, and never written to.
+        tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(&[0; 64]));
     }
-    assert_eq!(flag(&tree), Value::Bool(true));
+    let events = tree.open(&table("events")).unwrap();
+    assert_eq!(sorted(events.as_ref(), None), rows);
+    assert_eq!(events.row_count(), Some(rows.len() as u64));
+    let wal = events.metadata().unwrap().get("wal").cloned().unwrap();
+    assert_eq!(
+        (wal.get("segments"), wal.get("rows")),
+        (Some(&Value::Int(1)), Some(&Value::Int(0))),
+        "{wal:?}"
+    );
 }
 
 #[test]

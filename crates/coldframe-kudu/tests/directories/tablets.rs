@@ -50,13 +50,26 @@ fn a_replica_that_flushed_often_is_not_newer_for_that() {
     }
 }
 
+/// The table `numbers` without one of its tablets, and the error of who reads all of it.
+fn lacks_a_tablet(hurt: &Tree, options: &coldframe_core::OpenOptions, all: usize, why: &str) {
+    let lossy = hurt.open(options).unwrap();
+    assert_eq!(lossy.row_count(), None);
+    let e = match read(lossy.as_ref(), OnError::Raise) {
+        Err(e) => e,
+        Ok(outcome) => outcome.error.unwrap(),
+    };
+    assert!(e.is_damage() && e.to_string().contains(why), "{e}");
+    let outcome = read(lossy.as_ref(), OnError::Skip).unwrap();
+    assert!((1..all).contains(&outcome.batch.num_rows()), "{}", outcome.batch.num_rows());
+    assert_eq!(outcome.damage.len(), 1, "{:?}", outcome.damage);
+    assert!(outcome.damage[0].reason.contains(why), "{:?}", outcome.damage);
+}
+
 #[test]
-fn a_tablet_that_is_not_there_is_damage() {
+fn a_tablet_that_was_here_and_is_gone_is_damage() {
     let whole = tree("file_blocks");
     let all = sorted(whole.open(&table("numbers")).unwrap().as_ref()).len();
     let path = super_blocks(&whole, "numbers").remove(0);
-    let mut without = whole.clone();
-    without.files.remove(&path);
     let tombstone = changed(&whole.files[&path], |mut fields| {
         fields.retain(|(field, ..)| *field != 10);
         fields.push(number(10, 3));
@@ -64,25 +77,37 @@ fn a_tablet_that_is_not_there_is_damage() {
     });
     let mut tombstoned = whole.clone();
     tombstoned.files.insert(path.clone(), tombstone);
-    for (hurt, why) in [(without, "a tablet for each hash bucket"), (tombstoned, "whose data was removed")] {
-        let lossy = hurt.open(&table("numbers")).unwrap();
-        assert_eq!(lossy.row_count(), None);
-        let e = match read(lossy.as_ref(), OnError::Raise) {
-            Err(e) => e,
-            Ok(outcome) => outcome.error.unwrap(),
-        };
-        assert!(e.is_damage() && e.to_string().contains(why), "{e}");
-        let outcome = read(lossy.as_ref(), OnError::Skip).unwrap();
-        assert!((1..all).contains(&outcome.batch.num_rows()), "{}", outcome.batch.num_rows());
-        assert_eq!(outcome.damage.len(), 1, "{:?}", outcome.damage);
-        assert!(outcome.damage[0].reason.contains(why), "{:?}", outcome.damage);
-        // Who asks for one tablet gets that one.
-        let other = super_blocks(&whole, "numbers").remove(1);
-        let mut one = coldframe_core::OpenOptions::default();
-        let id = other.rsplit('/').next().unwrap().to_owned();
-        one.extra.insert("tablet".to_owned(), Value::Str(id));
-        assert_eq!(sorted(hurt.open(&one).unwrap().as_ref()).len(), outcome.batch.num_rows());
-    }
+    lacks_a_tablet(&tombstoned, &table("numbers"), all, "whose data was removed");
+    // It is not told twice, as one that was never here.
+    let metadata = tombstoned.open(&table("numbers")).unwrap().metadata().unwrap();
+    assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
+    // Who asks for one tablet gets that one.
+    let other = super_blocks(&whole, "numbers").remove(1);
+    let mut one = coldframe_core::OpenOptions::default();
+    one.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
+    assert!(!sorted(tombstoned.open(&one).unwrap().as_ref()).is_empty());
+}
+
+#[test]
+fn a_tablet_that_was_never_here_may_be_another_servers() {
+    let whole = tree("file_blocks");
+    let all = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let mut part = whole.clone();
+    part.files.remove(&super_blocks(&whole, "numbers").remove(0));
+    let numbers = part.open(&table("numbers")).unwrap();
+    let rows = sorted(numbers.as_ref());
+    assert!((1..all.len()).contains(&rows.len()) && rows.iter().all(|row| all.contains(row)));
+    assert_eq!(numbers.row_count(), Some(rows.len() as u64));
+    let Some(Value::List(missing)) = numbers.metadata().unwrap().get("missing_tablets").cloned() else {
+        panic!("no list")
+    };
+    assert_eq!(missing.len(), 1);
+    assert!(matches!(missing[0].get("hash_buckets"), Some(Value::List(b)) if b.len() == 1), "{missing:?}");
+    // Who has copied all servers may demand it.
+    let mut demanding = table("numbers");
+    demanding.extra.insert("complete".to_owned(), Value::Bool(true));
+    lacks_a_tablet(&part, &demanding, all.len(), "a tablet for each hash bucket");
+    assert_eq!(sorted(whole.open(&demanding).unwrap().as_ref()), all);
 }
 
 #[test]

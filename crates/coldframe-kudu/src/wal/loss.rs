@@ -1,0 +1,144 @@
+//! What is not known any more after a hole in the log.
+//!
+//! The log is a sequence of changes: where some are missing, a row that one of them was about may be older than it was, or
+//! deleted. Such a row does not come out. What narrows them down:
+//!
+//! | missing | known | lost |
+//! |---|---|---|
+//! | nothing but commit messages of others | their rows, by key | those rows |
+//! | operations, but not their commit messages | where they went | nothing if that was flushed since; else the rowset's rows; of new rows those that were there |
+//! | both | which rowsets and new rows were flushed since | all rows of the others |
+//!
+//! A new row that was inserted behind the hole is known whole. At a snapshot from before the hole nothing is lost.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::Damage;
+use coldframe_core::salvage::Loss;
+
+use crate::layout::operations::{OpId, Store};
+
+/// A place in the log where something is missing.
+#[derive(Clone, Debug)]
+pub(crate) struct Hole {
+    /// Where, and why.
+    pub(crate) what: Arc<Damage>,
+    /// The last operation before it.
+    pub(crate) before: Option<OpId>,
+    /// No operation in it is older.
+    pub(crate) time: u64,
+    /// Which operations are missing.
+    pub(crate) gap: Gap,
+}
+
+/// The operations that a hole has swallowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// None: commit messages at most.
+    None,
+    /// Those with these indexes.
+    Operations(Range<i64>),
+    /// Nobody knows: no operation follows.
+    Unknown,
+}
+
+/// Rows that are not known as they were.
+#[derive(Clone, Debug)]
+pub(crate) struct LogLoss {
+    pub(crate) rows: Range<u64>,
+    /// A snapshot of this time or before knows them.
+    pub(crate) since: u64,
+    pub(crate) what: Arc<Damage>,
+}
+
+impl LogLoss {
+    /// As the loss of `rows`, which are a part of its own.
+    pub(crate) fn of(&self, rows: Range<u64>, within: &str) -> Loss {
+        let Damage { bytes, structure, reason, .. } = self.what.as_ref();
+        let structure = format!("{within}: {structure}");
+        Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
+    }
+
+    /// As a record of rows that are nowhere.
+    pub(crate) fn record(&self, within: &str) -> Damage {
+        let loss = self.of(0..0, within);
+        Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
+    }
+}
+
+fn explained(reason: &str) -> String {
+    format!(
+        "{reason}: rows that what is missing may have changed are not known; wal=False reads what was flushed"
+    )
+}
+
+/// What a hole leaves unknown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    /// New rows.
+    pub(crate) memory: bool,
+    /// All rows of these rowsets.
+    pub(crate) rowsets: BTreeSet<u64>,
+}
+
+impl Hole {
+    /// What is not known, of a tablet with `rowsets`. `orphans` are commits without operations, by index, with the stores in memory
+    /// that they went to; `flushed` the highest index that each rowset, and memory, is known to be flushed up to.
+    pub(crate) fn unknown(
+        &self,
+        rowsets: &[u64],
+        orphans: &BTreeMap<i64, Vec<Store>>,
+        flushed: &HashMap<Option<i64>, i64>,
+    ) -> Unknown {
+        let gap = match &self.gap {
+            Gap::None => return Unknown::default(),
+            Gap::Operations(gap) => gap.clone(),
+            Gap::Unknown => i64::MIN..i64::MAX,
+        };
+        let known = orphans.range(gap.clone());
+        let all = gap.end.abs_diff(gap.start);
+        if known.clone().count() as u64 == all {
+            let mut unknown = Unknown::default();
+            for store in known.flat_map(|(_, stores)| stores) {
+                match store.rowset.and_then(|id| u64::try_from(id).ok()) {
+                    Some(id) => drop(unknown.rowsets.insert(id)),
+                    None => unknown.memory = true,
+                }
+            }
+            return unknown;
+        }
+        let is_flushed = |id: Option<i64>| flushed.get(&id).is_some_and(|index| *index >= gap.end);
+        let left = rowsets.iter().filter(|id| !is_flushed(i64::try_from(**id).ok()));
+        Unknown { memory: !is_flushed(None), rowsets: left.copied().collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hole(gap: Gap) -> Hole {
+        let what =
+            Damage { bytes: 0..1, rows_lost: None, structure: "log".to_owned(), reason: "hurt".to_owned() };
+        Hole { what: Arc::new(what), before: None, time: 0, gap }
+    }
+
+    #[test]
+    fn what_is_lost_is_as_little_as_is_known() {
+        let store = |memrowset, rowset| Store { memrowset, rowset, changes: Some(3), transaction: None };
+        let orphans: BTreeMap<i64, Vec<Store>> =
+            [(7, vec![]), (8, vec![store(Some(2), None)]), (9, vec![store(None, Some(4))])].into();
+        let flushed: HashMap<Option<i64>, i64> = [(None, 20), (Some(4), 20), (Some(5), 10)].into();
+        let unknown = |gap| hole(gap).unknown(&[4, 5, 6], &orphans, &flushed);
+        assert_eq!(unknown(Gap::None), Unknown::default());
+        assert_eq!(unknown(Gap::Operations(7..8)), Unknown::default());
+        assert_eq!(unknown(Gap::Operations(7..9)), Unknown { memory: true, rowsets: [].into() });
+        assert_eq!(unknown(Gap::Operations(9..10)), Unknown { memory: false, rowsets: [4].into() });
+        // One operation that nobody knows: what was flushed later is safe.
+        assert_eq!(unknown(Gap::Operations(10..11)), Unknown { memory: false, rowsets: [5, 6].into() });
+        assert_eq!(unknown(Gap::Operations(i64::MIN..11)), Unknown { memory: false, rowsets: [5, 6].into() });
+        assert_eq!(unknown(Gap::Unknown), Unknown { memory: true, rowsets: [4, 5, 6].into() });
+    }
+}

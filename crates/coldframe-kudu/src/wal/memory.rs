@@ -1,0 +1,63 @@
+//! What a server had in memory: new rows by their keys, and changes to rows of rowsets.
+//!
+//! Both are entries of the kind that delta files hold. A row of memory is one that was reinserted with all its cells over nothing.
+
+use std::ops::Range;
+
+use coldframe_cfile::layout::delta::{ChangeType, Delta};
+
+/// Entries in order of rows, and for a row in the order in which they apply.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    all: Vec<Entry>,
+    cells: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    row: u64,
+    time: u64,
+    kind: ChangeType,
+    cells: Range<usize>,
+}
+
+impl Entries {
+    /// Adds an entry behind those of its row.
+    pub(crate) fn push(&mut self, row: u64, time: u64, kind: ChangeType, cells: &[u8]) {
+        let start = self.cells.len();
+        self.cells.extend_from_slice(cells);
+        self.all.push(Entry { row, time, kind, cells: start..self.cells.len() });
+    }
+
+    /// Gives rows their numbers and sorts by them. Call it once, when all are there; one without a number is left out.
+    pub(crate) fn number(&mut self, number: impl Fn(u64) -> Option<u64>) {
+        self.all.retain_mut(|entry| match number(entry.row) {
+            Some(row) => {
+                entry.row = row;
+                true
+            }
+            None => false,
+        });
+        self.all.sort_by_key(|entry| entry.row);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Bytes that the cells take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// The entries of some rows.
+    pub(crate) fn of(&self, rows: &Range<u64>) -> impl ExactSizeIterator<Item = Delta<'_>> {
+        let from = self.all.partition_point(|e| e.row < rows.start);
+        let to = self.all.partition_point(|e| e.row < rows.end).max(from);
+        self.all
+            .get(from..to)
+            .unwrap_or_default()
+            .iter()
+            .map(|e| Delta::new(e.row, e.time, e.kind, self.cells.get(e.cells.clone()).unwrap_or_default()))
+    }
+}

@@ -1,0 +1,398 @@
+//! The operations in a tablet's segments, and where some are missing.
+//!
+//! ```text
+//! replicate 7.41 | replicate 7.42 | commit 7.41: store, store .. | replicate 7.43 | commit 7.42 ..
+//! ```
+//!
+//! An operation is replicated first, under a term and an index, and committed when it was applied: the commit message says for each
+//! row in which memory it went. A row whose memory was flushed since is in a rowset; the super block tells which were. An index that
+//! comes again takes the place of operations that were never committed (`tablet_bootstrap.cc`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, Limits, Result};
+use coldframe_encoding::limits::message;
+
+use super::loss::{Gap, Hole};
+use crate::layout::log::{Record, Segment};
+use crate::layout::operations::{
+    AlterSchema, Commit, Entry, EntryBatch, OpId, ParticipantOp, Replicate, Store, Write, kind,
+};
+use crate::layout::proto;
+use crate::schema::TableSchema;
+use crate::store::segments::open_segment;
+use crate::tablet::Tablet;
+
+/// What was flushed, as the super block says.
+#[derive(Debug)]
+pub(crate) struct Flushed {
+    memrowset: i64,
+    rowsets: HashMap<i64, i64>,
+    /// Whether none of a transaction's rows is in memory.
+    transactions: HashMap<i64, bool>,
+}
+
+impl Flushed {
+    pub(crate) fn new(tablet: &Tablet) -> Self {
+        let of = |r: &crate::tablet::RowSet| Some((i64::try_from(r.id).ok()?, r.last_durable_dms));
+        Self {
+            memrowset: tablet.last_durable_mrs,
+            rowsets: tablet.rowsets.iter().filter_map(of).collect(),
+            transactions: tablet.transactions.iter().copied().collect(),
+        }
+    }
+
+    /// Where what went to `store` is now: still in memory, in files, or in a rowset that the tablet does not have.
+    fn whereabouts(&self, store: &Store) -> Whereabouts {
+        let active = match (store.transaction, store.memrowset, store.rowset) {
+            // One that is neither in the super block nor begins in the log is long over.
+            (Some(transaction), ..) => self.transactions.get(&transaction).map(|ended| !ended),
+            (None, Some(id), _) => Some(id > self.memrowset),
+            (None, None, Some(id)) => {
+                self.rowsets.get(&id).map(|last| store.changes.is_some_and(|changes| changes > *last))
+            }
+            _ => None,
+        };
+        match active {
+            Some(true) => Whereabouts::Memory,
+            Some(false) => Whereabouts::Files,
+            None => Whereabouts::Elsewhere,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whereabouts {
+    Memory,
+    Files,
+    Elsewhere,
+}
+
+/// Which memory a row has to go to again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// None: it was flushed, or not written at all.
+    None,
+    /// That of new rows.
+    Memory,
+    /// That of changes to the rowset with this number.
+    RowSet(u64),
+}
+
+/// What an operation does.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Write(Write),
+    Alter(AlterSchema),
+    Participant(ParticipantOp),
+    /// Nothing to rows.
+    Other,
+}
+
+/// What is known of how it was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    /// Nothing: no commit message is there.
+    Unknown,
+    /// Not at all.
+    Not,
+    /// As it is, or for each row where it went.
+    To(Vec<Target>),
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) id: OpId,
+    /// A hybrid time.
+    pub(crate) time: u64,
+    pub(crate) what: What,
+    pub(crate) applied: Applied,
+}
+
+/// The operations of a log that matter still.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// By index.
+    pub(crate) ops: BTreeMap<i64, Op>,
+    /// The columns from an index on, and their version: as segments' headers have them.
+    pub(crate) schemas: Vec<(i64, u32, proto::Schema)>,
+    /// The highest index that a commit message has.
+    pub(crate) committed: i64,
+    /// The last operation that was replicated.
+    pub(crate) last: Option<OpId>,
+    /// How many were.
+    pub(crate) replicated: u64,
+    pub(crate) holes: Vec<Hole>,
+    /// Commit messages of operations that are not in the log: the stores in memory that they went to.
+    pub(crate) orphans: BTreeMap<i64, Vec<Store>>,
+    /// For each rowset, the highest index that is known to be flushed; for memory of new rows without a number.
+    pub(crate) flushed: HashMap<Option<i64>, i64>,
+    /// Segments that could be opened.
+    pub(crate) segments: u64,
+    first: Option<OpId>,
+    time: u64,
+    open_holes: usize,
+}
+
+/// Reads the segments of a tablet.
+pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -> Result<Log> {
+    let mut reader =
+        Reader { log: Log::default(), flushed: Flushed::new(tablet), limits: how.1, schema: &tablet.schema };
+    let mut expected = None;
+    let last = tablet.segments.iter().next_back().map(|(number, ..)| number);
+    for (number, path, len) in tablet.segments.iter() {
+        let place = Place { path: tablet.server.store.full_path(path), len };
+        if expected.is_some_and(|n| n != number) {
+            let reason = format!("expected segment {}, found {number}", expected.unwrap_or_default());
+            reader.hole(&place, 0..0, "write-ahead log", reason);
+        }
+        expected = number.checked_add(1);
+        match open_segment(folder, tablet.server.keys(), path, how) {
+            Ok(Some(segment)) => reader.segment(&segment, &place, Some(number) == last)?,
+            Ok(None) if Some(number) == last => {}
+            Ok(None) => {
+                reader.hole(&place, 0..len, "log segment", "expected a segment, found none".to_owned());
+            }
+            Err(e) if e.is_damage() => reader.hole(&place, 0..len, "log segment", e.to_string()),
+            Err(e) => return Err(e.in_file(place.path)),
+        }
+    }
+    Ok(reader.log)
+}
+
+/// A segment's file.
+struct Place {
+    path: String,
+    len: u64,
+}
+
+struct Reader<'a> {
+    log: Log,
+    flushed: Flushed,
+    limits: &'a Limits,
+    /// As the super block has it.
+    schema: &'a TableSchema,
+}
+
+impl Reader<'_> {
+    fn segment(&mut self, segment: &Segment, place: &Place, last: bool) -> Result<()> {
+        self.log.segments += 1;
+        // No checksum stands over the header.
+        let schema = segment.header.schema.as_ref().map(TableSchema::new).transpose();
+        let schema = schema.and_then(|schema| self.check(schema));
+        if let Err(e) = &schema {
+            self.hole(place, 0..segment.bounds().0, "header of log segment", e.reason());
+        }
+        if let (Ok(()), Some(schema)) = (schema, &segment.header.schema) {
+            let next = self.log.last.map_or(i64::MIN, |id| id.index.saturating_add(1));
+            self.log.schemas.push((next, segment.header.schema_version, schema.clone()));
+        }
+        let (mut entries, holes) = (0i64, self.log.holes.len());
+        let mut records = segment.records();
+        while let Some(record) = records.next_record().map_err(|e| e.in_file(place.path.clone()))? {
+            match record {
+                Record::Broken(bytes, reason) => self.hole(place, bytes, "log record", reason),
+                Record::Whole(contents, bytes) => match self.batch(contents, place) {
+                    Ok(batch) => {
+                        entries = entries.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
+                        batch.into_iter().for_each(|entry| self.entry(entry, place, &bytes));
+                    }
+                    Err(e) if e.is_damage() => self.hole(place, bytes, "log record", e.reason()),
+                    Err(e) => return Err(e.at(bytes.start).in_file(place.path.clone())),
+                },
+            }
+        }
+        let end = segment.bounds().1;
+        match segment.footer.map(|f| f.entries.unwrap_or(entries)) {
+            Some(n) if n != entries && self.log.holes.len() == holes => {
+                let reason = format!("expected {n} entries as the footer says, found {entries}");
+                self.hole(place, end..end, "log segment", reason);
+            }
+            // The server closes a segment before it begins another.
+            None if !last => {
+                let reason = "expected the footer of a closed segment, found none".to_owned();
+                self.hole(place, end..end, "log segment", reason);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A column has one type as long as it is there.
+    fn check(&self, schema: Option<TableSchema>) -> Result<()> {
+        for column in schema.iter().flat_map(|s| &s.columns) {
+            let known = self.schema.columns.iter().find(|c| c.id == column.id);
+            if let Some(known) = known.filter(|c| c.data_type != column.data_type || c.key != column.key) {
+                let (expected, found) = (known.data_type, column.data_type);
+                let e = format!("expected column {} of type {expected}, found {found}", column.id);
+                return Err(Error::corrupt(e));
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&self, contents: Bytes, place: &Place) -> Result<Vec<Entry>> {
+        message::check::<EntryBatch>(&contents, self.limits, place.len.max(contents.len() as u64))?;
+        let batch: EntryBatch = prost::Message::decode(contents)
+            .map_err(|e| Error::corrupt(format!("expected entries of the log, found: {e}")))?;
+        Ok(batch.entries)
+    }
+
+    fn hole(&mut self, place: &Place, bytes: Range<u64>, structure: &str, reason: String) {
+        self.log.holes.push(Hole {
+            what: Arc::new(coldframe_core::Damage {
+                bytes,
+                rows_lost: None,
+                structure: format!("{structure} of {}", place.path),
+                reason,
+            }),
+            before: self.log.last,
+            time: self.log.time,
+            gap: Gap::Unknown,
+        });
+    }
+
+    fn entry(&mut self, entry: Entry, place: &Place, bytes: &Range<u64>) {
+        let bad = |e: &str| Error::corrupt(e.to_owned()).reason();
+        match (entry.replicate, entry.commit) {
+            (Some(replicate), _) => match replicate.id {
+                Some(id) => self.replicate(id, replicate, place, bytes),
+                None => self.hole(
+                    place,
+                    bytes.clone(),
+                    "log record",
+                    bad("expected the number of an operation, found none"),
+                ),
+            },
+            (None, Some(commit)) => match commit.id {
+                Some(id) => self.commit(id, &commit, place, bytes),
+                None => self.hole(
+                    place,
+                    bytes.clone(),
+                    "log record",
+                    bad("expected the number of an operation, found none"),
+                ),
+            },
+            (None, None) => {}
+        }
+    }
+
+    fn replicate(&mut self, id: OpId, replicate: Replicate, place: &Place, bytes: &Range<u64>) {
+        if let Some(last) = self.log.last {
+            let next = last.index.saturating_add(1);
+            if id.index > next && self.log.open_holes == self.log.holes.len() {
+                let reason = format!("expected operation {next}, found {}.{}", id.term, id.index);
+                self.hole(place, bytes.start..bytes.start, "write-ahead log", reason);
+            }
+            let gap = if id.index > next { Gap::Operations(next..id.index) } else { Gap::None };
+            for hole in self.log.holes.iter_mut().skip(self.log.open_holes).filter(|h| h.before.is_some()) {
+                hole.gap = gap.clone();
+            }
+        }
+        self.log.open_holes = self.log.holes.len();
+        self.log.first.get_or_insert(id);
+        // What stood under this index and behind it was never committed, and no longer can be.
+        let behind: Vec<i64> = self.log.ops.range(id.index..).map(|(index, _)| *index).collect();
+        for index in behind {
+            if self.log.ops.get(&index).is_some_and(|op| op.applied == Applied::Unknown) {
+                self.log.ops.remove(&index);
+            }
+        }
+        let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
+            (kind::WRITE, Some(write), ..) => What::Write(write),
+            (kind::ALTER_SCHEMA, _, Some(alter), _) => What::Alter(alter),
+            (kind::PARTICIPANT, _, _, Some(p)) => {
+                let begins = p.op.filter(|op| op.step == Some(ParticipantOp::BEGIN));
+                if let Some(transaction) = begins.and_then(|op| op.transaction) {
+                    self.flushed.transactions.entry(transaction).or_insert(false);
+                }
+                p.op.map_or(What::Other, What::Participant)
+            }
+            _ => What::Other,
+        };
+        let op = Op { id, time: replicate.time, what, applied: Applied::Unknown };
+        self.log.time = self.log.time.max(replicate.time);
+        self.log.last = Some(id);
+        self.log.replicated += 1;
+        self.log.ops.insert(id.index, op);
+    }
+
+    fn commit(&mut self, id: OpId, commit: &Commit, place: &Place, bytes: &Range<u64>) {
+        self.log.committed = self.log.committed.max(id.index);
+        let targets = self.targets(id.index, commit);
+        let Some(op) = self.log.ops.get_mut(&id.index) else { return self.orphan(id, commit, place, bytes) };
+        if op.id != id {
+            let reason = format!(
+                "expected the commit of {}.{}, found {}.{}",
+                op.id.term, op.id.index, id.term, id.index
+            );
+            return self.hole(place, bytes.clone(), "log record", reason);
+        }
+        op.applied = match (&op.what, commit.op_type, &commit.result) {
+            (What::Write(_), kind::WRITE, _) => Applied::To(targets),
+            (What::Alter(_), kind::ALTER_SCHEMA, None) | (What::Participant(_), kind::PARTICIPANT, _) => {
+                Applied::To(Vec::new())
+            }
+            _ => Applied::Not,
+        };
+        let idle = match &op.applied {
+            Applied::To(targets) => {
+                matches!(op.what, What::Write(_)) && targets.iter().all(|t| *t == Target::None)
+            }
+            Applied::Not => true,
+            Applied::Unknown => false,
+        };
+        if idle {
+            self.log.ops.remove(&id.index);
+        }
+    }
+
+    /// For each row of a write, where it has to go; what is seen to be flushed is noted.
+    fn targets(&mut self, index: i64, commit: &Commit) -> Vec<Target> {
+        let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
+        let mut targets = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut target = Target::None;
+            for store in row.stores.iter().filter(|_| !row.skip && row.failed.is_none()) {
+                match (self.flushed.whereabouts(store), store.rowset) {
+                    (Whereabouts::Memory, Some(id)) => {
+                        target = u64::try_from(id).map_or(Target::None, Target::RowSet);
+                    }
+                    (Whereabouts::Memory, None) => target = Target::Memory,
+                    (Whereabouts::Files, id) if store.transaction.is_none() => {
+                        let known = self.log.flushed.entry(id).or_insert(index);
+                        *known = index.max(*known);
+                    }
+                    _ => {}
+                }
+            }
+            targets.push(target);
+        }
+        targets
+    }
+
+    /// A commit of an operation that is not in the log: segments are deleted once all in them is flushed.
+    fn orphan(&mut self, id: OpId, commit: &Commit, place: &Place, bytes: &Range<u64>) {
+        let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
+        let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);
+        let active = stores.filter(|s| self.flushed.whereabouts(s) == Whereabouts::Memory).copied();
+        let active: Vec<Store> = active.collect();
+        let deleted = self.log.first.is_none_or(|first| id.index < first.index);
+        if deleted && active.is_empty() {
+            return;
+        }
+        if deleted && self.log.holes.is_empty() {
+            let reason = format!(
+                "expected operation {}.{}, which was not flushed, found its commit alone",
+                id.term, id.index
+            );
+            self.hole(place, bytes.clone(), "write-ahead log", reason);
+        }
+        self.log.orphans.insert(id.index, active);
+    }
+}

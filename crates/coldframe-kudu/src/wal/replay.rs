@@ -1,0 +1,523 @@
+//! What the operations of a log make of memory: the state that the server lost when it stopped.
+//!
+//! ```text
+//! operation, committed ──▶ each row: where it went ──▶ new rows by key: insert, update, delete, insert again
+//!                                                  └─▶ changes to a rowset, by key; by ordinal at the end
+//! committed, but nobody says where it went ──▶ the row is looked for, as the server would
+//! not committed ──▶ not applied, nor what comes after it
+//! ```
+//!
+//! Operations are applied in the order of their indexes, with the columns that the tablet had then.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use coldframe_cfile::layout::delta::ChangeType;
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, Result};
+
+use super::find::RowSetKeys;
+use super::loss::LogLoss;
+use super::memory::Entries;
+use super::read::{Applied, Log, Op, Target, What, read};
+use super::rows::{Kind, RowOp, RowOps};
+use crate::layout::operations::{OpId, ParticipantOp, Write};
+use crate::rowset::Reading;
+use crate::schema::TableSchema;
+use crate::tablet::Tablet;
+
+/// What a tablet's log adds to what was flushed.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    /// New rows, numbered in the order of `keys`.
+    pub(crate) rows: Entries,
+    /// Their keys, encoded, in order.
+    pub(crate) keys: Vec<Vec<u8>>,
+    /// By rowset: what changed its rows.
+    pub(crate) changes: HashMap<u64, Entries>,
+    /// New rows that are not known as they were.
+    pub(crate) lost_rows: Vec<LogLoss>,
+    /// Holes in which rows may have been inserted that are nowhere else; without rows.
+    pub(crate) lost_inserts: Vec<LogLoss>,
+    /// By rowset: rows that are not known as they were.
+    pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
+    /// All that is broken in the log.
+    pub(crate) broken: Vec<Arc<Damage>>,
+    /// How many live rows more than were flushed there are, if nothing is lost.
+    pub(crate) live: i64,
+    /// How many operations the log has, and how many of them are not committed.
+    pub(crate) operations: u64,
+    pub(crate) uncommitted: u64,
+}
+
+impl Replayed {
+    /// Whether all that was in the log is known.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.lost_rows.is_empty() && self.lost_inserts.is_empty() && self.lost_changes.is_empty()
+    }
+}
+
+/// Replays the log of a tablet. `committed` says of an operation without a commit message whether the Raft group agreed on it, given
+/// the highest index of a commit message.
+pub(crate) fn replay(
+    tablet: &Tablet,
+    folder: &dyn Folder,
+    reading: &Reading,
+    committed: &dyn Fn(OpId, i64) -> bool,
+) -> Result<Replayed> {
+    let log = read(tablet, folder, (reading.verify, &reading.limits))?;
+    let mut state = Replay {
+        tablet,
+        reading,
+        schema: tablet.schema.clone(),
+        version: None,
+        rows: HashMap::new(),
+        entries: Entries::default(),
+        changes: HashMap::new(),
+        transactions: HashMap::new(),
+        finders: HashMap::new(),
+        memory_since: None,
+        missing: Vec::new(),
+        doubted: Vec::new(),
+        out: Replayed { operations: log.replicated, ..Replayed::default() },
+    };
+    state.run(log, committed)?;
+    state.finish()
+}
+
+/// A new row.
+struct Row {
+    number: u64,
+    live: bool,
+    /// Since when it is not known, and why.
+    lost: Option<(u64, Arc<Damage>)>,
+    /// The operation that wrote it whole.
+    whole: i64,
+}
+
+/// What was done to the rows of a rowset.
+#[derive(Default)]
+struct RowSetChanges {
+    numbers: HashMap<Vec<u8>, u64>,
+    entries: Entries,
+    /// Whether a row was taken away, or given back, last.
+    live: HashMap<u64, bool>,
+}
+
+/// A row that a transaction wrote, which nobody sees before it ends.
+struct Held {
+    kind: ChangeType,
+    key: Vec<u8>,
+    cells: Vec<u8>,
+}
+
+struct Replay<'a> {
+    tablet: &'a Tablet,
+    reading: &'a Reading,
+    /// The columns at the place in the log.
+    schema: TableSchema,
+    version: Option<u32>,
+    rows: HashMap<Vec<u8>, Row>,
+    entries: Entries,
+    changes: HashMap<u64, RowSetChanges>,
+    transactions: HashMap<i64, Vec<Held>>,
+    finders: HashMap<u64, RowSetKeys<'a>>,
+    /// New rows written before this operation are not known: a hole may hold what changed them.
+    memory_since: Option<(i64, u64, Arc<Damage>)>,
+    missing: Vec<LogLoss>,
+    /// Keys whose rows are not known, wherever they are.
+    doubted: Vec<(Vec<u8>, u64, Arc<Damage>)>,
+    out: Replayed,
+}
+
+impl<'a> Replay<'a> {
+    fn run(&mut self, log: Log, committed: &dyn Fn(OpId, i64) -> bool) -> Result<()> {
+        let rowsets: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
+        self.out.broken = log.holes.iter().map(|h| h.what.clone()).collect();
+        let mut holes = log.holes.iter().peekable();
+        let last_hole = log.holes.iter().rev().find_map(|h| Some((h.before?.index, h)));
+        let mut schemas = log.schemas.iter().peekable();
+        // Where commit messages are missing because the server stopped, all that follows is applied anew, or not at all.
+        let mut anew = false;
+        for (index, op) in &log.ops {
+            while let Some((_, version, schema)) = schemas.next_if(|(first, ..)| first <= index) {
+                self.set_schema(*version, || TableSchema::new(schema))?;
+            }
+            while let Some(hole) = holes.next_if(|h| h.before.is_none_or(|id| id.index < *index)) {
+                let unknown = hole.unknown(&rowsets, &log.orphans, &log.flushed);
+                self.forget(unknown.memory, unknown.rowsets, *index, (hole.time, &hole.what));
+            }
+            match (&op.applied, last_hole) {
+                (Applied::Not, _) => {}
+                (Applied::To(targets), _) if !anew => self.applied(op, targets)?,
+                (Applied::Unknown, Some((before, hole))) if *index <= before => self.doubt(op, &hole.what)?,
+                _ => {
+                    anew = true;
+                    if !committed(op.id, log.committed) {
+                        self.out.uncommitted = log.ops.range(index..).count() as u64;
+                        break;
+                    }
+                    self.again(op)?;
+                }
+            }
+        }
+        for hole in holes {
+            let unknown = hole.unknown(&rowsets, &log.orphans, &log.flushed);
+            self.forget(unknown.memory, unknown.rowsets, i64::MAX, (hole.time, &hole.what));
+        }
+        Ok(())
+    }
+
+    fn set_schema(&mut self, version: u32, schema: impl FnOnce() -> Result<TableSchema>) -> Result<()> {
+        // The first one counts, whatever its version: it is older than the super block's.
+        if self.version.is_none_or(|known| version > known) {
+            self.schema = schema()?;
+            self.version = Some(version);
+        }
+        Ok(())
+    }
+
+    /// Some rows are not known from an operation on.
+    fn forget(
+        &mut self,
+        memory: bool,
+        rowsets: impl IntoIterator<Item = u64>,
+        index: i64,
+        (since, what): (u64, &Arc<Damage>),
+    ) {
+        if memory {
+            self.memory_since = Some((index, since, what.clone()));
+            self.missing.push(LogLoss { rows: 0..0, since, what: what.clone() });
+        }
+        for id in rowsets {
+            let loss = LogLoss { rows: 0..u64::MAX, since, what: what.clone() };
+            self.out.lost_changes.entry(id).or_default().push(loss);
+        }
+    }
+
+    /// An operation whose commit message says where each row went.
+    fn applied(&mut self, op: &Op, targets: &[Target]) -> Result<()> {
+        let write = match &op.what {
+            What::Write(write) => write,
+            What::Alter(alter) => return self.alter(alter.schema_version, alter.schema.as_ref()),
+            What::Participant(step) => {
+                self.participant(op, step);
+                return Ok(());
+            }
+            What::Other => return Ok(()),
+        };
+        let mut targets = targets.iter();
+        let done = self.each_row(write, |state, row| match targets.next() {
+            Some(Target::None) => Ok(()),
+            Some(Target::Memory) => state.write_row(op, write, row),
+            Some(Target::RowSet(id)) => state.change_row(*id, row.key(&state.schema)?, op, row),
+            None => Err(Error::corrupt("expected a result for each row of a write, found fewer")),
+        });
+        match done {
+            Err(e) if e.is_damage() => {
+                let rest = targets.as_slice();
+                let ids =
+                    rest.iter().filter_map(|t| if let Target::RowSet(id) = t { Some(*id) } else { None });
+                let what = Arc::new(self.broken(op, &e));
+                self.out.broken.push(what.clone());
+                let ids: Vec<u64> = ids.collect();
+                let memory = rest.contains(&Target::Memory) || ids.is_empty();
+                self.forget(memory, ids, op.id.index.saturating_add(1), (op.time, &what));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn broken(&self, op: &Op, e: &Error) -> Damage {
+        let structure = format!("operation {}.{} of the write-ahead log", op.id.term, op.id.index);
+        Damage { bytes: 0..0, rows_lost: None, structure, reason: e.reason() }
+    }
+
+    fn each_row(
+        &mut self,
+        write: &Write,
+        mut each: impl FnMut(&mut Self, &RowOp<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (Some(client), Some(operations)) = (&write.schema, &write.operations) else { return Ok(()) };
+        let counter = write.auto_incrementing.and_then(|a| a.counter).unwrap_or(0);
+        let schema = self.schema.clone();
+        let mut rows = RowOps::new(operations, client, &schema, counter)?;
+        while let Some(row) = rows.next_row()? {
+            each(self, &row)?;
+        }
+        Ok(())
+    }
+
+    fn alter(&mut self, version: u32, schema: Option<&crate::layout::proto::Schema>) -> Result<()> {
+        let Some(schema) = schema else { return Ok(()) };
+        // One that came too late was not applied.
+        self.set_schema(version, || TableSchema::new(schema))
+    }
+
+    /// A step of a transaction: at its end its rows are there, at that time.
+    fn participant(&mut self, op: &Op, step: &ParticipantOp) {
+        let Some(transaction) = step.transaction else { return };
+        match step.step {
+            Some(ParticipantOp::FINALIZE_COMMIT) => {
+                let time = step.commit_time.and_then(|t| u64::try_from(t).ok()).unwrap_or(op.time);
+                for held in self.transactions.remove(&transaction).unwrap_or_default() {
+                    let row = self.row(held.key, op.id.index);
+                    if held.kind == ChangeType::Reinsert {
+                        *row.1 = Row { live: true, lost: None, whole: op.id.index, number: row.0 };
+                    }
+                    let number = row.0;
+                    self.entries.push(number, time, held.kind, &held.cells);
+                }
+            }
+            Some(ParticipantOp::ABORT) => drop(self.transactions.remove(&transaction)),
+            _ => {}
+        }
+    }
+
+    /// A new row by its key; one that is not there is made, and is not live.
+    fn row(&mut self, key: Vec<u8>, index: i64) -> (u64, &mut Row) {
+        let next = self.rows.len() as u64;
+        let row = self.rows.entry(key).or_insert(Row { number: next, live: false, lost: None, whole: index });
+        (row.number, row)
+    }
+
+    fn write_row(&mut self, op: &Op, write: &Write, row: &RowOp<'_>) -> Result<()> {
+        let key = row.key(&self.schema)?;
+        if let Some(transaction) = write.transaction {
+            let held = Held { kind: ChangeType::Reinsert, key, cells: row.row(&self.schema)? };
+            self.transactions.entry(transaction).or_default().push(held);
+            return Ok(());
+        }
+        let hurt = !self.out.broken.is_empty();
+        let is_new = !self.rows.contains_key(&key);
+        let live = self.rows.get(&key).is_some_and(|r| r.live);
+        let (kind, cells) = match row.kind {
+            Kind::Insert if live && !hurt => {
+                return Err(Error::corrupt("expected no row with the key in memory, found one"));
+            }
+            Kind::Insert => (ChangeType::Reinsert, row.row(&self.schema)?),
+            Kind::Upsert if !live => (ChangeType::Reinsert, row.row(&self.schema)?),
+            Kind::Upsert | Kind::Update => (ChangeType::Update, row.changes(&self.schema)),
+            Kind::Delete => (ChangeType::Delete, Vec::new()),
+        };
+        if kind != ChangeType::Reinsert && !live && !hurt {
+            return Err(Error::corrupt("expected the row to change in memory, found none"));
+        }
+        let why = self.out.broken.last().cloned();
+        let (number, state) = self.row(key, op.id.index);
+        match kind {
+            ChangeType::Reinsert => *state = Row { number, live: true, lost: None, whole: op.id.index },
+            ChangeType::Delete => state.live = false,
+            // It was inserted in a hole.
+            ChangeType::Update if !live => {
+                state.live = true;
+                state.lost = state.lost.take().or(why.map(|what| (op.time, what)));
+            }
+            ChangeType::Update => {}
+        }
+        if is_new && kind == ChangeType::Delete {
+            state.lost = None;
+        }
+        self.entries.push(number, op.time, kind, &cells);
+        Ok(())
+    }
+
+    fn change_row(&mut self, id: u64, key: Vec<u8>, op: &Op, row: &RowOp<'_>) -> Result<()> {
+        let (kind, cells) = match row.kind {
+            Kind::Insert => {
+                return Err(Error::corrupt("expected a change to a row of a rowset, found an insert"));
+            }
+            Kind::Upsert | Kind::Update => (ChangeType::Update, row.changes(&self.schema)),
+            Kind::Delete => (ChangeType::Delete, Vec::new()),
+        };
+        let changes = self.changes.entry(id).or_default();
+        let next = changes.numbers.len() as u64;
+        let number = *changes.numbers.entry(key).or_insert(next);
+        if kind == ChangeType::Delete {
+            changes.live.insert(number, false);
+        }
+        changes.entries.push(number, op.time, kind, &cells);
+        Ok(())
+    }
+
+    /// An operation whose commit message is lost: whether its rows are older or newer, nobody knows.
+    fn doubt(&mut self, op: &Op, what: &Arc<Damage>) -> Result<()> {
+        match &op.what {
+            What::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
+            What::Participant(step) => {
+                self.participant(op, step);
+                Ok(())
+            }
+            What::Other => Ok(()),
+            What::Write(write) => {
+                let done = self.each_row(write, |state, row| {
+                    let key = row.key(&state.schema)?;
+                    if let Some(known) = state.rows.get_mut(&key) {
+                        known.lost = Some((op.time, what.clone()));
+                    } else if matches!(row.kind, Kind::Insert | Kind::Upsert) {
+                        state.missing.push(LogLoss { rows: 0..0, since: op.time, what: what.clone() });
+                    }
+                    state.doubted.push((key, op.time, what.clone()));
+                    Ok(())
+                });
+                match done {
+                    Err(e) if e.is_damage() => {
+                        let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
+                        let what = Arc::new(self.broken(op, &e));
+                        self.out.broken.push(what.clone());
+                        self.forget(true, ids, op.id.index.saturating_add(1), (op.time, &what));
+                        Ok(())
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    /// An operation of which nobody says where its rows went: the server was about to apply it, and does when it starts again.
+    fn again(&mut self, op: &Op) -> Result<()> {
+        let write = match &op.what {
+            What::Write(write) => write,
+            _ => return self.applied(op, &[]),
+        };
+        self.each_row(write, |state, row| {
+            let key = row.key(&state.schema)?;
+            if write.transaction.is_some() {
+                return state.write_row(op, write, row);
+            }
+            let found = state.find(&key)?;
+            match (row.kind, found) {
+                (Kind::Insert | Kind::Upsert, Target::None)
+                | (Kind::Upsert | Kind::Update | Kind::Delete, Target::Memory) => {
+                    state.write_row(op, write, row)
+                }
+                (Kind::Upsert | Kind::Update | Kind::Delete, Target::RowSet(id)) => {
+                    state.change_row(id, key, op, row)
+                }
+                // An insert of a row that is there, or a change to none: an error that the client was told.
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Where the live row with a key is.
+    fn find(&mut self, key: &[u8]) -> Result<Target> {
+        if self.rows.get(key).is_some_and(|r| r.live) {
+            return Ok(Target::Memory);
+        }
+        for rowset in &self.tablet.rowsets {
+            let Some(row) = self.ordinal(rowset.id, key)? else { continue };
+            let changed = self.changes.get(&rowset.id);
+            let changed = changed.and_then(|c| c.live.get(c.numbers.get(key)?).copied());
+            let there = match (changed, self.finders.get_mut(&rowset.id)) {
+                (Some(live), _) => live,
+                (None, Some(finder)) => finder.is_there(row)?,
+                (None, None) => false,
+            };
+            if there {
+                return Ok(Target::RowSet(rowset.id));
+            }
+        }
+        Ok(Target::None)
+    }
+
+    /// The ordinal of a key in a rowset.
+    fn ordinal(&mut self, id: u64, key: &[u8]) -> Result<Option<u64>> {
+        let tablet: &'a Tablet = self.tablet;
+        let Some(rowset) = tablet.rowsets.iter().find(|r| r.id == id) else { return Ok(None) };
+        let below = rowset.min_key.as_deref().is_some_and(|min| key < min);
+        if below || rowset.max_key.as_deref().is_some_and(|max| key > max) {
+            return Ok(None);
+        }
+        if !self.finders.contains_key(&id) {
+            self.finders.insert(id, RowSetKeys::open(tablet, rowset, self.reading)?);
+        }
+        self.finders.get_mut(&id).map_or(Ok(None), |finder| finder.ordinal(key))
+    }
+
+    fn finish(mut self) -> Result<Replayed> {
+        self.number_rows();
+        for (id, changes) in std::mem::take(&mut self.changes) {
+            match self.number_changes(id, changes) {
+                Ok(entries) => drop(self.out.changes.insert(id, entries)),
+                Err(e) if e.is_damage() => self.lose_rowset(id, &e),
+                Err(e) => return Err(e),
+            }
+        }
+        let mut doubted = std::mem::take(&mut self.doubted);
+        doubted.sort_by(|a, b| a.0.cmp(&b.0));
+        let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
+        for id in ids {
+            for (key, since, what) in &doubted {
+                match self.ordinal(id, key) {
+                    Ok(None) => {}
+                    Ok(Some(row)) => {
+                        let rows = row..row.saturating_add(1);
+                        let loss = LogLoss { rows, since: *since, what: what.clone() };
+                        self.out.lost_changes.entry(id).or_default().push(loss);
+                    }
+                    Err(e) if e.is_damage() => {
+                        self.lose_rowset(id, &e);
+                        break;
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        self.out.lost_inserts = self.missing;
+        Ok(self.out)
+    }
+
+    fn number_rows(&mut self) {
+        let mut sorted: Vec<(Vec<u8>, Row)> = std::mem::take(&mut self.rows).into_iter().collect();
+        sorted.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut places = vec![0u64; sorted.len()];
+        for (place, (_, row)) in sorted.iter().enumerate() {
+            let slot = usize::try_from(row.number).ok().and_then(|n| places.get_mut(n));
+            if let Some(slot) = slot {
+                *slot = place as u64;
+            }
+            self.out.live += i64::from(row.live);
+            let forgotten = self.memory_since.as_ref().filter(|(index, ..)| row.whole < *index && row.live);
+            let lost = row.lost.clone().or_else(|| forgotten.map(|(_, since, what)| (*since, what.clone())));
+            if let Some((since, what)) = lost {
+                let at = place as u64;
+                self.out.lost_rows.push(LogLoss { rows: at..at.saturating_add(1), since, what });
+            }
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.number(|n| usize::try_from(n).ok().and_then(|n| places.get(n).copied()));
+        self.out.rows = entries;
+        self.out.keys = sorted.into_iter().map(|(key, _)| key).collect();
+    }
+
+    fn number_changes(&mut self, id: u64, changes: RowSetChanges) -> Result<Entries> {
+        let RowSetChanges { numbers, mut entries, live } = changes;
+        let mut keys: Vec<(Vec<u8>, u64)> = numbers.into_iter().collect();
+        keys.sort();
+        let mut ordinals: BTreeMap<u64, u64> = BTreeMap::new();
+        for (key, number) in keys {
+            let row = self.ordinal(id, &key)?;
+            let row = row.ok_or_else(|| {
+                let e = format!("expected the row that the log changes in rowset {id}, found none");
+                Error::corrupt(e)
+            })?;
+            ordinals.insert(number, row);
+        }
+        entries.number(|n| ordinals.get(&n).copied());
+        self.out.live -= i64::try_from(live.values().filter(|live| !**live).count()).unwrap_or(i64::MAX);
+        Ok(entries)
+    }
+
+    fn lose_rowset(&mut self, id: u64, e: &Error) {
+        let what = Damage::from_error(e, 0..0, None);
+        let what = Arc::new(Damage {
+            structure: format!("changes of the write-ahead log: {}", what.structure),
+            ..what
+        });
+        self.out.broken.push(what.clone());
+        let loss = LogLoss { rows: 0..u64::MAX, since: 0, what };
+        self.out.lost_changes.entry(id).or_default().push(loss);
+    }
+}

@@ -1,0 +1,209 @@
+//! The rows of a write, as a client sent them.
+//!
+//! ```text
+//! row  | operation u8 | which columns are given: a bit each | which are null: a bit each, if any column can be | value of each that is given |
+//! value| as many bytes as its type has, lowest first;      string, binary: offset u64, length u64 in the indirect data |
+//! ```
+//!
+//! Columns are those of the client's schema, which knows no numbers: names lead to the tablet's columns as they were when the write
+//! was made (`row_operations.proto`).
+
+use coldframe_cfile::layout::delta::put_cell;
+use coldframe_cfile::layout::types::Physical;
+use coldframe_cfile::prune::key::encode_cells;
+use coldframe_core::{Error, Result};
+use coldframe_encoding::Cursor;
+
+use crate::layout::operations::RowOperations;
+use crate::layout::proto;
+use crate::schema::{Column, TableSchema};
+
+/// What is done to a row. Those that ignore errors are the same: whether one was met is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Insert,
+    Upsert,
+    Update,
+    Delete,
+}
+
+impl Kind {
+    /// The operation, and whether it leaves columns alone that cannot change.
+    fn of(number: u8) -> Result<(Self, bool)> {
+        Ok(match number {
+            1 => (Self::Insert, false),
+            2 => (Self::Update, false),
+            3 => (Self::Delete, false),
+            5 => (Self::Upsert, false),
+            10 => (Self::Insert, true),
+            11 => (Self::Update, true),
+            12 => (Self::Delete, true),
+            13 => (Self::Upsert, true),
+            n => return Err(Error::unsupported(format!("the row operation with the number {n}"))),
+        })
+    }
+}
+
+/// A row of a write.
+#[derive(Clone, Debug)]
+pub(crate) struct RowOp<'a> {
+    pub(crate) kind: Kind,
+    /// The columns that are given, by their places in the tablet's schema, and their values or null.
+    cells: Vec<(usize, Option<&'a [u8]>)>,
+    /// The number that the server gives the row where it is inserted.
+    number: [u8; 8],
+}
+
+/// Reads the rows of a write.
+pub(crate) struct RowOps<'a> {
+    cursor: Cursor<'a>,
+    indirect: &'a [u8],
+    tablet: &'a TableSchema,
+    /// The tablet's column of each of the client's.
+    places: Vec<usize>,
+    has_nullable: bool,
+    /// The last number that the server gave.
+    counter: i64,
+}
+
+impl<'a> RowOps<'a> {
+    /// The rows of `operations` of a client that knew the columns `client`, for a tablet that has `tablet`.
+    pub(crate) fn new(
+        operations: &'a RowOperations,
+        client: &proto::Schema,
+        tablet: &'a TableSchema,
+        counter: i64,
+    ) -> Result<Self> {
+        let place = |c: &proto::ColumnSchema| {
+            let same = |t: &Column| t.name == c.name && t.data_type.number() == c.data_type;
+            let found = tablet.columns.iter().position(same);
+            found
+                .ok_or_else(|| Error::corrupt(format!("expected a column of the tablet, found `{}`", c.name)))
+        };
+        Ok(Self {
+            cursor: Cursor::new(&operations.rows, 0),
+            indirect: &operations.indirect,
+            tablet,
+            places: client.columns.iter().map(place).collect::<Result<_>>()?,
+            has_nullable: client.columns.iter().any(|c| c.is_nullable),
+            counter,
+        })
+    }
+
+    /// The next row.
+    pub(crate) fn next_row(&mut self) -> Result<Option<RowOp<'a>>> {
+        if self.cursor.is_empty() {
+            return Ok(None);
+        }
+        let (kind, ignores) = Kind::of(self.cursor.u8()?)?;
+        let bytes = self.places.len().div_ceil(8);
+        let given = self.cursor.take(bytes)?;
+        let null = if self.has_nullable { self.cursor.take(bytes)? } else { &[] };
+        let mut cells = Vec::new();
+        for (i, place) in self.places.iter().enumerate() {
+            if !bit(given, i) {
+                continue;
+            }
+            let Some(column) = self.tablet.columns.get(*place) else { continue };
+            // A null where there can be none is an error of the row, with a value behind it.
+            let is_null = bit(null, i);
+            let stored = if is_null && column.nullable {
+                None
+            } else {
+                Some(value(&mut self.cursor, self.indirect, column)?)
+            };
+            let cell = stored.filter(|_| !is_null);
+            if ignores && kind != Kind::Insert && column.immutable {
+                continue;
+            }
+            cells.push((*place, cell));
+        }
+        self.count(kind, &cells);
+        Ok(Some(RowOp { kind, cells, number: self.counter.to_le_bytes() }))
+    }
+
+    /// The number of a row that gives none is the next one; one that is given is never given again.
+    fn count(&mut self, kind: Kind, cells: &[(usize, Option<&[u8]>)]) {
+        let numbered = self.tablet.columns.iter().position(|c| c.auto_incrementing);
+        let Some(place) = numbered.filter(|_| matches!(kind, Kind::Insert | Kind::Upsert)) else { return };
+        let given = cells.iter().find(|(p, _)| *p == place).and_then(|(_, cell)| *cell);
+        self.counter = match given.and_then(|cell| cell.first_chunk()) {
+            Some(given) => self.counter.max(i64::from_le_bytes(*given)),
+            None => self.counter.saturating_add(1),
+        };
+    }
+}
+
+fn bit(bits: &[u8], i: usize) -> bool {
+    bits.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1)
+}
+
+fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Result<&'a [u8]> {
+    match column.data_type.physical() {
+        Physical::Bool => cursor.take(1),
+        Physical::Fixed(n) => cursor.take(n),
+        Physical::Binary => {
+            let (offset, length) = (cursor.u64_le()?, cursor.u64_le()?);
+            let place = |n: u64| usize::try_from(n).ok();
+            let found = place(offset)
+                .zip(place(length))
+                .and_then(|(offset, length)| indirect.get(offset..offset.checked_add(length)?));
+            found.ok_or_else(|| {
+                let all = indirect.len();
+                Error::corrupt(format!("expected a value inside {all} bytes, found {length} at {offset}"))
+            })
+        }
+    }
+}
+
+impl RowOp<'_> {
+    fn cell(&self, place: usize) -> Option<Option<&[u8]>> {
+        self.cells.iter().find(|(p, _)| *p == place).map(|(_, cell)| *cell)
+    }
+
+    /// A column's value in a new row: what is given, the number that the server gives, or the default.
+    fn new_cell<'c>(&'c self, place: usize, column: &'c Column) -> Result<Option<&'c [u8]>> {
+        match (self.cell(place), &column.write_default) {
+            (Some(cell), _) => Ok(cell),
+            (None, _) if column.auto_incrementing => Ok(Some(&self.number)),
+            (None, Some(default)) => Ok(Some(default)),
+            (None, None) if column.nullable => Ok(None),
+            (None, None) => {
+                Err(Error::corrupt(format!("expected a value of column `{}`, found none", column.name)))
+            }
+        }
+    }
+
+    /// The row's key, encoded.
+    pub(crate) fn key(&self, tablet: &TableSchema) -> Result<Vec<u8>> {
+        let mut cells = Vec::new();
+        for (place, column) in tablet.key().into_iter().enumerate() {
+            let cell = self.new_cell(place, column)?;
+            let cell = cell.ok_or_else(|| {
+                Error::corrupt(format!("expected a value of key column `{}`, found null", column.name))
+            })?;
+            cells.push((column.data_type, cell));
+        }
+        Ok(encode_cells(cells))
+    }
+
+    /// All cells of a new row, the key's too, in the form of deltas.
+    pub(crate) fn row(&self, tablet: &TableSchema) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        for (place, column) in tablet.columns.iter().enumerate() {
+            put_cell(column.id, self.new_cell(place, column)?, &mut out);
+        }
+        Ok(out)
+    }
+
+    /// The cells that change, in the form of deltas.
+    pub(crate) fn changes(&self, tablet: &TableSchema) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (place, cell) in &self.cells {
+            if let Some(column) = tablet.columns.get(*place).filter(|c| !c.key) {
+                put_cell(column.id, *cell, &mut out);
+            }
+        }
+        out
+    }
+}
