@@ -1,5 +1,5 @@
 //! Directories of servers that were killed: what Kudu reads when it is started on them, from files and from the log.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The laws of damage, on each kind of file of a data directory: what is lost is said, and no row comes out that was not there;
 //! a lost block or delta never uncovers an older or a deleted value.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 
