@@ -20,7 +20,7 @@ impl Format for HBaseFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, ..Capabilities::default() }
+        Capabilities { folders: true, keys: true, ..Capabilities::default() }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {

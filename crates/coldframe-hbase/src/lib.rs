@@ -16,7 +16,9 @@
 //! | `alive` | which regions are alive |
 //! | `files` | the store files of a region: which count, where they are, their order |
 //! | `edits` | what only write-ahead logs hold |
+//! | `wide` | what a wide table consists of |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
+//! | `lookup` | rows by their keys |
 //! | `splits` | parts that are read by themselves |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
 //! | `table`, `format`, `options` | a table of regions |
@@ -31,6 +33,7 @@ mod files;
 mod format;
 mod inspect;
 mod layout;
+mod lookup;
 mod meta;
 mod open;
 mod options;
@@ -39,8 +42,10 @@ mod scan;
 mod splits;
 mod table;
 mod verify;
+mod wide;
 
 pub use format::HBaseFormat;
 pub use layout::names::TableName;
+pub use lookup::RowScan;
 pub use open::tables;
 pub use table::HBaseTable;

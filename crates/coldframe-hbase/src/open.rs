@@ -15,12 +15,13 @@ use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName, is_region};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotManifest, TableSchema};
-use crate::options::Options;
+use crate::options::{Options, View as OfCells};
 use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
 use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
 use crate::scan::sight::Asked;
+use crate::wide;
 
 /// How it is known which regions are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +289,7 @@ impl Found {
         let options = Options {
             table: Some(meta.clone()),
             snapshot: None,
-            view: crate::options::View::Latest,
+            view: OfCells::Latest,
             versions: 1,
             time_range: None,
             ..self.options.clone()
@@ -337,10 +338,15 @@ impl Found {
 
     /// What the units of a scan share.
     pub(crate) fn scanning(&self, asking: Asking) -> Arc<Scanning> {
+        self.scanning_by(&self.options, asking)
+    }
+
+    /// The same by other options.
+    pub(crate) fn scanning_by(&self, options: &Options, asking: Asking) -> Arc<Scanning> {
         let shared = &self.shared;
         let Asking { columns, on_error, damage, batch_rows } = asking;
         Arc::new(Scanning {
-            asked: Asked::new(&self.options, &shared.families),
+            asked: Asked::new(options, &shared.families),
             families: shared.families.clone().into(),
             mob: self.mob.clone(),
             order: self.order(),
@@ -348,7 +354,16 @@ impl Found {
             damage,
             batch_rows,
             columns,
+            wide: (options.view == OfCells::Pivot).then(|| options.columns.clone().into()),
         })
+    }
+
+    /// The columns of its view.
+    pub(crate) fn columns(&self) -> SchemaRef {
+        match self.options.view {
+            OfCells::Pivot => wide::schema(&self.options.columns, self.options.rest),
+            _ => cell_schema(),
+        }
     }
 
     /// How its rows are ordered.

@@ -9,6 +9,7 @@ use coldframe_core::{Error, OpenOptions, OptionDoc, Result, Value};
 use coldframe_hfile::Options as FileOptions;
 
 use crate::layout::names::TableName;
+use crate::wide::{self, WideColumn};
 
 /// The options of `open`.
 pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -17,7 +18,17 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc {
         name: "view",
         help: "\"latest\" (default): the newest visible version of each column, as a client's scan shows it; \
-               \"versions\": all visible ones; \"raw\": all cells and delete markers that are stored",
+               \"versions\": all visible ones; \"raw\": all cells and delete markers that are stored; \
+               \"pivot\": a row for each row key, the columns of `columns` and a map of the others",
+    },
+    OptionDoc {
+        name: "columns",
+        help: "{\"family:qualifier\": type}: the columns of view=\"pivot\"; types are HBase's Bytes: binary, string, \
+               long, int, short, float, double, boolean, decimal (as text)",
+    },
+    OptionDoc {
+        name: "rest",
+        help: "with view=\"pivot\": whether the column `rest` has all other columns; default true",
     },
     OptionDoc { name: "versions", help: "with view=\"versions\": most versions of a column" },
     OptionDoc { name: "time_range", help: "(from, to): only cells of these timestamps, `to` excluded" },
@@ -47,6 +58,8 @@ pub(crate) enum View {
     Versions,
     /// All that is stored.
     Raw,
+    /// The newest visible versions, a row for each row key.
+    Pivot,
 }
 
 /// The values of the options.
@@ -63,6 +76,10 @@ pub(crate) struct Options {
     pub(crate) now: i64,
     /// Whether write-ahead logs are read.
     pub(crate) wal: bool,
+    /// The columns of a wide table.
+    pub(crate) columns: Vec<WideColumn>,
+    /// Whether it has a column of the others.
+    pub(crate) rest: bool,
     /// How HFiles are read.
     pub(crate) files: FileOptions,
 }
@@ -77,15 +94,25 @@ impl Options {
             None | Some("latest") => View::Latest,
             Some("versions") => View::Versions,
             Some("raw") => View::Raw,
-            Some(other) => return Err(unexpected("view", "\"latest\", \"versions\" or \"raw\"", other)),
+            Some("pivot") => View::Pivot,
+            Some(other) => {
+                return Err(unexpected("view", "\"latest\", \"versions\", \"raw\" or \"pivot\"", other));
+            }
         };
         let versions: Option<u32> = integer(extra, "versions")?;
         let versions = match (view, versions) {
-            (View::Latest, None | Some(1)) => 1,
-            (View::Latest, Some(_)) => {
+            (View::Latest | View::Pivot, None | Some(1)) => 1,
+            (View::Latest | View::Pivot, Some(_)) => {
                 return Err(Error::invalid("option `versions`: it is for view=\"versions\""));
             }
             (_, given) => given.unwrap_or(u32::MAX),
+        };
+        let columns = match extra.get("columns") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(_) if view != View::Pivot => {
+                return Err(Error::invalid("option `columns`: it is for view=\"pivot\""));
+            }
+            Some(given) => wide::columns(given)?,
         };
         let files = FileOptions {
             cache_bytes: integer(extra, "block_cache_bytes")?.unwrap_or(CACHE_BYTES),
@@ -102,6 +129,8 @@ impl Options {
             time_range: time_range(extra)?,
             now: time(extra, "as_of")?.unwrap_or_else(now),
             wal: boolean(extra, "wal")?.unwrap_or(true),
+            columns,
+            rest: boolean(extra, "rest")?.unwrap_or(true),
             files,
         })
     }

@@ -6,11 +6,13 @@
 //! | [`plan`] | units: ranges of rows, and of each file the blocks that may have them |
 //! | [`merge`] | the cells of a unit in one order |
 //! | [`sight`], [`new_versions`] | which of them a reader sees |
+//! | [`pivot`] | the rows of a wide table |
 //! | [`mob`] | values that lie in files of their own |
 
 pub(crate) mod feed;
 pub(crate) mod merge;
 pub(crate) mod mob;
 pub(crate) mod new_versions;
+pub(crate) mod pivot;
 pub(crate) mod plan;
 pub(crate) mod sight;

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Result, Split};
-use coldframe_hfile::RawFile;
+use coldframe_hfile::{IndexCursor, RawFile};
 
 use crate::alive::Region;
 use crate::files::Shared;
@@ -63,6 +63,26 @@ fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u64)> {
         }
     }
     Ok((rows, bytes))
+}
+
+/// Blocks of the largest file between two rows that [`fine_cuts`] gives.
+const BLOCKS: usize = 32;
+
+/// Rows at which a region may be cut into parts of some MiB.
+pub(crate) fn fine_cuts(shared: &Shared, region: &Region) -> Result<Vec<Vec<u8>>> {
+    let open = shared.open(region)?;
+    let mut rows = Vec::new();
+    let Some(file) = open.files.iter().max_by_key(|f| f.raw().source().len()) else { return Ok(rows) };
+    let mut cursor = IndexCursor::new(file.raw().clone());
+    let mut count = 0;
+    while let Some(entry) = cursor.next_entry().map_err(|e| file.named(e))? {
+        if count % BLOCKS == BLOCKS - 1 {
+            rows.push(entry.row().to_vec());
+        }
+        count += 1;
+    }
+    rows.dedup();
+    Ok(rows)
 }
 
 /// The rows that the range of a split stands for.

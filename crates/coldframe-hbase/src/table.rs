@@ -3,32 +3,51 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
     Damage, Error, KeyRange, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result, Split,
     TableFile, Unit, Value,
 };
-use coldframe_hfile::RowOrder;
+use coldframe_hfile::{RowOrder, RowQuery};
 
 use crate::alive::Region;
 use crate::describe;
-use crate::open::{Asking, Found, cell_schema};
+use crate::lookup::{Lookups, RowScan};
+use crate::open::{Asking, Found};
+use crate::options::View;
 use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
 
 /// A table, opened.
 #[derive(Debug)]
 pub struct HBaseTable {
-    found: Found,
+    found: Arc<Found>,
     schema: SchemaRef,
+    lookups: Lookups,
 }
 
 impl HBaseTable {
     /// Finds the table in `folder`, and its regions.
     pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
         let found = Found::open(folder, options)?;
-        Ok(Self { found, schema: cell_schema() })
+        Ok(Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default() })
+    }
+
+    /// What a reader sees of one row.
+    pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        self.lookups.get(&self.found, &self.schema, row)
+    }
+
+    /// What a reader sees of many rows, each once, in the order of the table.
+    pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
+        self.lookups.get_many(&self.found, &self.schema, rows)
+    }
+
+    /// What `query` asks for. Without `max_versions`, versions are those of the view.
+    pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
+        RowScan::new(&self.found, &self.schema, query)
     }
 
     fn region(&self, split: &Split) -> Result<&Arc<Region>> {
@@ -41,7 +60,11 @@ impl HBaseTable {
 
     /// Which families a filter leaves.
     fn families(&self, predicate: Option<&Predicate>) -> Vec<bool> {
-        let range = predicate.map(|p| p.key_range("family")).unwrap_or_default();
+        // A wide table's rows are there by any of their cells.
+        let range = match self.found.options.view {
+            View::Pivot => KeyRange::default(),
+            _ => predicate.map(|p| p.key_range("family")).unwrap_or_default(),
+        };
         let holds = |name: &str| {
             let name = name.as_bytes();
             range.lower.as_ref().is_none_or(|lower| name >= lower.as_slice())

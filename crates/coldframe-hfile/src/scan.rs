@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`plan`] | the runs of blocks of a split |
 //! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
-//! | [`pivot`], [`visible`] | as a wide table; which cells delete markers leave |
+//! | [`pivot`], [`values`], [`visible`] | as a wide table; its values; which cells delete markers leave |
 //! | [`tally`] | whether as many cells are read as the trailer says |
 //! | [`cells`] | cells one after another, without Arrow |
 
@@ -15,4 +15,5 @@ pub(crate) mod pivot;
 pub(crate) mod plan;
 pub(crate) mod strings;
 pub(crate) mod tally;
+pub(crate) mod values;
 pub(crate) mod visible;

@@ -1,11 +1,13 @@
-//! What only HFile can do: cells and pairs by their keys.
+//! What only HFiles and tables of them can do: cells and pairs by their keys.
 
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::SchemaRef;
+use coldframe::TableFile;
+use coldframe::hbase::HBaseTable;
 use coldframe::{Error, File, Result};
-use coldframe_hfile::{HFile, RowQuery, RowScan};
+use coldframe_hfile::{HFile, RowQuery};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
@@ -65,9 +67,17 @@ impl RawCells {
     }
 }
 
+/// The table as one of HBase.
+fn hbase(file: &File) -> Option<&HBaseTable> {
+    file.table.as_any().downcast_ref()
+}
+
 /// The cells of a row, or the pairs of a key.
 #[pyfunction]
 pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<RawCells> {
+    if let Some(table) = hbase(&file.0) {
+        return RawCells::new(&file.0, table.schema(), py.detach(|| table.get(&key.0)));
+    }
     let table = hfile(&file.0, "get")?;
     RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get(&key.0)))
 }
@@ -75,8 +85,11 @@ pub(crate) fn hfile_get(py: Python<'_>, file: &RawFile, key: Key) -> PyResult<Ra
 /// The cells of many rows in file order.
 #[pyfunction]
 pub(crate) fn hfile_get_many(py: Python<'_>, file: &RawFile, keys: Vec<Key>) -> PyResult<RawCells> {
-    let table = hfile(&file.0, "get_many")?;
     let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0).collect();
+    if let Some(table) = hbase(&file.0) {
+        return RawCells::new(&file.0, table.schema(), py.detach(|| table.get_many(&keys)));
+    }
+    let table = hfile(&file.0, "get_many")?;
     RawCells::new(&file.0, table.cell_schema(), py.detach(|| table.get_many(&keys)))
 }
 
@@ -97,7 +110,6 @@ pub(crate) fn hfile_scan(
     max_versions: Option<u32>,
     batch_size: usize,
 ) -> PyResult<RawRows> {
-    let table = hfile(&file.0, "scan")?;
     let query = RowQuery {
         start: start.map(|key| key.0),
         stop: stop.map(|key| key.0),
@@ -108,14 +120,24 @@ pub(crate) fn hfile_scan(
         max_versions,
         batch_rows: batch_size,
     };
-    let scan = py.detach(|| table.scan_rows(&query)).map_err(|e| to_python(file.0.named(e)))?;
-    Ok(RawRows { schema: scan.schema().clone(), scan: Mutex::new(scan), file: file.0.clone() })
+    let named = |e| to_python(file.0.named(e));
+    if let Some(table) = hbase(&file.0) {
+        let scan = py.detach(|| table.scan_rows(&query)).map_err(named)?;
+        return Ok(RawRows {
+            schema: scan.schema().clone(),
+            scan: Mutex::new(Box::new(scan)),
+            file: file.0.clone(),
+        });
+    }
+    let table = hfile(&file.0, "scan")?;
+    let scan = py.detach(|| table.scan_rows(&query)).map_err(named)?;
+    Ok(RawRows { schema: scan.schema().clone(), scan: Mutex::new(Box::new(scan)), file: file.0.clone() })
 }
 
 /// One pass over the cells of a range of rows.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawRows {
-    scan: Mutex<RowScan>,
+    scan: Mutex<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
     schema: SchemaRef,
     file: File,
 }

@@ -103,28 +103,34 @@ pub(crate) struct Of {
 pub(crate) enum Cells {
     /// A store file's.
     File(Box<Blocks>),
-    /// Those that logs had, as one block; `None` once it was handed out.
-    Edits(Of, Option<Bytes>),
+    /// Those that are in memory, as one block; `None` once it was handed out.
+    Held(Of, Option<Bytes>),
 }
 
 impl Cells {
     pub(crate) fn of(&self) -> &Of {
         match self {
             Self::File(blocks) => &blocks.of,
-            Self::Edits(of, _) => of,
+            Self::Held(of, _) => of,
         }
     }
 
     /// The cells of edits, which are newer than those of all files.
     pub(crate) fn edits(family: usize, cells: Bytes) -> Self {
-        Self::Edits(Of { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
+        Self::Held(Of { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
+    }
+
+    /// Cells of a store file that were looked up.
+    pub(crate) fn found(file: &StoreFile, cells: Bytes) -> Self {
+        let (family, rank, id) = (file.family, file.rank, file.of_cells);
+        Self::Held(Of { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }
 
     /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
     pub(crate) fn next(&mut self) -> std::result::Result<Option<(Bytes, Option<Piece>)>, Box<BadBlock>> {
         match self {
             Self::File(blocks) => Ok(blocks.next()?.map(|(cells, piece)| (cells, Some(piece)))),
-            Self::Edits(_, cells) => Ok(cells.take().map(|cells| (cells, None))),
+            Self::Held(_, cells) => Ok(cells.take().map(|cells| (cells, None))),
         }
     }
 
@@ -132,7 +138,7 @@ impl Cells {
     pub(crate) fn file(&self) -> Option<&Arc<StoreFile>> {
         match self {
             Self::File(blocks) => Some(&blocks.file),
-            Self::Edits(..) => None,
+            Self::Held(..) => None,
         }
     }
 }

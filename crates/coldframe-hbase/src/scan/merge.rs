@@ -22,9 +22,11 @@ use coldframe_hfile::{Cell, Columns, RowOrder};
 
 use super::feed::{BadBlock, Blocks, Cells, Piece};
 use super::mob::{self, MobFiles};
+use super::pivot::Wide;
 use super::sight::{Asked, Sight};
 use crate::edits;
 use crate::layout::policy::Family;
+use crate::wide::WideColumn;
 
 /// Rows of a family that may be lost.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub(crate) struct Scanning {
     pub(crate) damage: DamageLog,
     pub(crate) batch_rows: usize,
     pub(crate) columns: arrow_schema::SchemaRef,
+    /// The columns of a wide table, if that is asked for.
+    pub(crate) wide: Option<Arc<[WideColumn]>>,
 }
 
 impl Scanning {
@@ -103,22 +107,15 @@ impl DecodeUnit for DecodeRows {
             blocks.push(Cells::File(Box::new(of_file)));
         }
         blocks.extend(self.edits.into_iter().map(|(family, cells)| Cells::edits(family, cells)));
-        let scanning = self.scanning;
-        let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
-        let sight = Sight::new(scanning.asked.clone());
-        let current = vec![Current::default(); blocks.len()];
         let owned = Owned { lower: self.lower, first: self.first };
-        Ok(Box::new(Merge {
-            blocks,
-            current,
-            sight,
-            columns,
-            lost: self.lost,
-            owned,
-            scanning,
-            state: State::Begin,
-        }))
+        Ok(Box::new(Merge::new(self.scanning, blocks, self.lost, owned)?))
     }
+}
+
+/// The seen cells among some that are in memory.
+pub(crate) fn of_held(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
+    let owned = Owned { lower: Vec::new(), first: true };
+    Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
 }
 
 /// Which damage is recorded: a block that several units have is said to be damaged by that in which it begins.
@@ -157,12 +154,87 @@ enum Stop {
     End,
 }
 
+/// What seen cells are collected in.
+enum Sink {
+    Cells(Columns),
+    Wide(Box<Wide>),
+}
+
+impl Sink {
+    fn new(scanning: &Scanning) -> Result<Self> {
+        Ok(match &scanning.wide {
+            None => Self::Cells(Columns::new(scanning.columns.clone(), scanning.batch_rows)?),
+            Some(named) => {
+                let how = (scanning.batch_rows, scanning.on_error, scanning.damage.clone());
+                Self::Wide(Box::new(Wide::new(&scanning.columns, named, how)?))
+            }
+        })
+    }
+
+    #[inline]
+    fn is_full(&self, next: &Cell<'_>) -> bool {
+        match self {
+            Self::Cells(columns) => columns.is_full(),
+            Self::Wide(wide) => wide.is_full(next),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Cells(columns) => columns.is_empty(),
+            Self::Wide(wide) => wide.is_empty(),
+        }
+    }
+
+    /// Before a cell is taken: `is_lost` says whether anything of a row is.
+    #[inline]
+    fn begin(&mut self, cell: &Cell<'_>, is_lost: impl Fn(&[u8]) -> bool) -> Result<()> {
+        match self {
+            Self::Wide(wide) if wide.is_next_row(cell) => wide.begin(cell, is_lost(cell.row)),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, cell: &Cell<'_>) -> Result<()> {
+        match self {
+            Self::Cells(columns) => columns.push(cell),
+            Self::Wide(wide) => wide.take(cell, Some(cell.value)),
+        }
+    }
+
+    /// Takes a cell whose value is lost.
+    fn without_value(&mut self, cell: &Cell<'_>) -> Result<()> {
+        if let Self::Wide(wide) = self {
+            wide.tear();
+            wide.take(cell, None)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a block is lost: the row that is being collected may go on in it.
+    fn lose(&mut self, piece: &Piece, order: RowOrder) {
+        if let Self::Wide(wide) = self
+            && wide.row().is_some_and(|row| order.compare(row, &piece.first).is_ge())
+        {
+            wide.tear();
+        }
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        match self {
+            Self::Cells(columns) => columns.finish(),
+            Self::Wide(wide) => wide.finish(),
+        }
+    }
+}
+
 struct Merge {
     scanning: Arc<Scanning>,
     blocks: Vec<Cells>,
     current: Vec<Current>,
     sight: Sight,
-    columns: Columns,
+    columns: Sink,
     lost: Vec<LostRows>,
     owned: Owned,
     state: State,
@@ -200,6 +272,13 @@ fn head<'a>(blocks: &[Cells], cells: &'a [u8], file: usize, at: usize) -> Option
 }
 
 impl Merge {
+    fn new(scanning: Arc<Scanning>, blocks: Vec<Cells>, lost: Vec<LostRows>, owned: Owned) -> Result<Self> {
+        let columns = Sink::new(&scanning)?;
+        let sight = Sight::new(scanning.asked.clone());
+        let current = vec![Current::default(); blocks.len()];
+        Ok(Self { blocks, current, sight, columns, lost, owned, scanning, state: State::Begin })
+    }
+
     /// Goes through the current blocks until one is used up or a batch is full.
     fn run(&mut self) -> Result<Stop> {
         let Self { blocks, current, sight, columns, scanning, lost, .. } = self;
@@ -218,16 +297,18 @@ impl Merge {
         let looks_for_lost = !lost.is_empty() && scanning.asked.hides();
         let stop = loop {
             let Some(top) = heads.first().copied() else { break Stop::End };
-            if columns.is_full() {
+            if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
             let hidden =
                 looks_for_lost && lost.iter().any(|l| l.family == top.family && l.holds(top.cell.row, order));
             if !hidden && sight.admits(&top.cell, top.family)? {
+                columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
                 match value_of(scanning, &top)? {
-                    Ok(None) => columns.push(&top.cell)?,
-                    Ok(Some(value)) => columns.push(&Cell { value: &value, ..top.cell })?,
+                    Ok(None) => columns.take(&top.cell)?,
+                    Ok(Some(value)) => columns.take(&Cell { value: &value, ..top.cell })?,
                     Err(e) => {
+                        columns.without_value(&top.cell)?;
                         if let Some(state) = current.get_mut(top.file) {
                             state.at = top.end;
                         }
@@ -294,6 +375,7 @@ impl Merge {
                     let BadBlock { piece, error } = *bad;
                     let lower = piece.first.clone();
                     lose_block(&self.scanning, &self.owned, blocks, &piece, error)?;
+                    self.columns.lose(&piece, self.scanning.order);
                     self.lost.push(LostRows {
                         family: blocks.of().family,
                         lower,
@@ -319,6 +401,7 @@ impl Merge {
             e.at(piece.block.offset).within("data block"),
         )?;
         // What was read of it has been handed out, in its order; the rest begins behind it.
+        self.columns.lose(&piece, self.scanning.order);
         let (family, lower) = (blocks.of().family, piece.first);
         self.lost.push(LostRows { family, lower, upper: piece.last, through: true });
         self.load(file)

@@ -163,8 +163,8 @@ impl Filter {
     }
 }
 
-/// The first string behind all that begin with `prefix`.
-fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+/// The first string behind all that begin with `prefix`; `None` if there is none.
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b < 0xff)?;
     let mut end = prefix.get(..=last)?.to_vec();
     if let Some(byte) = end.last_mut() {

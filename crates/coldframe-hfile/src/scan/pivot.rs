@@ -16,11 +16,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
-    StringBuilder,
-};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
@@ -32,6 +28,7 @@ use crate::layout::cell::Cell;
 use crate::open::RawFile;
 use crate::scan::decode::Blocks;
 use crate::scan::plan::BlockPlan;
+use crate::scan::values::{BYTES_TYPES, Values, bytes_type};
 use crate::scan::visible::{Policy, Visibility};
 
 /// What a wide table shows of a column.
@@ -46,111 +43,12 @@ pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
                 "option `pivot`: expected \"family:qualifier\", found {name:?}"
             )));
         }
-        fields.push(Field::new(name, type_of(of)?, true));
+        let of = bytes_type(of).ok_or_else(|| {
+            Error::invalid(format!("option `pivot`: expected a type of {BYTES_TYPES}, found {of:?}"))
+        })?;
+        fields.push(Field::new(name, of, true));
     }
     Ok(Arc::new(Schema::new(fields)))
-}
-
-fn type_of(name: &str) -> Result<DataType> {
-    Ok(match name {
-        "binary" => DataType::Binary,
-        "string" => DataType::Utf8,
-        "boolean" => DataType::Boolean,
-        "short" => DataType::Int16,
-        "int" => DataType::Int32,
-        "long" => DataType::Int64,
-        "float" => DataType::Float32,
-        "double" => DataType::Float64,
-        other => {
-            let known = "binary, string, boolean, short, int, long, float, double";
-            return Err(Error::invalid(format!(
-                "option `pivot`: expected a type of {known}, found {other:?}"
-            )));
-        }
-    })
-}
-
-/// Values of one column while they are collected.
-#[derive(Debug)]
-enum Values {
-    Binary(BinaryBuilder),
-    Text(StringBuilder),
-    Boolean(BooleanBuilder),
-    Short(Int16Builder),
-    Int(Int32Builder),
-    Long(Int64Builder),
-    Float(Float32Builder),
-    Double(Float64Builder),
-}
-
-impl Values {
-    fn new(data_type: &DataType) -> Result<Self> {
-        Ok(match data_type {
-            DataType::Binary => Self::Binary(BinaryBuilder::new()),
-            DataType::Utf8 => Self::Text(StringBuilder::new()),
-            DataType::Boolean => Self::Boolean(BooleanBuilder::new()),
-            DataType::Int16 => Self::Short(Int16Builder::new()),
-            DataType::Int32 => Self::Int(Int32Builder::new()),
-            DataType::Int64 => Self::Long(Int64Builder::new()),
-            DataType::Float32 => Self::Float(Float32Builder::new()),
-            DataType::Float64 => Self::Double(Float64Builder::new()),
-            other => return Err(Error::schema(format!("no pivot to {other}"))),
-        })
-    }
-
-    /// Appends a value; `false` and nothing appended if it is not of the column's type.
-    fn append(&mut self, value: &[u8]) -> bool {
-        macro_rules! number {
-            ($builder:ident, $type:ty) => {
-                value.try_into().map(|bytes| $builder.append_value(<$type>::from_be_bytes(bytes))).is_ok()
-            };
-        }
-        match self {
-            Self::Binary(b) => {
-                b.append_value(value);
-                true
-            }
-            Self::Text(b) => simdutf8::basic::from_utf8(value).map(|text| b.append_value(text)).is_ok(),
-            Self::Boolean(b) => match value {
-                [byte] => {
-                    b.append_value(*byte != 0);
-                    true
-                }
-                _ => false,
-            },
-            Self::Short(b) => number!(b, i16),
-            Self::Int(b) => number!(b, i32),
-            Self::Long(b) => number!(b, i64),
-            Self::Float(b) => number!(b, f32),
-            Self::Double(b) => number!(b, f64),
-        }
-    }
-
-    fn append_null(&mut self) {
-        match self {
-            Self::Binary(b) => b.append_null(),
-            Self::Text(b) => b.append_null(),
-            Self::Boolean(b) => b.append_null(),
-            Self::Short(b) => b.append_null(),
-            Self::Int(b) => b.append_null(),
-            Self::Long(b) => b.append_null(),
-            Self::Float(b) => b.append_null(),
-            Self::Double(b) => b.append_null(),
-        }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Binary(b) => Arc::new(b.finish()),
-            Self::Text(b) => Arc::new(b.finish()),
-            Self::Boolean(b) => Arc::new(b.finish()),
-            Self::Short(b) => Arc::new(b.finish()),
-            Self::Int(b) => Arc::new(b.finish()),
-            Self::Long(b) => Arc::new(b.finish()),
-            Self::Float(b) => Arc::new(b.finish()),
-            Self::Double(b) => Arc::new(b.finish()),
-        }
-    }
 }
 
 /// One column asked for.

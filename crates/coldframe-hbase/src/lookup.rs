@@ -1,0 +1,342 @@
+//! Rows by their keys: one, many, ranges in either direction.
+//!
+//! A look-up asks the bloom filter and the index of each store file of one region; regions that were looked into stay open.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{Array, BinaryArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
+use bytes::Bytes;
+use coldframe_core::{DamageLog, Error, OnError, Result, arrow_error};
+use coldframe_hfile::{CellSink, Plain, RowOrder, RowQuery};
+
+use crate::alive::Region;
+use crate::edits::{self, Edits};
+use crate::files::OpenRegion;
+use crate::open::{Asking, Found};
+use crate::options::{Options, View};
+use crate::scan::feed::Cells;
+use crate::scan::merge::{Scanning, of_held};
+use crate::scan::plan::{RegionPlan, Rows, each_batch};
+use crate::splits;
+
+/// Rows of the batches that look-ups make.
+const BATCH_ROWS: usize = 65536;
+/// Regions that stay open.
+const OPEN_REGIONS: usize = 64;
+
+/// Regions that were looked into, by their places.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    open: Mutex<BTreeMap<usize, Arc<Held>>>,
+}
+
+/// An open region, and what of it was not flushed.
+#[derive(Debug)]
+struct Held {
+    region: OpenRegion,
+    edits: Vec<Edits>,
+}
+
+impl Lookups {
+    /// What a reader sees of a row.
+    pub(crate) fn get(&self, found: &Found, schema: &SchemaRef, row: &[u8]) -> Result<Vec<RecordBatch>> {
+        self.get_many(found, schema, &[row.to_vec()])
+    }
+
+    /// What a reader sees of some rows, each once, in the order of the table.
+    pub(crate) fn get_many(
+        &self,
+        found: &Found,
+        schema: &SchemaRef,
+        rows: &[Vec<u8>],
+    ) -> Result<Vec<RecordBatch>> {
+        if let Some(e) = found.first_missing(OnError::Raise) {
+            return Err(e);
+        }
+        let order = found.order();
+        let mut sorted: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+        sorted.sort_unstable_by(|a, b| order.compare(a, b));
+        sorted.dedup();
+        let mut batches = Vec::new();
+        let mut rest = sorted.as_slice();
+        while let Some(first) = rest.first() {
+            let Some((place, region)) = region_of(found, first, order) else {
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            };
+            let ends = |row: &&[u8]| region.upper().is_none_or(|upper| order.compare(row, upper).is_lt());
+            let own = rest.iter().take_while(|row| ends(row)).count().max(1);
+            let (here, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
+            let held = self.held(found, place, region)?;
+            let scanning = found.scanning(Asking {
+                columns: schema.clone(),
+                on_error: OnError::Raise,
+                damage: DamageLog::default(),
+                batch_rows: BATCH_ROWS,
+            });
+            for batch in of_held(scanning, cells(&held, here, order)?)? {
+                batches.push(batch?);
+            }
+            rest = behind;
+        }
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(schema.clone()));
+        }
+        Ok(batches)
+    }
+
+    fn held(&self, found: &Found, place: usize, region: &Region) -> Result<Arc<Held>> {
+        if let Some(held) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place) {
+            return Ok(held.clone());
+        }
+        let source = found.source();
+        let open = source.shared.open(region)?;
+        if let Some(lost) = open.lost.first() {
+            return Err(lost.damage.to_error());
+        }
+        let edits = match &source.logs {
+            Some(logs) => logs.edits(region, &open, found.order(), OnError::Raise)?.0,
+            None => Vec::new(),
+        };
+        let held = Arc::new(Held { region: open, edits });
+        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= OPEN_REGIONS {
+            all.pop_first();
+        }
+        all.insert(place, held.clone());
+        Ok(held)
+    }
+}
+
+/// The region that has a row.
+fn region_of<'f>(found: &'f Found, row: &[u8], order: RowOrder) -> Option<(usize, &'f Region)> {
+    let behind = found.regions.partition_point(|r| order.compare(&r.start, row).is_le());
+    let place = behind.checked_sub(1)?;
+    let region = found.regions.get(place)?;
+    region.upper().is_none_or(|upper| order.compare(row, upper).is_lt()).then_some((place, region))
+}
+
+/// The cells of some rows, which are sorted, file by file.
+fn cells(held: &Held, rows: &[&[u8]], order: RowOrder) -> Result<Vec<Cells>> {
+    let mut all = Vec::with_capacity(held.region.files.len());
+    for file in &held.region.files {
+        let mut plain = Plain::new(edits::LAYOUT);
+        for row in rows {
+            let before = order.compare(row, &file.lower).is_lt();
+            if before || file.upper.as_ref().is_some_and(|upper| order.compare(row, upper).is_ge()) {
+                continue;
+            }
+            file.hfile.find(row, |cell| plain.cell(cell)).map_err(|e| file.named(e))?;
+        }
+        if !plain.bytes.is_empty() {
+            all.push(Cells::found(file, Bytes::from(plain.bytes)));
+        }
+    }
+    for edits in &held.edits {
+        let of_row = |row: &[u8]| edits.of_rows(order, row, Some(&[row, &[0]].concat()));
+        let cells = rows.iter().map(|row| of_row(row)).collect::<Vec<_>>().concat();
+        if !cells.is_empty() {
+            all.push(Cells::edits(edits.family, Bytes::from(cells)));
+        }
+    }
+    Ok(all)
+}
+
+/// A range of rows.
+pub struct RowScan {
+    found: Arc<Found>,
+    scanning: Arc<Scanning>,
+    families: Vec<bool>,
+    /// `family` or `family` and `qualifier`; none is all.
+    columns: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    reverse: bool,
+    /// What is left, in the order in which it is read.
+    parts: VecDeque<(Arc<Region>, Rows)>,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl std::fmt::Debug for RowScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowScan").field("parts", &self.parts).finish_non_exhaustive()
+    }
+}
+
+impl RowScan {
+    pub(crate) fn new(found: &Arc<Found>, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
+        if let Some(e) = found.first_missing(OnError::Raise) {
+            return Err(e);
+        }
+        let mut options: Options = found.options.clone();
+        if let Some(most) = query.max_versions {
+            if options.view == View::Pivot && most != 1 {
+                return Err(Error::invalid("`max_versions` of a wide table, which has one"));
+            }
+            if options.view != View::Pivot {
+                (options.view, options.versions) = (View::Versions, most);
+            }
+        }
+        options.time_range = query.time_range.or(options.time_range);
+        if options.view == View::Pivot && !query.columns.is_empty() {
+            return Err(Error::invalid(
+                "`columns` of a scan of a wide table; the option `columns` of `open` names them",
+            ));
+        }
+        let asking = Asking {
+            columns: schema.clone(),
+            on_error: OnError::Raise,
+            damage: DamageLog::default(),
+            batch_rows: query.batch_rows.max(1),
+        };
+        let column = |name: &String| match name.split_once(':') {
+            Some((family, qualifier)) => (family.as_bytes().to_vec(), Some(qualifier.as_bytes().to_vec())),
+            None => (name.as_bytes().to_vec(), None),
+        };
+        let columns: Vec<_> = query.columns.iter().map(column).collect();
+        let asked =
+            |name: &str| columns.is_empty() || columns.iter().any(|(family, _)| family == name.as_bytes());
+        Ok(Self {
+            scanning: found.scanning_by(&options, asking),
+            families: found.shared.families.iter().map(|f| asked(&f.name)).collect(),
+            parts: parts(found, query)?,
+            reverse: query.reverse,
+            columns,
+            ready: VecDeque::new(),
+            found: found.clone(),
+        })
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.scanning.columns
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            let Some((region, rows)) = self.parts.pop_front() else { return Ok(None) };
+            let mut plan = RegionPlan::new(
+                self.found.source(),
+                region,
+                self.scanning.clone(),
+                self.families.clone(),
+                rows,
+            );
+            let columns = &self.columns;
+            let mut batches = Vec::new();
+            each_batch(&mut plan, |batch| {
+                let batch = of_columns(batch, columns)?;
+                if batch.num_rows() > 0 {
+                    batches.push(batch);
+                }
+                Ok(())
+            })?;
+            if self.reverse {
+                batches = backward(&batches)?;
+            }
+            self.ready.extend(batches);
+        }
+    }
+}
+
+impl Iterator for RowScan {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.read().transpose();
+        if matches!(batch, Some(Err(_))) {
+            self.parts.clear();
+        }
+        batch
+    }
+}
+
+/// The parts of regions in a range of rows. Small ones: each is in memory at a time.
+fn parts(found: &Found, query: &RowQuery) -> Result<VecDeque<(Arc<Region>, Rows)>> {
+    let order = found.order();
+    let (mut start, mut stop) = (query.start.clone().unwrap_or_default(), query.stop.clone());
+    if let Some(prefix) = &query.prefix {
+        start = start.max(prefix.clone());
+        let behind = coldframe_hfile::successor(prefix);
+        stop = match (stop, behind) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+    let mut parts = VecDeque::new();
+    for region in &found.regions {
+        let beside = stop.as_ref().is_some_and(|stop| order.compare(&region.start, stop).is_ge())
+            || region.upper().is_some_and(|upper| order.compare(upper, &start).is_le());
+        if beside {
+            continue;
+        }
+        let mut lower = region.start.clone();
+        if order.compare(&start, &lower).is_gt() {
+            lower.clone_from(&start);
+        }
+        let mut upper = region.upper().map(<[u8]>::to_vec);
+        if let Some(stop) = &stop
+            && upper.as_ref().is_none_or(|upper| order.compare(stop, upper).is_lt())
+        {
+            upper = Some(stop.clone());
+        }
+        for row in splits::fine_cuts(&found.shared, region)? {
+            let inside = order.compare(&row, &lower).is_gt()
+                && upper.as_ref().is_none_or(|upper| order.compare(&row, upper).is_lt());
+            if inside {
+                let lower = std::mem::replace(&mut lower, row.clone());
+                parts.push_back((region.clone(), Rows { lower, upper: Some(row), first: false }));
+            }
+        }
+        parts.push_back((region.clone(), Rows { lower, upper, first: false }));
+    }
+    if query.reverse {
+        parts = parts.into_iter().rev().collect();
+    }
+    Ok(parts)
+}
+
+fn bytes_of<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b BinaryArray> {
+    let column = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
+    column.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
+}
+
+/// The cells of some columns.
+fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<RecordBatch> {
+    if columns.iter().all(|(_, qualifier)| qualifier.is_none()) {
+        return Ok(batch); // families were left out before
+    }
+    let (families, qualifiers) = (bytes_of(&batch, "family")?, bytes_of(&batch, "qualifier")?);
+    let asked = |i: usize| {
+        let named = |(family, qualifier): &(Vec<u8>, Option<Vec<u8>>)| {
+            family == families.value(i) && qualifier.as_ref().is_none_or(|q| q == qualifiers.value(i))
+        };
+        Some(columns.iter().any(named))
+    };
+    let kept: BooleanArray = (0..batch.num_rows()).map(asked).collect();
+    filter_record_batch(&batch, &kept).map_err(arrow_error)
+}
+
+/// The rows of batches, last first; the cells of each stay in their order.
+fn backward(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    let all = arrow_select::concat::concat_batches(first.schema_ref(), batches).map_err(arrow_error)?;
+    let rows = bytes_of(&all, "row")?;
+    let mut order: Vec<u64> = Vec::with_capacity(rows.len());
+    let mut end = rows.len();
+    while end > 0 {
+        let mut start = end - 1;
+        while start > 0 && rows.value(start - 1) == rows.value(start) {
+            start -= 1;
+        }
+        order.extend(start as u64..end as u64);
+        end = start;
+    }
+    let taken = take_record_batch(&all, &UInt64Array::from(order)).map_err(arrow_error)?;
+    Ok(vec![taken])
+}

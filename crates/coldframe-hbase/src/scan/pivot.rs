@@ -1,0 +1,267 @@
+//! Visible cells to the rows of a wide table.
+//!
+//! The cells of a row come by family and qualifier, as the columns are sorted, so that each is found by going on. Units end
+//! where rows do.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
+use coldframe_hfile::{Cell, Values};
+
+use crate::wide::{REST, ROW, Stored, WideColumn, decimal_text};
+
+/// Bytes of values after which a batch is handed out.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// The values of a column.
+#[derive(Debug)]
+enum Collected {
+    Bytes(Values),
+    Decimal(StringBuilder),
+}
+
+impl Collected {
+    fn append(&mut self, value: &[u8]) -> bool {
+        match self {
+            Self::Bytes(values) => values.append(value),
+            Self::Decimal(texts) => decimal_text(value).map(|text| texts.append_value(text)).is_some(),
+        }
+    }
+
+    fn append_null(&mut self) {
+        match self {
+            Self::Bytes(values) => values.append_null(),
+            Self::Decimal(texts) => texts.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Bytes(values) => values.finish(),
+            Self::Decimal(texts) => Arc::new(texts.finish()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Column {
+    family: Vec<u8>,
+    qualifier: Vec<u8>,
+    /// Its place among the columns asked for; `None` keeps its cells out of the rest.
+    place: Option<usize>,
+    values: Collected,
+    set: bool,
+}
+
+type Rest = MapBuilder<BinaryBuilder, BinaryBuilder>;
+
+/// Rows while they are collected.
+#[derive(Debug)]
+pub(crate) struct Wide {
+    schema: SchemaRef,
+    key: Option<(usize, BinaryBuilder)>,
+    /// By family and qualifier.
+    columns: Vec<Column>,
+    rest: Option<(usize, Rest)>,
+    row: Vec<u8>,
+    open: bool,
+    /// Whether what the row has may be old, for what is newer is lost.
+    torn: bool,
+    /// The first column that the row's next cell may be of.
+    at: usize,
+    rows: usize,
+    left_out: Vec<usize>,
+    bytes: usize,
+    batch_rows: usize,
+    on_error: OnError,
+    damage: DamageLog,
+}
+
+impl Wide {
+    /// For the columns of `schema` among `named` ones.
+    pub(crate) fn new(
+        schema: &SchemaRef,
+        named: &[WideColumn],
+        (batch_rows, on_error, damage): (usize, OnError, DamageLog),
+    ) -> Result<Self> {
+        let place = |name: &str| schema.fields().iter().position(|f| f.name() == name);
+        let mut columns = Vec::with_capacity(named.len());
+        for column in named {
+            let (family, qualifier) = column.key();
+            let values = match &column.stored {
+                Stored::Bytes(of) => Collected::Bytes(Values::new(of)?),
+                Stored::Decimal => Collected::Decimal(StringBuilder::new()),
+            };
+            columns.push(Column {
+                family: family.to_vec(),
+                qualifier: qualifier.to_vec(),
+                place: place(&column.name),
+                values,
+                set: false,
+            });
+        }
+        columns.sort_by(|a, b| (&a.family, &a.qualifier).cmp(&(&b.family, &b.qualifier)));
+        Ok(Self {
+            key: place(ROW).map(|place| (place, BinaryBuilder::new())),
+            rest: place(REST).map(|place| (place, rest_builder())),
+            schema: schema.clone(),
+            columns,
+            row: Vec::new(),
+            open: false,
+            torn: false,
+            at: 0,
+            rows: 0,
+            left_out: Vec::new(),
+            bytes: 0,
+            batch_rows: batch_rows.max(1),
+            on_error,
+            damage,
+        })
+    }
+
+    /// Whether a cell is of another row than the one before.
+    pub(crate) fn is_next_row(&self, cell: &Cell<'_>) -> bool {
+        !self.open || self.row != cell.row
+    }
+
+    /// Whether a batch is to be handed out before a cell is taken.
+    pub(crate) fn is_full(&self, cell: &Cell<'_>) -> bool {
+        self.open && (self.rows + 1 >= self.batch_rows || self.bytes >= BATCH_BYTES) && self.row != cell.row
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0 && !self.open
+    }
+
+    /// Begins the row of a cell.
+    pub(crate) fn begin(&mut self, cell: &Cell<'_>, torn: bool) -> Result<()> {
+        self.end_row()?;
+        self.row.clear();
+        self.row.extend_from_slice(cell.row);
+        (self.open, self.torn, self.at) = (true, torn && self.on_error == OnError::Skip, 0);
+        Ok(())
+    }
+
+    /// Notes that something of the current row is lost.
+    pub(crate) fn tear(&mut self) {
+        self.torn |= self.on_error == OnError::Skip;
+    }
+
+    /// The row that cells are taken of.
+    pub(crate) fn row(&self) -> Option<&[u8]> {
+        self.open.then_some(self.row.as_slice())
+    }
+
+    /// Takes a visible cell of the current row; without a value it is null.
+    pub(crate) fn take(&mut self, cell: &Cell<'_>, value: Option<&[u8]>) -> Result<()> {
+        let key = (cell.family, cell.qualifier);
+        while self.columns.get(self.at).is_some_and(|c| (c.family.as_slice(), c.qualifier.as_slice()) < key) {
+            self.at += 1;
+        }
+        let size = value.map_or(0, <[u8]>::len);
+        let found = self.columns.get_mut(self.at);
+        if let Some(column) = found.filter(|c| (c.family.as_slice(), c.qualifier.as_slice()) == key) {
+            let (Some(_), false) = (column.place, column.set) else { return Ok(()) };
+            column.set = value.is_some_and(|value| column.values.append(value));
+            self.bytes = self.bytes.saturating_add(size);
+            if let (Some(value), false) = (value, column.set) {
+                let e = of_another_type(cell, value);
+                if self.on_error == OnError::Raise {
+                    return Err(e);
+                }
+                self.damage.push(Damage::from_error(&e, 0..0, Some(0)));
+            }
+            return Ok(());
+        }
+        if let Some((_, rest)) = &mut self.rest {
+            rest.keys().append_value([cell.family, b":", cell.qualifier].concat());
+            rest.values().append_option(value);
+            self.bytes = self.bytes.saturating_add(size + cell.qualifier.len());
+        }
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.open) {
+            return Ok(());
+        }
+        if let Some((_, key)) = &mut self.key {
+            key.append_value(&self.row);
+        }
+        for column in &mut self.columns {
+            if !std::mem::take(&mut column.set) && column.place.is_some() {
+                column.values.append_null();
+            }
+        }
+        if let Some((_, rest)) = &mut self.rest {
+            rest.append(true).map_err(arrow_error)?;
+        }
+        if std::mem::take(&mut self.torn) {
+            self.left_out.push(self.rows);
+        }
+        self.bytes = self.bytes.saturating_add(self.row.len());
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// The rows since the last batch.
+    pub(crate) fn finish(&mut self) -> Result<RecordBatch> {
+        self.end_row()?;
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
+        let mut put = |place: usize, array: ArrayRef| {
+            if let Some(slot) = arrays.get_mut(place) {
+                *slot = Some(array);
+            }
+        };
+        if let Some((place, key)) = &mut self.key {
+            put(*place, Arc::new(key.finish()));
+        }
+        if let Some((place, rest)) = &mut self.rest {
+            put(*place, Arc::new(rest.finish()));
+        }
+        for column in &mut self.columns {
+            if let Some(place) = column.place {
+                put(place, column.values.finish());
+            }
+        }
+        let missing = || Error::schema("the table has no such column");
+        let arrays = arrays.into_iter().map(|a| a.ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
+        let batch = batch.map_err(arrow_error)?;
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out.is_empty() {
+            return Ok(batch);
+        }
+        self.damage.push(Damage {
+            bytes: 0..0,
+            rows_lost: Some(left_out.len() as u64),
+            structure: "rows".to_owned(),
+            reason: "what is left of them may be older than what was lost".to_owned(),
+        });
+        let kept: BooleanArray = (0..rows).map(|row| Some(left_out.binary_search(&row).is_err())).collect();
+        filter_record_batch(&batch, &kept).map_err(arrow_error)
+    }
+}
+
+fn rest_builder() -> Rest {
+    let (entry, key, value) = ("entries".to_owned(), "key".to_owned(), "value".to_owned());
+    MapBuilder::new(Some(MapFieldNames { entry, key, value }), BinaryBuilder::new(), BinaryBuilder::new())
+}
+
+fn of_another_type(cell: &Cell<'_>, value: &[u8]) -> Error {
+    Error::schema(format!(
+        "row \"{}\", column \"{}:{}\": {} bytes are not of its type",
+        cell.row.escape_ascii(),
+        cell.family.escape_ascii(),
+        cell.qualifier.escape_ascii(),
+        value.len()
+    ))
+}

@@ -1,0 +1,126 @@
+//! The values of HBase's `Bytes` as columns of Arrow.
+//!
+//! ```text
+//! binary  | as it is            string | UTF-8           boolean | 1 byte, not 0
+//! short   | i16                 int    | i32             long    | i64            big-endian
+//! float   | IEEE 754, 4 bytes   double | 8 bytes
+//! ```
+//!
+//! HBase: `Bytes`.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
+    StringBuilder,
+};
+use arrow_schema::DataType;
+use coldframe_core::{Error, Result};
+
+/// The types that [`bytes_type`] knows.
+pub const BYTES_TYPES: &str = "binary, string, long, int, short, float, double, boolean";
+
+/// The type of what `Bytes` makes of a Java type.
+pub fn bytes_type(name: &str) -> Option<DataType> {
+    Some(match name {
+        "binary" => DataType::Binary,
+        "string" => DataType::Utf8,
+        "boolean" => DataType::Boolean,
+        "short" => DataType::Int16,
+        "int" => DataType::Int32,
+        "long" => DataType::Int64,
+        "float" => DataType::Float32,
+        "double" => DataType::Float64,
+        _ => return None,
+    })
+}
+
+/// Values of one column while they are collected.
+#[derive(Debug)]
+pub struct Values(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Binary(BinaryBuilder),
+    Text(StringBuilder),
+    Boolean(BooleanBuilder),
+    Short(Int16Builder),
+    Int(Int32Builder),
+    Long(Int64Builder),
+    Float(Float32Builder),
+    Double(Float64Builder),
+}
+
+impl Values {
+    /// For a type that [`bytes_type`] gives.
+    pub fn new(data_type: &DataType) -> Result<Self> {
+        Ok(Self(match data_type {
+            DataType::Binary => Kind::Binary(BinaryBuilder::new()),
+            DataType::Utf8 => Kind::Text(StringBuilder::new()),
+            DataType::Boolean => Kind::Boolean(BooleanBuilder::new()),
+            DataType::Int16 => Kind::Short(Int16Builder::new()),
+            DataType::Int32 => Kind::Int(Int32Builder::new()),
+            DataType::Int64 => Kind::Long(Int64Builder::new()),
+            DataType::Float32 => Kind::Float(Float32Builder::new()),
+            DataType::Float64 => Kind::Double(Float64Builder::new()),
+            other => return Err(Error::schema(format!("no pivot to {other}"))),
+        }))
+    }
+
+    /// Appends a value; `false` and nothing appended if it is not of the column's type.
+    pub fn append(&mut self, value: &[u8]) -> bool {
+        macro_rules! number {
+            ($builder:ident, $type:ty) => {
+                value.try_into().map(|bytes| $builder.append_value(<$type>::from_be_bytes(bytes))).is_ok()
+            };
+        }
+        match &mut self.0 {
+            Kind::Binary(b) => {
+                b.append_value(value);
+                true
+            }
+            Kind::Text(b) => simdutf8::basic::from_utf8(value).map(|text| b.append_value(text)).is_ok(),
+            Kind::Boolean(b) => match value {
+                [byte] => {
+                    b.append_value(*byte != 0);
+                    true
+                }
+                _ => false,
+            },
+            Kind::Short(b) => number!(b, i16),
+            Kind::Int(b) => number!(b, i32),
+            Kind::Long(b) => number!(b, i64),
+            Kind::Float(b) => number!(b, f32),
+            Kind::Double(b) => number!(b, f64),
+        }
+    }
+
+    /// Appends a null.
+    pub fn append_null(&mut self) {
+        match &mut self.0 {
+            Kind::Binary(b) => b.append_null(),
+            Kind::Text(b) => b.append_null(),
+            Kind::Boolean(b) => b.append_null(),
+            Kind::Short(b) => b.append_null(),
+            Kind::Int(b) => b.append_null(),
+            Kind::Long(b) => b.append_null(),
+            Kind::Float(b) => b.append_null(),
+            Kind::Double(b) => b.append_null(),
+        }
+    }
+
+    /// All values since the last time.
+    pub fn finish(&mut self) -> ArrayRef {
+        match &mut self.0 {
+            Kind::Binary(b) => Arc::new(b.finish()),
+            Kind::Text(b) => Arc::new(b.finish()),
+            Kind::Boolean(b) => Arc::new(b.finish()),
+            Kind::Short(b) => Arc::new(b.finish()),
+            Kind::Int(b) => Arc::new(b.finish()),
+            Kind::Long(b) => Arc::new(b.finish()),
+            Kind::Float(b) => Arc::new(b.finish()),
+            Kind::Double(b) => Arc::new(b.finish()),
+        }
+    }
+}
