@@ -128,3 +128,44 @@ def test_damage_is_raised_or_recorded(entry: dict[str, Any], view: str) -> None:
         # Nothing older or deleted comes up.
         assert all(tuple(row.items()) in right for row in left.to_pylist())
         assert file.verify()["damage"]
+
+
+@pytest.mark.parametrize("entry", [e for e in entries() if "truth_pivot" in e], ids=name_of)
+def test_a_wide_table_has_the_values_of_bytes(entry: dict[str, Any]) -> None:
+    given = options(entry, "pivot") | {"columns": entry["types"]}
+    wide = cf.open(root(entry["file"]) / entry["unpack"], **given).read()
+    expected = pq.read_table(CORPUS / entry["truth_pivot"])
+    # NaN is not equal to itself.
+    assert list(map(repr, wide.drop_columns("rest").to_pylist())) == list(map(repr, expected.to_pylist()))
+    named = {name.encode() for name in entry["types"]}
+    cells = cf.open(root(entry["file"]) / entry["unpack"], **options(entry, "latest")).read().to_pylist()
+    others: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    for cell in cells:
+        column = cell["family"] + b":" + cell["qualifier"]
+        others.setdefault(cell["row"], []).extend([(column, cell["value"])] * (column not in named))
+    assert [(row["row"], row["rest"]) for row in wide.select(["row", "rest"]).to_pylist()] == list(
+        others.items()
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("entry", WHOLE, ids=name_of)
+def test_rows_by_their_keys(entry: dict[str, Any], view: str) -> None:
+    file, whole = opened(entry, view), truth(entry, view)
+    rows = whole["row"].to_pylist()
+    distinct = list(dict.fromkeys(rows))
+    for row in distinct[:: max(1, len(distinct) // 7)]:
+        expected = whole.filter(pa.array([one == row for one in rows], pa.bool_()))
+        assert file.get(row).equals(expected)
+    asked = distinct[::3]
+    some = whole.filter(pa.array([row in set(asked) for row in rows], pa.bool_()))
+    assert file.get_many([*reversed(asked), b"\xff\xff none"]).equals(some)
+    if len(distinct) > 4 and entry["table"] != "hbase:meta":
+        low, high = distinct[1], distinct[-2]
+        between = whole.filter(pa.array([low <= row < high for row in rows], pa.bool_()))
+        assert file.scan(low, high).read_all().equals(between)
+        backward = file.scan(low, high, reverse=True).read_all().to_pylist()
+        assert backward == sorted(between.to_pylist(), key=lambda cell: cell["row"], reverse=True)
+        family = whole["family"][0].as_py().decode()
+        of_family = [cell for cell in whole.to_pylist() if cell["family"] == family.encode()]
+        assert file.scan(columns=[family]).read_all().to_pylist() == of_family
