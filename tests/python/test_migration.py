@@ -9,51 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from estates import Estate
 
 import coldframe as cf
 from coldframe.errors import SchemaError
 from coldframe.file import Split
 from coldframe.pipeline import migrate, run
 from coldframe.pipeline.inventory import take_inventory
-from coldframe.pipeline.report import Report
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sinks import ParquetSink
 from coldframe.pipeline.tables import find_tables, load_tables
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.widening import Unlike, unify_schemas, wider, with_fields
-
-
-class Estate:
-    """A source tree of ORC files, and where it goes."""
-
-    def __init__(self, root: Path) -> None:
-        self.source, self.target = root / "src", root / "dst"
-        self.source.mkdir()
-
-    def orc(self, name: str, rows: Any, schema: pa.Schema | None = None) -> Path:
-        path = self.source / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table = rows if isinstance(rows, pa.Table) else pa.table(rows, schema=schema)
-        cf.write(table, path, format="orc")
-        return path
-
-    def rc(self, name: str, rows: dict[str, Any]) -> Path:
-        path = self.source / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        cf.write(pa.table(rows), path, format="rcfile", serde="binary")
-        return path
-
-    def migrate(self, **options: Any) -> Report:
-        return migrate(InProcess(), self.source, self.target, **options)
-
-    def read(self, table: str) -> pa.Table:
-        return pads.dataset(self.target / table, format="parquet", partitioning="hive").to_table()
-
-    def files(self, table: str) -> list[Path]:
-        return sorted((self.target / table).rglob("*.parquet"))
 
 
 @pytest.fixture
@@ -183,7 +152,7 @@ def test_a_corrected_schema_is_not_mixed_with_the_wrong_one(estate: Estate) -> N
 
 def test_orc_keeps_nanoseconds(estate: Estate) -> None:
     estate.orc("t/1", {"at": pa.array([1, 1_700_000_000_123_456_789, None], pa.timestamp("ns"))})
-    report = estate.migrate(to="orc", timestamps="ns")
+    report = estate.migrate(to="orc", timestamp_unit="ns")
     assert (report.exit_code, report.verified) == (0, True)
     (path,) = (estate.target / "t").iterdir()
     found = cf.read_table(path)["at"].cast(pa.int64()).to_pylist()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.inventory import is_partition
 from coldframe.pipeline.journal import Entry
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+Counts = Mapping[tuple[Any, ...], int]
+"""Rows by the values of the partition columns."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,50 @@ class CommittedTable:
     name: str
     path: str
     """Relative to the target's root."""
-    schema: pa.Schema
-    """Of the files."""
+    schema: pa.Schema | None
+    """Of the files; None where files are only taken out of the table."""
     partitions: Sequence[pa.Field]
     entries: Sequence[Entry]
+    run: str = ""
+    """Of the run that registers it."""
+    epoch: int = 0
+
+    @property
+    def counts(self) -> Counts:
+        """The rows that were verified, by partition."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        for entry in self.entries:
+            for part in entry.parts:
+                texts = partition_texts(part.final)
+                found[tuple(_value(texts.get(field.name), field.type) for field in self.partitions)] += (
+                    part.rows
+                )
+        return found
+
+    def demand_counts(self, found: Counts, how: str) -> None:
+        """Raises where the table, read as `how` reads it, has other rows than were verified."""
+        wanted = {key: count for key, count in self.counts.items() if count}
+        there = {key: count for key, count in found.items() if count}
+        if wanted == there:
+            return
+        wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]
+        names = ", ".join(field.name for field in self.partitions)
+        place = f"partition ({names}) = {wrong[0]}" if names else "the table"
+        raise ColdframeError(
+            f"table {self.name}: {how} reads {there.get(wrong[0], 0)} rows of {place}, verified were "
+            f"{wanted.get(wrong[0], 0)}" + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
+        )
+
+
+def partition_texts(final: str) -> dict[str, str | None]:
+    """The partition's values by the directories of a file."""
+    values: dict[str, str | None] = {}
+    for folder in final.split("/")[:-1]:
+        if is_partition(folder):
+            key, _, value = folder.partition("=")
+            values[unquote(key)] = None if value == HIVE_NULL else unquote(value)
+    return values
+
+
+def _value(text: str | None, kind: pa.DataType) -> Any:
+    return None if text is None else pa.scalar(text).cast(kind).as_py()

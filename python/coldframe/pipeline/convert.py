@@ -7,6 +7,7 @@ Spark would repeat what cannot succeed, and one bad file would end the run of al
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pickle
 import time
@@ -70,6 +71,8 @@ def run_task(task: Task) -> dict[str, Any]:
         _demand_unchanged(task)
         outcome.update(_convert(task))
         _demand_all_rows(task, outcome)
+        if outcome["rows"] and "error" not in outcome:
+            outcome["sha256"] = _sha256(task.staged)
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
@@ -83,6 +86,15 @@ def run_task(task: Task) -> dict[str, Any]:
         _discard(task.staged)
     outcome["seconds"] = round(time.monotonic() - started, 3)
     return outcome
+
+
+def _sha256(path: str) -> str:
+    """What `sha256sum` says of a file: for whoever wants to know later whether it is still this one."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _unchanged(task: Task) -> bool:

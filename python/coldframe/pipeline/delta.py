@@ -6,50 +6,54 @@ import hashlib
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.committed import CommittedTable
-from coldframe.pipeline.inventory import is_partition
+from coldframe.pipeline.committed import CommittedTable, Counts, partition_texts
 from coldframe.pipeline.journal import Part
 
 MARK = "coldframe.files"
-"""The key of our versions' commit information."""
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The key of our versions' commit information; `coldframe.run` is the run's."""
+APP = "coldframe"
 
 
-def register(root: str, table: CommittedTable) -> dict[str, Any]:
+def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
     """Makes the log say what the journal says. Doing so twice changes nothing.
 
     A version adds and removes exactly the difference to the one before, and no path in both: Spark takes a
     path that one version adds and removes for removed. Each version of ours carries a digest of the files
-    that it left in the table; where others have written versions since, the table is theirs, and is not
-    touched.
+    that it left in the table; where others have written versions since, the table is theirs: it is refused,
+    or (`foreign="append"`) the difference to our own last version is made to what they left. Then the table
+    is read through its log, and must have the rows that were verified.
     """
-    from deltalake import CommitProperties, DeltaTable, Schema
-    from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
     uri = os.path.join(root, table.path)
     os.makedirs(uri, exist_ok=True)
-    schema = Schema.from_arrow(pa.schema([*table.schema, *table.partitions]))
-    partition_by = [field.name for field in table.partitions]
-    actions: dict[str, AddAction] = {}
-    for entry in table.entries:
-        for part in entry.parts:
-            # As the file system has it: the library itself writes it as a URL.
-            path = os.path.relpath(part.final, table.path).replace(os.sep, "/")
-            modified = int(os.stat(os.path.join(root, part.final)).st_mtime * 1000)
-            values = partition_texts(part.final)
-            actions[path] = AddAction(
-                path, part.bytes, values, modified, True, _statistics(part, table.schema)
-            )
+    exists = DeltaTable.is_deltatable(uri)
+    if table.schema is None and not exists:
+        return {}
+    existing = DeltaTable(uri) if exists else None
+    schema = (
+        existing.schema()
+        if existing is not None and table.schema is None
+        else Schema.from_arrow(pa.schema([*(table.schema or ()), *table.partitions]))
+    )
+    partition_by = (
+        existing.metadata().partition_columns
+        if existing is not None
+        else [field.name for field in table.partitions]
+    )
+    actions = _actions(root, table)
     digest = _digest(actions, schema)
-    properties = CommitProperties(custom_metadata={MARK: digest})
-    if not DeltaTable.is_deltatable(uri):
+    if existing is None:
         create_table_with_add_actions(
             uri,
             schema,
@@ -57,31 +61,100 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
             mode="error",
             partition_by=partition_by,
             name=table.name,
-            commit_properties=properties,
+            commit_properties=_properties(table, digest),
         )
-        return {"delta version": DeltaTable(uri).version()}
-    existing = DeltaTable(uri)
+        return _read_back(uri, table)
+    before = present = _files(existing)
     history = existing.history()
-    if _by_others(history):
-        if next((version[MARK] for version in history if MARK in version), None) == digest:
-            return {"delta version": existing.version(), "changed by others": _by_others(history)}
-        raise SchemaError(
-            f"table {table.name} was changed by others since it was migrated ({_by_others(history)}): it is "
-            "left as it is. Migrate what is new into another directory"
-        )
-    there = {unquote(path): path for path in _paths(existing.get_add_actions(flatten=True))}
-    added: list[AddAction | RemoveAction] = [one for path, one in actions.items() if path not in there]
+    others = _by_others(history)
+    if others:
+        last = next((one for one in history if MARK in one), None)
+        if last is not None and last[MARK] == digest:
+            return {"delta version": existing.version(), "changed by others": others}
+        if foreign != "append" or last is None:
+            raise SchemaError(
+                f"table {table.name} was changed by others since it was migrated ({others}): it is left as "
+                "it is. Migrate what is new into another directory, or add it with on_foreign_changes "
+                "'append'"
+            )
+        before = _files(DeltaTable(uri, version=last["version"]))
+        _demand_present(before - set(actions), present, table.name)
+    added = [one for path, one in actions.items() if path not in before and path not in present]
     now = int(time.time() * 1000)
     removed = [
-        RemoveAction(path, True, now, None, partition_texts(path)) for path in there if path not in actions
+        RemoveAction(path, True, now, None, partition_texts(f"{table.path}/{path}"))
+        for path in before
+        if path not in actions
     ]
-    if existing.schema() != schema:
-        _add_columns(existing, schema, table.name, digest)
+    if table.schema is not None and existing.schema() != schema:
+        _add_columns(existing, schema, table, digest)
     if added or removed:
         existing.create_write_transaction(
-            [*added, *removed], "append", schema, partition_by, commit_properties=properties
+            [*added, *removed],
+            "append",
+            schema,
+            partition_by,
+            commit_properties=_properties(table, digest),
         )
-    return {"delta version": DeltaTable(uri).version()}
+    if others:
+        listed = _files(DeltaTable(uri))
+        lost = [one.path for one in added if one.path not in listed]
+        if lost:
+            raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
+        return {"delta version": DeltaTable(uri).version(), "changed by others": others}
+    return _read_back(uri, table)
+
+
+def live(root: str, name: str, path: str) -> set[str] | None:
+    """The files that the table lists, relative to the target's root; None where there is no table."""
+    from deltalake import DeltaTable
+
+    uri = os.path.join(root, path)
+    if not os.path.isdir(os.path.join(uri, "_delta_log")) or not DeltaTable.is_deltatable(uri):
+        return None
+    return {f"{path}/{one}" for one in _files(DeltaTable(uri))}
+
+
+def _read_back(uri: str, table: CommittedTable) -> dict[str, Any]:
+    """Counts rows as a reader of the table finds them: its log, and the footers of what that lists."""
+    from deltalake import DeltaTable
+
+    found = DeltaTable(uri)
+    if table.schema is not None:
+        table.demand_counts(_counts(found, [field.name for field in table.partitions]), "Delta")
+    return {"delta version": found.version()}
+
+
+def _counts(found: Any, partitions: Sequence[str]) -> Counts:
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for fragment in found.to_pyarrow_dataset().get_fragments():
+        keys = pads.get_partition_keys(fragment.partition_expression)
+        counts[tuple(keys.get(name) for name in partitions)] += fragment.count_rows()
+    return counts
+
+
+def _actions(root: str, table: CommittedTable) -> dict[str, Any]:
+    from deltalake.transaction import AddAction
+
+    actions: dict[str, AddAction] = {}
+    for entry in table.entries:
+        for part in entry.parts:
+            # As the file system has it: the library itself writes it as a URL.
+            path = os.path.relpath(part.final, table.path).replace(os.sep, "/")
+            place = os.path.join(root, part.final)
+            # What others took out of the table and deleted is not added again.
+            modified = int(os.stat(place).st_mtime * 1000) if os.path.exists(place) else 0
+            statistics = _statistics(part, table.schema)
+            values = partition_texts(part.final)
+            actions[path] = AddAction(path, part.bytes, values, modified, True, statistics)
+    return actions
+
+
+def _properties(table: CommittedTable, digest: str) -> Any:
+    from deltalake import CommitProperties, Transaction
+
+    marks = {MARK: digest, "coldframe.run": table.run}
+    return CommitProperties(custom_metadata=marks, app_transactions=[Transaction(APP, table.epoch)])
 
 
 def _digest(paths: Iterable[str], schema: Any) -> str:
@@ -96,10 +169,17 @@ def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(f"version {one.get('version')}: {one.get('operation')}" for one in reversed(foreign))
 
 
-def _add_columns(existing: Any, schema: Any, name: str, digest: str) -> None:
-    """New columns of files that came later. With another type the older files would be unreadable."""
-    from deltalake import CommitProperties
+def _demand_present(removed: set[str], present: set[str], name: str) -> None:
+    gone = sorted(removed - present)
+    if gone:
+        raise SchemaError(
+            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, were rewritten "
+            "by others: their old rows cannot be told from the others' any more"
+        )
 
+
+def _add_columns(existing: Any, schema: Any, table: CommittedTable, digest: str) -> None:
+    """New columns of files that came later. With another type the older files would be unreadable."""
     before = {field.name: field for field in existing.schema().fields}
     changed = [
         field.name
@@ -109,33 +189,25 @@ def _add_columns(existing: Any, schema: Any, name: str, digest: str) -> None:
     gone = sorted(set(before) - {field.name for field in schema.fields})
     if changed or gone:
         raise SchemaError(
-            f"table {name}: columns that its older files have in another way: "
+            f"table {table.name}: columns that its older files have in another way: "
             f"{', '.join([*changed, *gone])}. Migrate into a new directory"
         )
     new = [field for field in schema.fields if field.name not in before]
     if new:
-        existing.alter.add_columns(new, commit_properties=CommitProperties(custom_metadata={MARK: digest}))
+        existing.alter.add_columns(new, commit_properties=_properties(table, digest))
         existing.update_incremental()
 
 
-def partition_texts(final: str) -> dict[str, str | None]:
-    """The partition's values by the directories of a file."""
-    values: dict[str, str | None] = {}
-    for folder in final.split("/")[:-1]:
-        if is_partition(folder):
-            key, _, value = folder.partition("=")
-            values[unquote(key)] = None if value == HIVE_NULL else unquote(value)
-    return values
+def _files(table: Any) -> set[str]:
+    """The files of a version. The library gives their names as URLs, and takes them as they are."""
+    actions = table.get_add_actions(flatten=True)
+    # Releases of the library differ in whether they give a table or a batch.
+    found = pa.table(actions) if hasattr(actions, "__arrow_c_stream__") else pa.record_batch(actions)
+    return {unquote(str(path)) for path in found.column("path").to_pylist()}
 
 
-def _paths(actions: Any) -> list[str]:
-    """Releases of the library differ in whether they give a table or a batch."""
-    table = pa.table(actions) if hasattr(actions, "__arrow_c_stream__") else pa.record_batch(actions)
-    return [str(path) for path in table.column("path").to_pylist()]
-
-
-def _statistics(part: Part, schema: pa.Schema) -> str:
+def _statistics(part: Part, schema: pa.Schema | None) -> str:
     """Rows and nulls. Smallest and largest are left out: Delta has its own text for each type."""
-    flat = {field.name for field in schema if not pa.types.is_nested(field.type)}
-    nulls = {name: check["nulls"] for name, check in part.checks["columns"].items() if name in flat}
+    flat = {field.name for field in schema or () if not pa.types.is_nested(field.type)}
+    nulls = {name: check["nulls"] for name, check in part.checks.get("columns", {}).items() if name in flat}
     return json.dumps({"numRecords": part.rows, "nullCount": nulls})

@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.committed import CommittedTable
+from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.journal import HOME
 
 NAMESPACE = "migrated"
 MARK = "coldframe.files"
-"""The property of our snapshots."""
+"""The property of our snapshots; `coldframe.run` is the run's."""
 OF = "coldframe.source"
 """The table's property that says which directory it was made of."""
 
@@ -32,35 +34,49 @@ def open_catalog(root: str) -> Any:
     return SqlCatalog("coldframe", uri=f"sqlite:///{path}", warehouse=f"file://{root}")
 
 
-def register(root: str, table: CommittedTable) -> dict[str, Any]:
+def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
     """Makes the table's newest snapshot hold the files of the journal. Doing so twice changes nothing.
 
     One transaction adds and removes exactly the difference. Each snapshot of ours carries a digest of the
-    files that it left in the table; where others have made snapshots since, the table is theirs, and is not
-    touched.
+    files that it left in the table; where others have made snapshots since, the table is theirs: it is
+    refused, or (`foreign="append"`) the difference to our own last snapshot is made to what they left. Then
+    the table is scanned, and must have the rows that were verified.
     """
     catalog = open_catalog(root)
     catalog.create_namespace_if_not_exists(NAMESPACE)
-    identifier = _identifier(catalog, table)
-    wanted = sorted(
-        f"file://{os.path.join(root, part.final)}" for entry in table.entries for part in entry.parts
-    )
+    identifier = _identifier(catalog, table.name, table.path)
+    exists = catalog.table_exists(identifier)
+    if table.schema is None and not exists:
+        return {}
+    wanted = sorted(_url(root, part.final) for entry in table.entries for part in entry.parts)
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
-    if not catalog.table_exists(identifier):
-        current = _create(catalog, identifier, os.path.join(root, table.path), table)
-    else:
-        current = catalog.load_table(identifier)
-        others = _demand_ours(current, table, digest)
-        if others:
+    current = (
+        catalog.load_table(identifier)
+        if exists
+        else _create(catalog, identifier, os.path.join(root, table.path), table)
+    )
+    present = _files(current)
+    before, others = present, ""
+    if exists:
+        _demand_columns(current, table)
+        others, last = _by_others(current)
+        if others and last is not None and last[0] == digest:
             return {**_facts(identifier, current), "changed by others": others}
-    there = {task.file.file_path: task.file for task in current.scan().plan_files()}
-    added = [path for path in wanted if path not in there]
+        if others:
+            before = _ours(current, table.name, others, foreign, last)
+            gone = sorted(set(before) - set(wanted) - set(present))
+            if gone:
+                raise SchemaError(
+                    f"table {table.name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
+                    "were rewritten by others: their old rows cannot be told from the others' any more"
+                )
     kept = set(wanted)
-    removed = [file for path, file in there.items() if path not in kept]
+    added = [path for path in wanted if path not in before and path not in present]
+    removed = [present[path] for path in before if path not in kept]
     columns = {field.name for field in current.schema().fields}
-    marked = {MARK: digest}
+    marked = {MARK: digest, "coldframe.run": table.run}
     with current.transaction() as transaction:
-        if not columns >= set(table.schema.names):
+        if table.schema is not None and not columns >= set(table.schema.names):
             with transaction.update_schema() as update:
                 update.union_by_name(pa.schema(table.schema))
         if removed:
@@ -69,18 +85,57 @@ def register(root: str, table: CommittedTable) -> dict[str, Any]:
                     snapshot.delete_data_file(file)
         if added:
             transaction.add_files(added, snapshot_properties=marked)
-    return _facts(identifier, catalog.load_table(identifier))
+    current = catalog.load_table(identifier)
+    if others:
+        return {**_facts(identifier, current), "changed by others": others}
+    if table.schema is not None:
+        table.demand_counts(_counts(current, [field.name for field in table.partitions]), "Iceberg")
+    return _facts(identifier, current)
 
 
-def _identifier(catalog: Any, table: CommittedTable) -> tuple[str, str]:
+def live(root: str, name: str, path: str) -> set[str] | None:
+    """The files that the table lists, relative to the target's root; None where there is no table."""
+    if not os.path.isfile(os.path.join(root, HOME, "iceberg.db")):
+        return None
+    catalog = open_catalog(root)
+    catalog.create_namespace_if_not_exists(NAMESPACE)
+    identifier = _identifier(catalog, name, path)
+    if not catalog.table_exists(identifier):
+        return None
+    prefix = _url(root, "")
+    return {one.removeprefix(prefix) for one in _files(catalog.load_table(identifier))}
+
+
+def _url(root: str, final: str) -> str:
+    return f"file://{os.path.join(root, final)}"
+
+
+def _files(table: Any, snapshot: int | None = None) -> dict[str, Any]:
+    return {task.file.file_path: task.file for task in table.scan(snapshot_id=snapshot).plan_files()}
+
+
+def _counts(current: Any, partitions: list[str]) -> Counts:
+    """Rows by partition, as a scan finds them; of tables without partitions the files' footers are asked."""
+    counts: Counter[tuple[Any, ...]] = Counter()
+    if not partitions:
+        files = [path.removeprefix("file://") for path in _files(current)]
+        return {(): sum(pq.read_metadata(path).num_rows for path in files)}
+    for batch in current.scan(selected_fields=tuple(partitions)).to_arrow_batch_reader():
+        table = pa.table(batch).select(partitions)
+        for row in table.group_by(partitions).aggregate([([], "count_all")]).to_pylist():
+            counts[tuple(row[name] for name in partitions)] += row["count_all"]
+    return counts
+
+
+def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
     """The table's name in the catalog. Where another one has it (`web-logs` and `web_logs`), the later one
     gets a name with letters of its path's digest.
     """
-    plain = re.sub(r"\W", "_", table.name)
+    plain = re.sub(r"\W", "_", name)
     if catalog.table_exists((NAMESPACE, plain)):
         of = catalog.load_table((NAMESPACE, plain)).properties.get(OF)
-        if of is not None and of != table.path:
-            return NAMESPACE, f"{plain}_{hashlib.sha256(table.path.encode()).hexdigest()[:8]}"
+        if of is not None and of != path:
+            return NAMESPACE, f"{plain}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
     return NAMESPACE, plain
 
 
@@ -93,27 +148,39 @@ def _facts(identifier: tuple[str, str], current: Any) -> dict[str, Any]:
     }
 
 
-def _demand_ours(current: Any, table: CommittedTable, digest: str) -> str:
-    """An error where the work would undo what others did; what they did where there is no work."""
-    fields = {field.name for field in current.schema().fields}
-    gone = sorted(fields - set(table.schema.names))
+def _demand_columns(current: Any, table: CommittedTable) -> None:
+    if table.schema is None:
+        return
+    gone = sorted({field.name for field in current.schema().fields} - set(table.schema.names))
     if gone:
         raise SchemaError(f"table {table.name}: columns that its files do not have: {', '.join(gone)}")
-    marks = [snapshot.summary.additional_properties.get(MARK) for snapshot in current.metadata.snapshots]
-    ours = [mark for mark in marks if mark is not None]
+
+
+def _by_others(current: Any) -> tuple[str, tuple[str, int] | None]:
+    """What others have done in words, and mark and id of the last snapshot of ours."""
+    marks = [
+        (snapshot.summary.additional_properties.get(MARK), snapshot.snapshot_id)
+        for snapshot in current.metadata.snapshots
+    ]
+    ours = [mark for mark in marks if mark[0] is not None]
     others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
-    if others and (not ours or ours[-1] != digest):
+    return others, ours[-1] if ours else None
+
+
+def _ours(current: Any, name: str, others: str, foreign: str, last: tuple[str, int] | None) -> dict[str, Any]:
+    """The files of our last snapshot, where what is new may be added to what others left."""
+    if foreign != "append" or last is None:
         raise SchemaError(
-            f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
-            "is. Migrate what is new into another directory"
+            f"table {name} was changed by others since it was migrated ({others}): it is left as it is. "
+            "Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
         )
-    return others
+    return _files(current, last[1])
 
 
 def _create(catalog: Any, identifier: tuple[str, str], place: str, table: CommittedTable) -> Any:
     created = catalog.create_table(
         identifier,
-        schema=pa.schema(table.schema),
+        schema=pa.schema(table.schema or ()),
         location=f"file://{place}",
         properties={OF: table.path},
     )

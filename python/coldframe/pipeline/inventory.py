@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
 from coldframe.pipeline.identity import identity_of
+from coldframe.pipeline.selection import Selection
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
@@ -70,10 +71,12 @@ class Inventory:
     """Files of another format, or too damaged to tell."""
     unread: list[Unread] = field(default_factory=list)
     """What could not be looked at."""
+    excluded: int = 0
+    """Files and directories that were left out as asked."""
 
 
-def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
-    """Walks the tree and looks at each file.
+def take_inventory(root: str, named: Iterable[str] = (), selection: Selection | None = None) -> Inventory:
+    """Walks the tree and looks at each file that is meant.
 
     A root that holds nothing but Kudu's data is one source, unless `named` has paths of directories below it.
     """
@@ -90,7 +93,9 @@ def take_inventory(root: str, named: Iterable[str] = ()) -> Inventory:
             inventory.files.append(replace(whole, format="kudu"))
         return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
-        for file in threads.map(lambda found: _look(root, *found), _walk(root, inventory.unread)):
+        for file in threads.map(
+            lambda found: _look(root, *found), _walk(inventory, selection or Selection())
+        ):
             if isinstance(file, Unread):
                 inventory.unread.append(file)
                 continue
@@ -123,17 +128,25 @@ def _split_key(folder: str) -> tuple[str, str]:
     return (key, value) if equals else ("", "")
 
 
-def _walk(root: str, unread: list[Unread]) -> Iterator[tuple[str, bool]]:
-    """The paths of files, and of directories that are one table (True); the rest goes to `unread`."""
+def _walk(inventory: Inventory, selection: Selection) -> Iterator[tuple[str, bool]]:
+    """The paths of files, and of directories that are one table (True); the rest goes to the inventory."""
+    root, unread = inventory.root, inventory.unread
 
     def not_listed(error: OSError) -> None:
         unread.append(Unread(_relative(root, error.filename or root), _reason(error)))
 
+    def is_meant(path: str, takes: Callable[[str], bool]) -> bool:
+        meant = takes(_relative(root, path))
+        inventory.excluded += not meant
+        return meant
+
     for folder, folders, names in os.walk(root, onerror=not_listed):
-        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        shown = sorted(name for name in folders if not name.startswith(("_", ".")))
+        folders[:] = [name for name in shown if is_meant(os.path.join(folder, name), selection.enters)]
         if folder != root and _is_table(folder):
             folders.clear()
-            yield folder, True
+            if is_meant(folder, selection.takes):
+                yield folder, True
             continue
         for name in folders:
             if os.path.islink(os.path.join(folder, name)):
@@ -141,9 +154,12 @@ def _walk(root: str, unread: list[Unread]) -> Iterator[tuple[str, bool]]:
                 reason = f"a link to the directory {target}, which is not followed: migrate that by itself"
                 unread.append(Unread(_relative(root, os.path.join(folder, name)), reason))
         for name in sorted(names):
+            path = os.path.join(folder, name)
             leftover = name.startswith(("_", ".")) or name.endswith(_LEFTOVERS)
-            if not leftover and not (folder == root and name == TABLES_FILE):
-                yield os.path.join(folder, name), False
+            if leftover or (folder == root and name == TABLES_FILE):
+                continue
+            if is_meant(path, selection.takes):
+                yield path, False
 
 
 def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:

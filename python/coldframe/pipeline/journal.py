@@ -1,36 +1,47 @@
 """Stage 6: from staged files to the table, so that a kill at any moment loses no row and doubles none.
 
-    DST/<table>/<key=value>/<file>.parquet      the table
-    DST/_coldframe/lock                         held while a run is at work
-    DST/_coldframe/staging/                     files that are being written
-    DST/_coldframe/state/journal.jsonl          what follows
-    DST/_coldframe/manifest.jsonl               one line for each file of the tables, made anew at the end of
-    a run
+    DST/<table>/<key=value>/<file>.parquet          the table
+    DST/_coldframe/lock                             held while a run is at work
+    DST/_coldframe/staging/000007/                  files that run 7 writes, and those that it held
+    DST/_coldframe/state/000000000012.jsonl         the journal: numbered segments
+    DST/_coldframe/state/000000000010.base.jsonl    all of it up to segment 10, in short
+    DST/_coldframe/manifest.jsonl                   a line for each file of the tables
 
-The journal only grows, a line at a time, each line on disk before the next step:
+docs/migration-state.md has the events. A segment is created under the next number, which only one driver can
+do; each run begins with one that says so. A driver that was taken for dead, and finds the next number taken,
+is fenced: it stops before it touches a table. Segments that began a run are kept for that.
 
-    begin   source file, its finished parts (staged and final name, bytes, fingerprint), the files that they
-    replace done    its parts stand under their final names
+    hold     a source file is converted, its parts wait in staging until all of its table can be published
+    begin    its parts are about to get their final names, and what they replace is about to be deleted
+    done     both have happened
+    drop     its source is gone: its parts are about to be deleted
 
-Final names follow from the source file's identity (path, size, time, options). After a kill, a `begin`
-without `done` is completed if each of its parts is found whole under one of its two names, else undone; the
-file is then converted again. A last line that was cut off by the kill counts as not written.
+New files are published before the old ones are deleted. After a kill, a `begin` without `done` is completed
+if each of its parts is found whole under one of its two names, else undone: the file is converted again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
+from coldframe.pipeline.destination import Destination
 
 HOME = "_coldframe"
+STATE = f"{HOME}/state"
+STAGING = f"{HOME}/staging"
+COMPACT = 64
+"""Segments after which the journal is written in short."""
+_SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class Part:
     bytes: int
     checks: dict[str, Any] = field(default_factory=dict)
     verified: bool = False
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,199 +67,351 @@ class Entry:
     parts: tuple[Part, ...]
     replaces: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
-    """What the report says of it: bytes and rows read, damage."""
+    """What the report says of it: bytes and rows read, damage; the columns it had and was written with."""
+    generation: int = 0
+    """How many times the target was begun afresh before it."""
 
     def to_json(self) -> dict[str, Any]:
-        """A line of the journal."""
-        return {
-            "event": "begin",
-            "key": self.key,
-            "source": self.source,
-            "table": self.table,
-            "parts": [vars(part) for part in self.parts],
-            "replaces": list(self.replaces),
-            "details": self.details,
-        }
+        """As events have it."""
+        return {**vars(self), "parts": [vars(part) for part in self.parts], "replaces": list(self.replaces)}
 
     @staticmethod
-    def from_json(line: dict[str, Any]) -> Entry:
+    def from_json(entry: dict[str, Any]) -> Entry:
         """The reverse of `to_json`."""
-        parts = tuple(Part(**part) for part in line["parts"])
-        return Entry(
-            line["key"], line["source"], line["table"], parts, tuple(line["replaces"]), line["details"]
+        parts = tuple(Part(**part) for part in entry["parts"])
+        return Entry(**{**entry, "parts": parts, "replaces": tuple(entry["replaces"])})
+
+
+class State:
+    """What the journal says. Reading it changes nothing."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, Entry] = {}
+        """Source files that are finished, by their path relative to the source's root."""
+        self.held: dict[str, Entry] = {}
+        """Source files that are converted, but not published yet."""
+        self.schemas: dict[str, str] = {}
+        """Columns that files have or were written with, serialised, by a name that follows from them."""
+        self.epoch = 0
+        """How many runs there were."""
+        self.ended: float | None = None
+        """When the last run that was not killed came to its end."""
+        self.generation = 0
+        """How many times everything was begun afresh; `fresh`: and is not through with it."""
+        self.fresh = False
+        self.begun: dict[str, Entry] = {}
+        """Entries whose publishing was begun, by their source; `dropping`: what was about to be deleted."""
+        self.dropping: dict[str, Entry] = {}
+
+    def apply(self, event: dict[str, Any]) -> None:
+        """One event of the journal."""
+        kind = event["event"]
+        if kind == "run":
+            self.epoch = event["epoch"]
+        elif kind == "end":
+            self.ended = event["at"]
+        elif kind == "schema":
+            self.schemas[event["name"]] = event["schema"]
+        elif kind == "fresh":
+            self.generation, self.fresh = event["generation"], event["open"]
+        elif kind in ("hold", "begin", "is"):
+            entry = Entry.from_json(event["entry"])
+            {"hold": self.held, "begin": self.begun, "is": self.done}[kind][entry.source] = entry
+        elif kind == "done":
+            self.done[event["source"]] = self.begun.pop(event["source"])
+            self.held.pop(event["source"], None)
+        elif kind == "drop":
+            self.dropping[event["source"]] = self.done.pop(event["source"])
+        elif kind == "dropped":
+            self.dropping.pop(event["source"], None)
+        elif kind == "forget":
+            self.begun.pop(event["source"], None)
+            self.held.pop(event["source"], None)
+            if event.get("done"):
+                self.done.pop(event["source"], None)
+        else:
+            raise ColdframeError(f"the journal has an event {kind!r} that this version does not know")
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What makes the same state out of an empty one."""
+        yield {"event": "run", "epoch": self.epoch}
+        yield {"event": "fresh", "generation": self.generation, "open": self.fresh}
+        for name, schema in self.schemas.items():
+            yield {"event": "schema", "name": name, "schema": schema}
+        for kind, entries in (("is", self.done), ("hold", self.held)):
+            for entry in entries.values():
+                yield {"event": kind, "entry": entry.to_json()}
+
+
+def read_state(destination: Destination) -> tuple[State, int]:
+    """The state and the number of its last segment. Takes no lock, and works beside a run."""
+    names = {found.name.rsplit("/", 1)[-1] for found in destination.list(STATE)}
+    if "journal.jsonl" in names:
+        raise UnsupportedError(
+            f"{destination.root}: the state of an early version; migrate into a new directory"
         )
+    found = [match for match in map(_SEGMENT.match, names) if match is not None]
+    base = max((int(match.group(1)) for match in found if match.group(2)), default=0)
+    numbers = sorted(int(match.group(1)) for match in found if not match.group(2))
+    state = State()
+    files = [f"{base:012d}.base.jsonl"] if base else []
+    for expected, number in enumerate((n for n in numbers if n > base), base + 1):
+        if number != expected:
+            raise ColdframeError(f"{destination.root}/{STATE}: segment {expected} is missing")
+        files.append(f"{number:012d}.jsonl")
+    for name in files:
+        for line, text in enumerate(destination.read(f"{STATE}/{name}").splitlines(), 1):
+            try:
+                state.apply(json.loads(text))
+            except (ValueError, KeyError, TypeError) as reason:
+                place = f"{destination.root}/{STATE}/{name}, line {line}"
+                raise ColdframeError(f"{place}: {type(reason).__name__}: {reason}") from reason
+    return state, max([base, *numbers])
 
 
 class Journal:
-    """The state of a target directory. One run holds it at a time."""
+    """The state of a target. One run holds it at a time."""
 
-    def __init__(self, root: str, *, keep_replaced: bool = False) -> None:
+    def __init__(self, target: str | Destination, *, keep_replaced: bool = False) -> None:
         """`keep_replaced`: files that newer ones replace stay, since older versions of a table list them."""
-        self.root = os.path.abspath(root)
+        self.destination = target if isinstance(target, Destination) else Destination(target)
+        self.state = State()
         self._keep_replaced = keep_replaced
-        self.home = os.path.join(self.root, HOME)
-        self.path = os.path.join(self.home, "state", "journal.jsonl")
-        self.done: dict[str, Entry] = {}
-        """Source files that are finished, by their path relative to the source's root."""
-        self.schemas: dict[str, str] = {}
-        """Columns that files have or were written with, serialised, by a name that follows from them."""
-        self._out: IO[str] | None = None
+        self.run = ""
+        """What this run is called in commits of Delta and Iceberg."""
+        self._number = 0
+        self._late: list[dict[str, Any]] = []
+        """Events that the next segment may take along: what they say shows in the files as well."""
         self._lock: IO[str] | None = None
 
     @property
     def staging(self) -> str:
-        """Where the tasks write."""
-        return os.path.join(self.home, "staging")
+        """Where the tasks of this run write."""
+        return self.destination.path(f"{STAGING}/{self.state.epoch:06d}")
+
+    @property
+    def done(self) -> dict[str, Entry]:
+        """See `State`."""
+        return self.state.done
+
+    @property
+    def held(self) -> dict[str, Entry]:
+        """See `State`."""
+        return self.state.held
 
     def __enter__(self) -> Journal:
-        if not os.path.isdir(self.home) and os.path.isdir(self.root) and os.listdir(self.root):
-            raise UnsupportedError(
-                f"migrating into {self.root}: it is neither empty nor of an earlier migration"
-            )
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        self._lock = open(os.path.join(self.home, "lock"), "w", encoding="utf-8")
+        root = self.destination.root
+        if not os.path.isdir(self.destination.path(HOME)) and os.path.isdir(root) and os.listdir(root):
+            raise UnsupportedError(f"migrating into {root}: it is neither empty nor of an earlier migration")
+        os.makedirs(self.destination.path(STATE), exist_ok=True)
+        self._lock = open(self.destination.path(f"{HOME}/lock"), "w", encoding="utf-8")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as reason:
             self._lock.close()
-            raise ColdframeError(f"{self.root}: another migration is at work here") from reason
+            raise ColdframeError(f"{root}: another migration is at work here") from reason
         try:
+            self.destination.sweep(HOME)
+            self._take_over()
             self._recover()
         except BaseException:
-            self.__exit__()
+            self._lock.close()
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._out is not None:
-            self._out.close()
-        if self._lock is not None:
-            self._lock.close()
-
-    def commit(self, entry: Entry) -> None:
-        """Gives the parts of a source file their final names."""
-        self._append(entry.to_json())
-        self._move(entry)
-        self._append({"event": "done", "key": entry.key, "source": entry.source})
-        self.done[entry.source] = entry
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._append()
+        finally:
+            if self._lock is not None:
+                self._lock.close()
 
     def keep_schema(self, name: str, schema: str) -> None:
         """Remembers columns, for files that come later."""
-        if name not in self.schemas:
-            self._append({"event": "schema", "name": name, "schema": schema})
-            self.schemas[name] = schema
+        if name not in self.state.schemas:
+            self._later({"event": "schema", "name": name, "schema": schema})
+
+    def begin_fresh(self) -> None:
+        """From here on, what was done before counts as not done. One that was killed goes on."""
+        if not self.state.fresh:
+            self._append({"event": "fresh", "generation": self.state.generation + 1, "open": True})
+
+    def end_fresh(self) -> None:
+        """Everything was tried once: what could not be done again stays as it was."""
+        if self.state.fresh:
+            self._append({"event": "fresh", "generation": self.state.generation, "open": False})
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Keeps converted files in staging, over kills too, until they are committed."""
+        self._append(*({"event": "hold", "entry": entry.to_json()} for entry in entries))
+
+    def forget(self, entry: Entry) -> None:
+        """Lets go of a held file that is of no use any more."""
+        self._later({"event": "forget", "source": entry.source})
+
+    def commit(self, entries: Sequence[Entry], drops: Sequence[str] = ()) -> None:
+        """Gives the parts of source files their final names, and takes out what they replace and what of
+        `drops`, sources that are gone, there is.
+        """
+        before = {source: self.done[source] for source in drops if source in self.done}
+        begun = [replace(entry, replaces=self._replaced(entry)) for entry in entries]
+        self._append(
+            *({"event": "begin", "entry": entry.to_json()} for entry in begun),
+            *({"event": "drop", "source": source} for source in before),
+        )
+        self._finish(begun, before.values())
 
     def clear_staging(self) -> None:
-        """Deletes what was staged and never committed."""
-        shutil.rmtree(self.staging, ignore_errors=True)
+        """Deletes what this run and those before it have staged, and nobody holds."""
+        held = {part.staged for entry in self.held.values() for part in entry.parts}
+        for found in list(self.destination.list(STAGING)):
+            run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
+            if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
+                self.destination.delete(found.name)
+        self.destination.prune(STAGING)
+
+    def compact(self) -> None:
+        """Writes the journal in short, and deletes what that makes superfluous."""
+        names = [found.name for found in self.destination.list(STATE)]
+        if len(names) < COMPACT:
+            return
+        self._append()
+        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines(self.state.events()))
+        base = f"{STATE}/{self._number:012d}.base.jsonl"
+        for name in names:
+            found = _SEGMENT.match(name.rsplit("/", 1)[-1])
+            # What a newer driver has written is its own. A driver that slept through whole runs would next
+            # create the segment with which the first of them began: it must find that taken.
+            if found is None or name == base or int(found.group(1)) > self._number:
+                continue
+            if not self._begins_run(name):
+                self.destination.delete(name)
+
+    def end(self) -> None:
+        """Says that the run came to its end; a driver that is fenced gets no further than this."""
+        self._append({"event": "end", "at": time.time()})
 
     def write_manifest(self) -> str:
         """One line for each file of the tables."""
-        path = os.path.join(self.home, "manifest.jsonl")
-        with replacing(path) as out:
-            for source in sorted(self.done):
-                entry = self.done[source]
-                for part in entry.parts:
-                    line = {"table": entry.table, "source": source, "file": part.final, **vars(part)}
-                    del line["staged"], line["final"]
-                    out.write(json.dumps(line) + "\n")
-        return path
+        lines = (
+            {"table": entry.table, "source": source, "file": part.final, **vars(part)}
+            for source, entry in sorted(self.done.items())
+            for part in entry.parts
+        )
+        kept = ({key: line[key] for key in line if key not in ("staged", "final")} for line in lines)
+        self.destination.write(f"{HOME}/manifest.jsonl", _lines(kept))
+        return self.destination.path(f"{HOME}/manifest.jsonl")
 
-    def _append(self, line: dict[str, Any]) -> None:
-        if self._out is None:
-            raise ColdframeError("the journal is not open")
-        self._out.write(json.dumps(line) + "\n")
-        self._out.flush()
-        os.fsync(self._out.fileno())
+    def is_whole(self, name: str, size: int) -> bool:
+        """Whether a file of the target is there, with its size."""
+        found = self.destination.stat(name)
+        return found is not None and found.size == size
+
+    def _replaced(self, entry: Entry) -> tuple[str, ...]:
+        before = self.done.get(entry.source)
+        return () if before is None else tuple(part.final for part in before.parts)
+
+    def _begins_run(self, name: str) -> bool:
+        return not name.endswith(".base.jsonl") and self.destination.read(name)[:15] == b'{"event": "run"'
+
+    def _later(self, event: dict[str, Any]) -> None:
+        self.state.apply(event)
+        self._late.append(event)
+
+    def _append(self, *events: dict[str, Any]) -> None:
+        """One more segment. Its number is the fence."""
+        late, self._late = self._late, []
+        if not late and not events:
+            return
+        name = f"{STATE}/{self._number + 1:012d}.jsonl"
+        if not self.destination.create(name, _lines([*late, *events])):
+            raise ColdframeError(
+                f"{self.destination.root}: another driver has taken this migration over; this one stops"
+            )
+        self._number += 1
+        for event in events:
+            self.state.apply(event)
+
+    def _take_over(self) -> None:
+        for _ in range(10):
+            self.state, self._number = read_state(self.destination)
+            run = {
+                "event": "run",
+                "epoch": self.state.epoch + 1,
+                "id": uuid.uuid4().hex,
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "started": time.time(),
+            }
+            if self.destination.create(f"{STATE}/{self._number + 1:012d}.jsonl", _lines([run])):
+                self._number += 1
+                self.state.apply(run)
+                self.run = str(run["id"])
+                return
+        raise ColdframeError(f"{self.destination.root}: another driver goes on writing its journal")
 
     def _recover(self) -> None:
-        begun: dict[str, Entry] = {}
-        for line in self._lines():
-            if line["event"] == "begin":
-                entry = Entry.from_json(line)
-                begun[entry.key] = entry
-            elif line["event"] == "done":
-                self.done[line["source"]] = begun.pop(line["key"])
-            elif line["event"] == "schema":
-                self.schemas[line["name"]] = line["schema"]
-        self._cut_torn_line()
-        self._out = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - closed by __exit__
-        for entry in begun.values():
-            if all(self._whole(part) for part in entry.parts):
-                self.commit(entry)
+        whole: list[Entry] = []
+        for entry in list(self.state.begun.values()):
+            if all(self._is_anywhere(part) for part in entry.parts):
+                whole.append(entry)
             else:
                 self._undo(entry)
+        self._finish(whole, list(self.state.dropping.values()))
+        for entry in list(self.held.values()):
+            if not all(self.is_whole(part.staged, part.bytes) for part in entry.parts):
+                self.forget(entry)
+        self._append()
         self.clear_staging()
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        if not os.path.exists(self.path):
-            return
-        with open(self.path, encoding="utf-8") as source:
-            for number, text in enumerate(source, 1):
-                if not text.endswith("\n"):
-                    return
-                try:
-                    yield json.loads(text)
-                except json.JSONDecodeError as reason:
-                    raise ColdframeError(f"{self.path}, line {number}: {reason}") from reason
+    def _is_anywhere(self, part: Part) -> bool:
+        # In this order: a driver that is not quite dead may rename it in between.
+        return any(self.is_whole(name, part.bytes) for name in (part.staged, part.final))
 
-    def _cut_torn_line(self) -> None:
-        """So that the next line starts on a line of its own."""
-        if not os.path.exists(self.path):
-            return
-        with open(self.path, "rb+") as journal:
-            journal.truncate(journal.read().rfind(b"\n") + 1)
-            os.fsync(journal.fileno())
+    def _finish(self, entries: Sequence[Entry], dropped: Iterable[Entry]) -> None:
+        """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
+        for part in (part for entry in entries for part in entry.parts):
+            self._publish(part)
+        finals = [part.final for entry in entries for part in entry.parts]
+        self.destination.settle(finals)
+        there = set(finals)
+        old = [name for entry in entries for name in entry.replaces if name not in there]
+        old += [part.final for entry in dropped for part in entry.parts]
+        if not self._keep_replaced:
+            for name in old:
+                self.destination.delete(name)
+            self.destination.settle(old)
+        for entry in entries:
+            self._later({"event": "done", "source": entry.source})
+        for entry in list(dropped):
+            self._later({"event": "dropped", "source": entry.source})
 
-    def _whole(self, part: Part) -> bool:
-        return any(self._has(name, part.bytes) for name in (part.staged, part.final))
-
-    def _has(self, name: str, size: int) -> bool:
-        path = os.path.join(self.root, name)
-        return os.path.isfile(path) and os.path.getsize(path) == size
-
-    def _move(self, entry: Entry) -> None:
-        finals = {part.final for part in entry.parts}
-        for name in () if self._keep_replaced else entry.replaces:
-            if name not in finals:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(self.root, name))
-        for part in entry.parts:
-            staged, final = os.path.join(self.root, part.staged), os.path.join(self.root, part.final)
-            if os.path.exists(staged):
-                os.makedirs(os.path.dirname(final), exist_ok=True)
-                os.replace(staged, final)
-        for folder in {os.path.dirname(os.path.join(self.root, name)) for name in finals}:
-            _sync_folder(folder)
+    def _publish(self, part: Part) -> None:
+        try:
+            self.destination.publish(part.staged, part.final)
+        except FileNotFoundError:
+            if not self.is_whole(part.final, part.bytes):
+                raise
+        except FileExistsError as reason:
+            raise ColdframeError(
+                f"{self.destination.path(part.final)}: a file of others has this name"
+            ) from reason
 
     def _undo(self, entry: Entry) -> None:
-        """Takes back what a killed commit had renamed; the older version went with it, so it is not done
-        either.
+        """Takes back what a killed commit had published; where the older version went with it, the source is
+        not done any more.
         """
-        names = [name for part in entry.parts for name in (part.staged, part.final)]
         before = self.done.get(entry.source)
-        if before is not None and not all(self._has(part.final, part.bytes) for part in before.parts):
-            names += [part.final for part in before.parts]
-            del self.done[entry.source]
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.root, name))
+        lost = before is not None and not all(self.is_whole(part.final, part.bytes) for part in before.parts)
+        for part in entry.parts:
+            self.destination.delete(part.staged)
+            self.destination.delete(part.final)
+        if lost and before is not None and not self._keep_replaced:
+            for part in before.parts:
+                self.destination.delete(part.final)
+        self._later({"event": "forget", "source": entry.source, "done": lost})
 
 
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[IO[str]]:
-    """A file that appears whole or not at all."""
-    temporary = f"{path}.{os.getpid()}.new"
-    with open(temporary, "w", encoding="utf-8") as out:
-        yield out
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _lines(events: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(event) + "\n" for event in events).encode()

@@ -9,7 +9,7 @@ from typing import Any
 from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.journal import Entry
 
-STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "empty")
+STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "held", "empty")
 
 
 @dataclass
@@ -19,7 +19,8 @@ class FileReport:
     source: str
     status: str
     """converted; salvaged: converted but for its damage; quarantined: nothing could be saved, a copy is kept;
-    failed; changed: while it was read, so that a later run has to convert it; empty: no bytes, no rows."""
+    failed; changed: while it was read, so that a later run has to convert it; held: converted, but its table
+    cannot be published yet; empty: no bytes, no rows."""
     bytes_in: int
     rows: int = 0
     bytes_out: int = 0
@@ -67,6 +68,10 @@ class TableReport:
     files: list[FileReport] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Files of the target that are not there any more, or not with their size."""
+    foreign: list[str] = field(default_factory=list)
+    """Files in its directory that are none of the migration's: readers take them for a part of the table."""
+    vanished: list[str] = field(default_factory=list)
+    """Sources that an earlier run converted, and that are gone."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
@@ -95,7 +100,8 @@ class TableReport:
     def verified(self) -> bool:
         """Whether something was written, and all of it was read back, found equal, and is still there."""
         written = [file for file in self.files if file.outputs]
-        return bool(written) and not self.missing and all(file.verified for file in written)
+        whole = not self.missing and not self.foreign and self.error is None
+        return bool(written) and whole and all(file.verified for file in written)
 
     def to_json(self) -> dict[str, Any]:
         """Its part of report.json."""
@@ -109,6 +115,8 @@ class TableReport:
             "verified": self.verified,
             "counts": {"found": len(self.files), **{status: self.count(status) for status in STATUSES}},
             "missing": self.missing,
+            "foreign": self.foreign,
+            "vanished": self.vanished,
             "metadata": self.metadata,
             "error": self.error,
             "files": [{**vars(file), "rows_lost": file.rows_lost} for file in self.files],
@@ -128,6 +136,11 @@ class Report:
     """Files outside of every table whose format is not one of ours; they were left alone."""
     unread: list[Unread] = field(default_factory=list)
     """Places of the source that could not be looked at: unreadable, links, neither file nor directory."""
+    excluded: int = 0
+    """Files and directories that the patterns leave out."""
+    on_vanished: str = "fail"
+    safe_to_delete: int = 0
+    """How many sources `safe-to-delete.txt` lists."""
     started: float = 0.0
     seconds: float = 0.0
 
@@ -149,11 +162,16 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: all that was asked for was done; 1: something failed or could not be read, or files of the
-        target are missing.
+        """0: all that was asked for was done; 1: something failed or could not be read, files of the target
+        are missing or foreign, or sources are gone and nobody has said what to do about it.
         """
-        wrong = self.failures or self.unread or any(table.missing or table.error for table in self.tables)
+        wrong = self.failures or self.unread or any(self.is_wrong(table) for table in self.tables)
         return 1 if wrong else 0
+
+    def is_wrong(self, table: TableReport) -> bool:
+        """Whether something of the table as a whole is not as it was asked for."""
+        gone = bool(table.vanished) and self.on_vanished == "fail"
+        return bool(table.missing or table.foreign or table.error or gone)
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -168,6 +186,9 @@ class Report:
             "target": self.target,
             "to": self.to,
             "on_error": self.on_error,
+            "on_vanished": self.on_vanished,
+            "excluded": self.excluded,
+            "safe_to_delete": self.safe_to_delete,
             "started": self.started,
             "seconds": self.seconds,
             "rows": self.rows,

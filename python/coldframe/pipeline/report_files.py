@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 
-from coldframe.pipeline.journal import replacing
+from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.journal import HOME
 from coldframe.pipeline.report import Report
 from coldframe.pipeline.report_html import page
 
 
-def write_report(report: Report, folder: str) -> None:
+def write_report(report: Report, destination: Destination) -> None:
     """Writes report.json and report.html."""
-    with replacing(os.path.join(folder, "report.json")) as out:
-        json.dump(report.to_json(), out, indent=1, default=str)
-    with replacing(os.path.join(folder, "report.html")) as out:
-        out.write(page(report))
+    destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
+    destination.write(f"{HOME}/report.html", page(report).encode(errors="replace"))

@@ -52,6 +52,7 @@ _COLOURS = {
     "quarantined": "var(--cold)",
     "failed": "var(--bad)",
     "changed": "var(--bad)",
+    "held": "var(--part)",
     "empty": "var(--line)",
 }
 

@@ -13,8 +13,12 @@ from coldframe._coldframe import UnsupportedError, formats
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.sinks import ColdframeSink, ParquetSink, Sink
 
-Register = Callable[[str, CommittedTable], dict[str, Any]]
-"""Root of the target and table -> what the report says of the table's metadata."""
+Register = Callable[[str, CommittedTable, str], dict[str, Any]]
+"""Root of the target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
+the report says of the table's metadata.
+"""
+Live = Callable[[str, str, str], "set[str] | None"]
+"""Root of the target, name and path of a table -> the files that it lists; None where there is no table."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Target:
     nanoseconds: bool = True
     """Whether its timestamps can have nanoseconds."""
     register: Register | None = None
+    live: Live | None = None
 
 
 def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
@@ -40,19 +45,22 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
         return Target(name, ColdframeSink("orc", unit=unit))
     if name == "delta":
         _need(name, "deltalake", "delta")
-        from coldframe.pipeline.delta import register as register_delta
+        from coldframe.pipeline import delta
 
-        return Target(name, ParquetSink(compression), nanoseconds=False, register=register_delta)
+        return Target(
+            name, ParquetSink(compression), nanoseconds=False, register=delta.register, live=delta.live
+        )
     if name == "iceberg":
         _need(name, "pyiceberg", "iceberg")
-        from coldframe.pipeline.iceberg import register as register_iceberg
+        from coldframe.pipeline import iceberg
 
         return Target(
             name,
             ParquetSink(compression),
             partitions_inside=True,
             nanoseconds=False,
-            register=register_iceberg,
+            register=iceberg.register,
+            live=iceberg.live,
         )
     raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")
 

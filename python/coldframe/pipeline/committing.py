@@ -1,0 +1,199 @@
+"""From outcomes of tasks to files of the tables.
+
+A source file is committed when its last part is back, several at a time. Where files of a table are replaced
+or taken out, what is converted is held until all of the table is, and then published at once: readers see the
+earlier result until then, and never files of two types side by side. Where something of such a table failed,
+and the types changed or sources are gone, the earlier result stays; what is converted waits for the next run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.pipeline.columns import encoded
+from coldframe.pipeline.comparing import TableWork, schema_id
+from coldframe.pipeline.inventory import is_partition
+from coldframe.pipeline.journal import Entry, Journal, Part
+from coldframe.pipeline.plan import PlannedFile
+from coldframe.pipeline.report import FileReport
+
+BATCH = 64
+"""Source files that are committed together, at most;"""
+BATCH_SECONDS = 2.0
+"""and how long the first of them waits for the others."""
+
+Fail = Callable[[TableWork, PlannedFile, str, bool], None]
+"""Is told of a file that failed, why, and whether it changed while it was read."""
+
+
+@dataclass
+class Underway:
+    """A source file whose tasks are running."""
+
+    work: TableWork
+    planned: PlannedFile
+    outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+class Committer:
+    """Takes the outcomes of one run."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        extension: str,
+        fail: Fail,
+        salvaged: Callable[[TableWork, PlannedFile, list[Any]], str | None],
+    ) -> None:
+        """`salvaged` is told of damage that cost rows, and gives where a copy of the file lies."""
+        self._journal = journal
+        self._extension = extension
+        self._fail = fail
+        self._salvaged = salvaged
+        self._ready: list[tuple[TableWork, Entry, FileReport]] = []
+        self._since = 0.0
+
+    def finish(self, one: Underway) -> None:
+        """All tasks of a source file are back."""
+        work, planned = one.work, one.planned
+        outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
+        errors = list(dict.fromkeys(outcome["error"] for outcome in outcomes if "error" in outcome))
+        errors = errors or _losses(planned, outcomes)
+        if errors:
+            for outcome in outcomes:
+                _discard(outcome.get("staged"))
+            changed = any(outcome.get("changed") for outcome in outcomes)
+            self._fail(work, planned, "; ".join(errors), changed)
+            return
+        entry = self._entry(work, planned, outcomes)
+        damage = entry.details["damage"]
+        if damage:
+            entry.details["quarantine"] = self._salvaged(work, planned, damage)
+        report = FileReport.of_entry(entry, planned.file.size)
+        work.report.files.append(report)
+        if not self._ready:
+            self._since = time.monotonic()
+        self._ready.append((work, entry, report))
+        if len(self._ready) >= BATCH or time.monotonic() - self._since > BATCH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commits, or holds, what is ready."""
+        ready, self._ready = self._ready, []
+        held = [entry for work, entry, _ in ready if work.careful]
+        done = [entry for work, entry, _ in ready if not work.careful]
+        if held:
+            self._journal.hold(held)
+            for work, entry, report in ready:
+                if work.careful:
+                    report.status = "held"
+                    work.waiting.append((entry, report))
+        if done:
+            self._journal.commit(done)
+
+    def publish(self, work: TableWork) -> None:
+        """All tasks of a careful table are back."""
+        self.flush()
+        for file, entry in work.held:
+            report = FileReport.of_entry(entry, file.size, earlier=True)
+            work.report.files.append(report)
+            work.waiting.append((entry, report))
+        work.held = []
+        failed = sum(file.status in ("failed", "changed") for file in work.report.files)
+        if failed and (work.rewritten or work.drops):
+            why = "its types have changed" if work.rewritten else "sources of it are gone"
+            for _, report in work.waiting:
+                report.status = "held"
+            work.report.error = (
+                f"{failed} file(s) could not be converted, and {why}: the earlier result stays until they "
+                "are converted, or left out"
+            )
+            return
+        entries = [entry for entry, _ in work.waiting]
+        for start in range(0, len(entries), 1000):
+            self._journal.commit(entries[start : start + 1000])
+        if work.drops:
+            self._journal.commit([], drops=work.drops)
+        for entry, report in work.waiting:
+            report.status = "salvaged" if entry.details["damage"] else "converted"
+        work.waiting = []
+
+    def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
+        journal = self._journal
+        folder = "/".join([work.table.path, *(name for name in planned.file.folders if is_partition(name))])
+        stem = _stem(planned.file.relative)
+        parts: list[Part] = []
+        for outcome in outcomes:
+            if not outcome["rows"]:
+                continue
+            # The run's number makes the name one that no other attempt at this file has, at any time.
+            run, number = journal.state.epoch, outcome["number"]
+            name = f"{stem}-{planned.key[:12]}-{run:04d}-{number:04d}.{self._extension}"
+            parts.append(
+                Part(
+                    staged=journal.destination.name_of(outcome["staged"]),
+                    final=f"{folder}/{name}",
+                    rows=outcome["rows"],
+                    bytes=outcome["bytes"],
+                    checks=outcome["checks"],
+                    verified=outcome["verified"],
+                    sha256=outcome.get("sha256"),
+                )
+            )
+        details = {
+            "bytes": planned.file.size,
+            "rows": sum(outcome["rows"] for outcome in outcomes),
+            "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
+            "verified": all(outcome["verified"] for outcome in outcomes),
+            "seconds": round(sum(outcome["seconds"] for outcome in outcomes), 3),
+            "schema": self._keep(planned.schema),
+            "written": self._keep(work.schema),
+        }
+        generation = journal.state.generation
+        return Entry(
+            planned.key, planned.file.relative, work.table.path, tuple(parts), (), details, generation
+        )
+
+    def _keep(self, schema: pa.Schema | None) -> str:
+        """Remembers columns once, and gives the name under which files have them."""
+        if schema is None:
+            raise AssertionError("a file without columns was converted")
+        name = schema_id(schema)
+        self._journal.keep_schema(name, encoded(schema))
+        return name
+
+
+def _losses(planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> list[str]:
+    """What is wrong with a file as a whole whose every part is right in itself."""
+    rows = sum(outcome["rows"] for outcome in outcomes)
+    damaged = any(outcome["damage"] for outcome in outcomes)
+    if damaged and not rows:
+        reasons = [f"{lost['structure']}: {lost['reason']}" for one in outcomes for lost in one["damage"]]
+        return [f"CorruptFileError: none of its rows could be saved; {reasons[0]}"]
+    if not damaged and planned.rows is not None and rows != planned.rows:
+        return [
+            f"VerificationError: {planned.file.relative} has {planned.rows} rows, as it says; "
+            f"{rows} were decoded"
+        ]
+    return []
+
+
+def _stem(relative: str) -> str:
+    name = relative.rsplit("/", 1)[-1]
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    # Not hidden from readers of the table, and short enough for every file system.
+    return safe.lstrip("_.")[:80] or "file"
+
+
+def _discard(path: str | None) -> None:
+    if path is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(path)

@@ -1,0 +1,150 @@
+"""The one place through which the driver touches what it writes to: today a directory, later a store.
+
+    list, stat, read        what lies there
+    create                  a file that is not there yet, whole or not at all; False where there is one
+    write                   a file, whole or not at all, in place of what there was
+    publish                 a staged file under its final name; never over another file
+    delete                  a file, if it is there
+
+Names are relative to the root and have slashes. What is whole on return is on disk, too. Temporary files end
+in `.new`, and `sweep` deletes those that a kill has left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_RENAME_NOREPLACE = 1
+_AT_FDCWD = -100
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of the destination."""
+
+    name: str
+    size: int
+
+
+class Destination:
+    """A directory on a file system that the driver and all executors mount."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+
+    def path(self, name: str) -> str:
+        """Where a file lies, for those who read and write it themselves."""
+        return os.path.join(self.root, *name.split("/"))
+
+    def name_of(self, path: str) -> str:
+        """The reverse of `path`."""
+        return os.path.relpath(path, self.root).replace(os.sep, "/")
+
+    def list(self, folder: str = "") -> Iterator[Found]:
+        """All files below a folder; none where there is no such folder."""
+        top = self.path(folder) if folder else self.root
+        for at, folders, names in os.walk(top):
+            folders.sort()
+            for name in sorted(names):
+                path = os.path.join(at, name)
+                with contextlib.suppress(FileNotFoundError):
+                    yield Found(self.name_of(path), os.lstat(path).st_size)
+
+    def stat(self, name: str) -> Found | None:
+        """A file; None where there is none."""
+        try:
+            found = os.stat(self.path(name))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None if os.path.isdir(self.path(name)) else Found(name, found.st_size)
+
+    def read(self, name: str) -> bytes:
+        """The whole content."""
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Whether this call made the file. Of two that try at once exactly one does."""
+        temporary = self._temporary(name, content)
+        try:
+            rename_without_overwrite(temporary, self.path(name))
+        except FileExistsError:
+            os.unlink(temporary)
+            return False
+        self.settle([name])
+        return True
+
+    def write(self, name: str, content: bytes) -> None:
+        """Puts a file in place of what there was."""
+        os.replace(self._temporary(name, content), self.path(name))
+        self.settle([name])
+
+    def publish(self, staged: str, name: str) -> None:
+        """Gives a staged file its final name; FileExistsError where a file has that name."""
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        rename_without_overwrite(self.path(staged), path)
+
+    def delete(self, name: str) -> bool:
+        """Whether there was such a file."""
+        try:
+            os.unlink(self.path(name))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def settle(self, names: Iterable[str]) -> None:
+        """What was published and deleted among these names survives a power cut from here on."""
+        for folder in {os.path.dirname(self.path(name)) for name in names}:
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(folder, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def sweep(self, folder: str) -> None:
+        """Deletes temporary files that a kill has left."""
+        for found in list(self.list(folder)):
+            if found.name.endswith(".new"):
+                self.delete(found.name)
+
+    def prune(self, folder: str) -> None:
+        """Deletes the empty directories below a folder, and itself. A store has none."""
+        for at, _, _ in os.walk(self.path(folder), topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(at)
+
+    def _temporary(self, name: str, content: bytes) -> str:
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{uuid.uuid4().hex[:8]}.new"
+        with open(temporary, "xb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        return temporary
+
+
+def rename_without_overwrite(old: str, new: str) -> None:
+    """One atomic step, or FileExistsError. File systems that have none get a link and an unlink."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    rename = getattr(libc, "renameat2", None)
+    if rename is not None:
+        if rename(_AT_FDCWD, os.fsencode(old), _AT_FDCWD, os.fsencode(new), _RENAME_NOREPLACE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise OSError(code, os.strerror(code), new if code == errno.EEXIST else old)
+    if os.path.exists(new) and os.path.samefile(old, new):
+        # A kill came between the two steps below.
+        os.unlink(old)
+        return
+    os.link(old, new, follow_symlinks=False)
+    os.unlink(old)

@@ -1,0 +1,39 @@
+"""What a migration is asked for, besides from where, to where and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from coldframe.pipeline.selection import Selection
+
+_CHOICES = {
+    "on_error": ("raise", "skip", "quarantine"),
+    "on_vanished": ("fail", "keep", "remove"),
+    "on_foreign_changes": ("refuse", "append"),
+    "timestamp_unit": ("us", "ns"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of `migrate`; a ValueError for those that are none."""
+
+    to: str = "parquet"
+    on_error: str = "raise"
+    on_vanished: str = "fail"
+    on_foreign_changes: str = "refuse"
+    untyped: bool = False
+    timestamp_unit: str = "us"
+    split_bytes: int = 128 << 20
+    compression: str = "zstd"
+    verify: bool = True
+    fresh: bool = False
+    selection: Selection = field(default_factory=Selection)
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            given = getattr(self, name)
+            if given not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
+        if self.split_bytes < 1:
+            raise ValueError("split_bytes must be at least 1")

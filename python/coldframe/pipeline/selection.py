@@ -1,0 +1,65 @@
+"""Which files of the source are meant: `--include` and `--exclude`.
+
+    *.bak             a pattern without a slash: any file or directory of that name, at any depth
+    sales/dt=2014*    with one: the path from the source's root; * and ? do not cross a slash
+    **/old            ** does
+
+A directory that matches is meant with all that is below it. Where there are patterns to include, a file must
+match one of them; what matches a pattern to exclude is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The patterns of a run."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def takes(self, relative: str) -> bool:
+        """Whether a file is meant, by its path relative to the source's root."""
+        if self.include and not any(_matches(pattern, relative) for pattern in self.include):
+            return False
+        return not any(_matches(pattern, relative) for pattern in self.exclude)
+
+    def enters(self, relative: str) -> bool:
+        """Whether a directory need be looked into."""
+        return not any(_matches(pattern, relative) for pattern in self.exclude)
+
+
+def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
+    """The selection of these patterns."""
+    return Selection(tuple(one.strip("/") for one in include), tuple(one.strip("/") for one in exclude))
+
+
+def _matches(pattern: str, relative: str) -> bool:
+    compiled = _compiled(pattern)
+    names = relative.split("/")
+    if "/" not in pattern and pattern != "**":
+        return any(compiled.fullmatch(name) for name in names)
+    return any(compiled.fullmatch("/".join(names[:depth])) for depth in range(1, len(names) + 1))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts: list[str] = []
+    at = 0
+    while at < len(pattern):
+        if pattern.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif pattern.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        else:
+            letter = pattern[at]
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter)))
+            at += 1
+    return re.compile("".join(parts), re.DOTALL)

@@ -1,0 +1,492 @@
+"""Runs that are killed, sources that vanish, targets that others touch: what the state must survive."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estates import Estate
+
+from coldframe.errors import ColdframeError, UnsupportedError
+from coldframe.file import Split
+from coldframe.pipeline import journal, run
+from coldframe.pipeline.destination import Destination, rename_without_overwrite
+from coldframe.pipeline.journal import Entry, Journal, Part, read_state
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+# Sources that vanish.
+
+
+def compacted(estate: Estate) -> None:
+    """Two files, then Hive's compaction makes one of them."""
+    estate.orc("t/p=1/000000_0", {"a": [1, 2]})
+    estate.orc("t/p=1/000001_0", {"a": [3]})
+    estate.orc("u/1", {"a": [9]})
+    assert estate.migrate().exit_code == 0
+    shutil.rmtree(estate.source / "t/p=1")
+    estate.orc("t/p=1/compacted", {"a": [1, 2, 3]})
+
+
+def test_a_compaction_between_two_runs_doubles_nothing(estate: Estate) -> None:
+    compacted(estate)
+    report = estate.migrate()
+    assert report.exit_code == 1
+    (table,) = (table for table in report.tables if table.name == "t")
+    assert table.vanished == ["t/p=1/000000_0", "t/p=1/000001_0"]
+    (refused,) = report.failures
+    assert refused.source == "t/p=1/compacted"
+    assert "on_vanished" in str(refused.error)
+    assert estate.values() == [1, 2, 3]
+    report = estate.migrate(on_vanished="remove")
+    assert report.exit_code == 0
+    assert estate.values() == [1, 2, 3]
+    assert len(estate.files("t")) == 1
+    report = estate.migrate()
+    assert (report.exit_code, report.rows) == (0, 4)
+
+
+def test_what_is_gone_is_kept_where_that_is_asked_for(estate: Estate) -> None:
+    compacted(estate)
+    report = estate.migrate(on_vanished="keep")
+    assert report.exit_code == 0
+    assert estate.values() == [1, 1, 2, 2, 3, 3]
+    assert [len(table.vanished) for table in report.tables] == [2, 0]
+
+
+def test_nothing_is_taken_out_before_what_replaces_it_is_there(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compacted(estate)
+    (estate.source / "t/p=1/compacted").write_bytes(b"ORC, or what is left of it")
+    report = estate.migrate(on_vanished="remove")
+    assert report.exit_code == 1
+    assert "earlier result stays" in str(report.tables[0].error)
+    assert estate.values() == [1, 2, 3]
+
+
+def test_a_table_that_was_dropped_is_told(estate: Estate) -> None:
+    compacted(estate)
+    shutil.rmtree(estate.source / "t")
+    report = estate.migrate()
+    assert report.exit_code == 1
+    assert {table.path: table.vanished for table in report.tables}["t"] == [
+        "t/p=1/000000_0",
+        "t/p=1/000001_0",
+    ]
+    assert estate.values() == [1, 2, 3]
+    assert estate.migrate(on_vanished="keep").exit_code == 0
+    assert estate.migrate(on_vanished="remove").exit_code == 0
+    assert estate.files("t") == []
+    assert estate.values("u") == [9]
+    assert [table.path for table in estate.migrate().tables] == ["u"]
+
+
+@pytest.mark.parametrize("target", ["delta", "iceberg"])
+def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target: str) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+
+    def values(table: str) -> list[int]:
+        if target == "delta":
+            from deltalake import DeltaTable
+
+            found = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
+        else:
+            from coldframe.pipeline.iceberg import open_catalog
+
+            found = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
+        return sorted(found["a"].to_pylist())
+
+    estate.orc("t/p=1/a", {"a": [1, 2]})
+    estate.orc("t/p=1/b", {"a": [3]})
+    estate.orc("u/1", {"a": [9]})
+    assert estate.migrate(to=target).exit_code == 0
+    shutil.rmtree(estate.source)
+    estate.orc("t/p=1/c", {"a": [1, 2, 3]})
+    assert estate.migrate(to=target).exit_code == 1
+    assert values("t") == [1, 2, 3]
+    report = estate.migrate(to=target, on_vanished="remove")
+    assert [table.error for table in report.tables] == [None, None]
+    assert (values("t"), values("u")) == ([1, 2, 3], [])
+    assert estate.migrate(to=target).exit_code == 0
+
+
+def test_what_cannot_be_looked_at_is_not_gone(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    compacted(estate)
+    scandir = os.scandir
+
+    def refuses(path: Any = ".") -> Any:
+        if str(path) == str(estate.source / "t" / "p=1"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    report = estate.migrate(on_vanished="remove")
+    assert [one.relative for one in report.unread] == ["t/p=1"]
+    assert estate.values() == [1, 2, 3]
+    assert all(not table.vanished for table in report.tables)
+
+
+def test_what_is_left_out_is_not_gone(estate: Estate) -> None:
+    compacted(estate)
+    report = estate.migrate(exclude=["t"], on_vanished="remove")
+    assert (report.exit_code, report.excluded) == (0, 1)
+    assert [table.path for table in report.tables] == ["u"]
+    assert estate.values() == [1, 2, 3]
+
+
+# Targets that others touch.
+
+
+def test_files_of_the_target_that_are_lost_or_cut_are_made_again(estate: Estate) -> None:
+    for number in range(3):
+        estate.orc(f"t/{number}", {"a": [number]})
+    estate.migrate()
+    first, second, _ = estate.files("t")
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:-1])
+    report = estate.migrate()
+    assert report.exit_code == 0
+    assert estate.values() == [0, 1, 2]
+    assert sum(file.earlier for file in report.tables[0].files) == 1
+    assert estate.migrate().verified
+
+
+def test_a_file_of_others_in_a_table_is_told(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.migrate()
+    pq.write_table(pa.table({"a": [666]}), estate.target / "t" / "part-0.parquet")
+    (estate.target / "t" / "_SUCCESS").touch()
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (1, False)
+    assert report.tables[0].foreign == ["t/part-0.parquet"]
+
+
+# Begun afresh.
+
+
+def test_fresh_keeps_the_good_result_until_the_new_one_stands(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        estate.orc(f"t/{number}", {"a": range(number * 100, number * 100 + 100)})
+    estate.migrate()
+    before = estate.tree()
+    hold, calls = Journal.hold, 0
+
+    def killing(self: Journal, entries: Any) -> None:
+        nonlocal calls
+        hold(self, entries)
+        calls += 1
+        if calls == 2:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("coldframe.pipeline.committing.BATCH", 1)
+        patch.setattr(Journal, "hold", killing)
+        with pytest.raises(Killed):
+            estate.migrate(fresh=True, split_bytes=300)
+    assert estate.tree() == before
+    # It goes on, whether it is asked for again or not.
+    report = estate.migrate(split_bytes=300)
+    assert report.exit_code == 0
+    assert sum(file.earlier for file in report.tables[0].files) == 2
+    assert not estate.tree().keys() & before.keys()
+    assert estate.values() == list(range(400))
+    after = estate.tree()
+    assert estate.migrate().exit_code == 0
+    assert estate.tree() == after
+
+
+def test_a_file_that_fails_afresh_keeps_its_earlier_result(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        estate.orc(f"t/{number}", {"a": [number]})
+    estate.migrate()
+    real = Split.to_batches
+
+    def failing(self: Split, *given: Any, **named: Any) -> Any:
+        if self.path.endswith("/1"):
+            raise OSError(5, "Input/output error", self.path)
+        return real(self, *given, **named)
+
+    monkeypatch.setattr(Split, "to_batches", failing)
+    report = estate.migrate(fresh=True)
+    assert [file.source for file in report.failures] == ["t/1"]
+    assert estate.values() == [0, 1]
+
+
+def test_types_that_change_are_published_together_or_not_at_all(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate.orc("t/1", {"a": pa.array([1], pa.int16())})
+    estate.migrate()
+    before = estate.tree()
+    estate.orc("t/2", {"a": pa.array([70000], pa.int64())})
+    real = Split.to_batches
+
+    def failing(self: Split, *given: Any, **named: Any) -> Any:
+        if self.path.endswith("/1"):
+            raise OSError(5, "Input/output error", self.path)
+        return real(self, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Split, "to_batches", failing)
+        report = estate.migrate()
+    assert report.exit_code == 1
+    assert {file.source: file.status for file in report.tables[0].files} == {"t/1": "failed", "t/2": "held"}
+    assert estate.tree() == before
+    report = estate.migrate()
+    assert report.exit_code == 0
+    assert {file.source: file.earlier for file in report.tables[0].files} == {"t/1": False, "t/2": True}
+    assert estate.values() == [1, 70000]
+
+
+# Kills.
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+class Mortal(Destination):
+    """Dies before one of its operations, or after."""
+
+    left = 1 << 60
+    OPERATIONS = (
+        "list",
+        "stat",
+        "read",
+        "create",
+        "write",
+        "publish",
+        "delete",
+        "settle",
+        "sweep",
+        "prune",
+        "_temporary",
+    )
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        if name not in Mortal.OPERATIONS:
+            return found
+
+        def call(*given: Any) -> Any:
+            Mortal.tick()
+            answer = found(*given)
+            Mortal.tick()
+            return answer
+
+        return call
+
+    @staticmethod
+    def tick() -> None:
+        Mortal.left -= 1
+        if Mortal.left < 0:
+            raise Killed
+
+
+def before_and_after(root: Path) -> tuple[Estate, Callable[[Estate], Any], list[int], list[int]]:
+    """A target and a source that has moved on since: new, changed, vanished and widened all at once."""
+    estate = Estate(root)
+    for number in range(3):
+        estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
+    estate.migrate()
+    estate.orc("t/p=0/f", {"a": pa.array([7], pa.int16())})
+    (estate.source / "t/p=1/f").unlink()
+    estate.orc("t/p=3/f", {"a": pa.array([70000], pa.int64())})
+    return estate, lambda one: one.migrate(on_vanished="remove"), [1, 2, 11, 12, 21, 22], [7, 21, 22, 70000]
+
+
+def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) -> int:
+    """Kills a second run after so many operations, each time on a copy, and starts it again."""
+    template, go, old, new = before_and_after(root / "template")
+    assert template.values() == old
+    survived = 0
+    for step in steps:
+        place = root / f"step-{step}"
+        shutil.copytree(root / "template", place, copy_function=shutil.copy2)
+        estate = Estate(place)
+        Mortal.left = step
+        killed = False
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "Destination", Mortal)
+            patch.setattr("coldframe.pipeline.committing.BATCH", 2)
+            try:
+                go(estate)
+            except Killed:
+                killed = True
+        Mortal.left = 1 << 60
+        # Whoever reads the table now finds the rows of either state at least once, never none.
+        seen = {row for path in estate.files("t") for row in pq.read_table(path)["a"].to_pylist()}
+        assert seen >= set(new) or seen >= set(old), f"step {step}"
+        report = go(estate)
+        assert report.exit_code == 0, f"step {step}: {report.failures}"
+        assert estate.values() == new, f"step {step}"
+        left = [path.name for path in (estate.target / "_coldframe").rglob("*") if path.suffix == ".new"]
+        assert left == [], f"step {step}"
+        assert not (estate.target / "_coldframe" / "staging").exists()
+        shutil.rmtree(place)
+        if not killed:
+            return survived
+        survived += 1
+    return survived
+
+
+def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(13)
+    assert kill_and_restart(tmp_path, monkeypatch, sorted(chance.sample(range(90), 12))) == 12
+
+
+@pytest.mark.slow
+def test_killed_before_and_after_every_operation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kill_and_restart(tmp_path, monkeypatch, range(2000)) > 80
+
+
+def names(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "t").rglob("*") if path.is_file())
+
+
+def staged(book: Journal, version: str, number: int = 3) -> Entry:
+    parts = []
+    for at in range(number):
+        path = Path(book.staging) / f"{version}-{at}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{version} {at}\n")
+        size = path.stat().st_size
+        parts.append(Part(book.destination.name_of(str(path)), f"t/p={at}/{version}", 1, size))
+    return Entry(version, "source", "t", tuple(parts), (), {"damage": [], "rows": number})
+
+
+def test_a_part_that_is_lost_in_a_commit_undoes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Journal(str(tmp_path / "x")) as book:
+        book.commit([staged(book, "old")])
+    publish, calls = Destination.publish, 0
+
+    def failing(self: Destination, one: str, other: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            os.unlink(self.path(one))
+            raise Killed
+        publish(self, one, other)
+
+    with Journal(str(tmp_path / "x")) as book:
+        entry = staged(book, "new")
+        with monkeypatch.context() as patch:
+            patch.setattr(Destination, "publish", failing)
+            with pytest.raises(Killed):
+                book.commit([entry])
+    with Journal(str(tmp_path / "x")) as book:
+        assert names(tmp_path / "x") == ["old"] * 3
+        assert book.done["source"].key == "old"
+        book.commit([staged(book, "new")])
+    assert names(tmp_path / "x") == ["new"] * 3
+
+
+def test_a_driver_that_was_taken_for_dead_is_fenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(tmp_path / "x")
+    with Journal(root) as book:
+        with pytest.raises(ColdframeError, match="another migration"), Journal(root):
+            pass
+        # Its lock is lost, as on a file system that forgets locks; another driver does all the work.
+        monkeypatch.setattr(journal.fcntl, "flock", lambda *_: None)
+        late = staged(book, "late")
+        monkeypatch.setattr(journal, "COMPACT", 3)
+        for number in range(3):
+            with Journal(root) as other:
+                other.commit([staged(other, f"other{number}")])
+                assert Path(other.destination.path(late.parts[0].staged)).exists() is False
+                other.end()
+                other.compact()
+        with pytest.raises(ColdframeError, match="taken this migration over"):
+            book.commit([late])
+    state, _ = read_state(Destination(root))
+    assert state.done["source"].key == "other2"
+    assert set(names(tmp_path / "x")) == {"other2"}
+
+
+def test_no_file_is_renamed_over_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for plain in (False, True):
+        if plain:
+            # A file system, or a system, without the one step.
+            monkeypatch.setattr("coldframe.pipeline.destination.ctypes.CDLL", lambda *_, **__: object())
+        (tmp_path / "a").write_text("a")
+        (tmp_path / "b").write_text("b")
+        with pytest.raises(FileExistsError):
+            rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "b"))
+        assert (tmp_path / "b").read_text() == "b"
+        rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "c"))
+        with pytest.raises(FileNotFoundError):
+            rename_without_overwrite(str(tmp_path / "a"), str(tmp_path / "d"))
+        (tmp_path / "c").unlink()
+        place = Destination(str(tmp_path / "d"))
+        assert place.create("x/1", b"one") is True
+        assert place.create("x/1", b"two") is False
+        assert place.read("x/1") == b"one"
+        assert [found.name for found in place.list()] == ["x/1"]
+        shutil.rmtree(tmp_path / "d")
+
+
+def test_the_journal_in_short_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "COMPACT", 5)
+    root = str(tmp_path / "x")
+    with Journal(root) as book:
+        book.keep_schema("s", "abc")
+        for number in range(5):
+            entry = staged(book, f"v{number}", 1)
+            book.commit([Entry(**{**vars(entry), "source": f"source{number}"})])
+        book.hold([Entry(**{**vars(staged(book, "w", 1)), "source": "waiting"})])
+        book.begin_fresh()
+        book.end()
+        before = list(book.state.events())
+        book.compact()
+    assert len(list((tmp_path / "x/_coldframe/state").iterdir())) == 2  # the short form, and the run's first
+    state, number = read_state(Destination(root))
+    assert list(state.events()) == before
+    with Journal(root) as book:
+        assert book.state.epoch == 2
+        assert set(book.held) == {"waiting"}
+    segments = sorted((tmp_path / "x/_coldframe/state").iterdir())
+    assert len(segments) == 3
+    for text in segments[-1].read_text().splitlines():
+        assert json.loads(text)["event"] == "run"
+    segments[-1].rename(segments[-1].with_name(f"{number + 5:012d}.jsonl"))
+    with pytest.raises(ColdframeError, match="is missing"):
+        read_state(Destination(root))
+
+
+def test_an_early_state_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "x/_coldframe/state"
+    place.mkdir(parents=True)
+    (place / "journal.jsonl").touch()
+    with pytest.raises(UnsupportedError, match="early version"), Journal(str(tmp_path / "x")):
+        pass
+
+
+def test_the_list_of_sources_that_are_safe_to_delete(estate: Estate) -> None:
+    kept = [estate.orc("t/1", {"a": [1]}), estate.orc("u/1", {"a": [2]})]
+    kept.append(estate.orc("t/2", {"a": pa.array([], pa.int64())}))
+    estate.orc("w/1", {"a": ["x"]})
+    estate.orc("w/2", {"a": [1]})
+    (estate.source / "t/3").write_bytes(b"ORC? " * 100)
+    report = estate.migrate()
+    text = (estate.target / "_coldframe/safe-to-delete.txt").read_text().splitlines()
+    assert text == sorted(map(str, kept))
+    assert report.safe_to_delete == 3
+    # Not what was not read back, nor what has changed since.
+    assert estate.migrate(fresh=True, verify=False).safe_to_delete == 0
