@@ -29,7 +29,12 @@ class SchemaError(ColdframeError, ValueError): ...
 class KeyUnavailableError(ColdframeError): ...
 class NotFoundError(ColdframeError): ...
 
-def detect(source: object, storage_options: Mapping[str, str] | None = None) -> str | None:
+# What a listing has told of a file: size, milliseconds since 1970, etag.
+_Known = tuple[int, int | None, str | None]
+
+def detect(
+    source: object, storage_options: Mapping[str, str] | None = None, known: _Known | None = None
+) -> str | None:
     """Format name from the bytes, None if not one of ours."""
 
 def formats() -> dict[str, dict[str, Any]]:
@@ -42,6 +47,86 @@ def formats() -> dict[str, dict[str, Any]]:
 def local_path(path: str) -> str | None:
     """The local path that a path or a `file://` URL names; None for a URL of another store."""
 
+def store_schemes() -> list[str]:
+    """The schemes of URLs that are read without a Python file system."""
+
+def store_options() -> list[tuple[str, list[str], list[str], str]]:
+    """Name, the kinds of stores that know it, other names (`!` before one: its opposite), help."""
+
+@final
+class StoreEntry:
+    """A file or folder of a store. `path` is relative to the store's root, `modified` in ms since 1970."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_folder(self) -> bool: ...
+    @property
+    def modified(self) -> int | None: ...
+    @property
+    def etag(self) -> str | None: ...
+    @property
+    def identity(self) -> _Known:
+        """What `open_file` takes as `known`."""
+
+@final
+class StoreListing:
+    """Entries in lists of up to 1,000, as they come in."""
+
+    def __iter__(self) -> StoreListing: ...
+    def __next__(self) -> list[StoreEntry]: ...
+
+@final
+class StoreUpload:
+    """A file on its way, as a binary file to write; one that is dropped leaves nothing."""
+
+    def write(self, data: bytes) -> int: ...
+    def tell(self) -> int: ...
+    def flush(self) -> None: ...
+    def writable(self) -> bool: ...
+    def readable(self) -> bool: ...
+    def seekable(self) -> bool: ...
+    @property
+    def closed(self) -> bool: ...
+    def finish(self) -> StoreEntry:
+        """Makes it appear. `path` of what it gives is the store's own name."""
+    def abandon(self) -> None:
+        """Takes it back."""
+
+@final
+class Store:
+    """The files at and below a path or URL. Paths are relative to that, `""` is the root itself.
+
+    mode: "new" raises FileExistsError where something is (of several that try, one succeeds); "over"
+    replaces it.
+    """
+
+    def __new__(cls, url: str, storage_options: Mapping[str, str] | None = None) -> Store: ...
+    @staticmethod
+    def of(files: object, url: str, root: str) -> Store:
+        """The files of an object of the shape in `coldframe.filesystems`, below its path `root`."""
+    @property
+    def url(self) -> str: ...
+    @property
+    def is_local(self) -> bool: ...
+    def url_of(self, path: str) -> str: ...
+    def list(self, path: str = ..., *, recursive: bool = False) -> StoreListing:
+        """What lies directly below or, if recursive, all files below; in any order."""
+    def stat(self, path: str = ...) -> StoreEntry | None: ...
+    def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes: ...
+    def put(self, path: str, data: bytes, *, mode: str = "new", etag: str | None = None) -> StoreEntry:
+        """Writes a whole file. With "over" and an etag, only that content is replaced."""
+    def create(self, path: str = ..., *, mode: str = "new") -> StoreUpload:
+        """Starts a file, which appears whole when it is finished. Folders below the root are made."""
+    def publish(self, source: str, path: str, *, mode: str = "new") -> None:
+        """Gives a whole file another name, at once."""
+    def delete(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a file (NotFoundError if there is none) or a folder with all below."""
+    def check_exclusive(self, path: str) -> None:
+        """Raises UnsupportedError if the store overwrites in mode "new". Writes and deletes a file there."""
+
 def open_file(
     source: object,
     *,
@@ -52,8 +137,9 @@ def open_file(
     schema: ArrowSchemaExportable | str | None = None,
     options: Mapping[str, Any] | None = None,
     recorded: Sequence[tuple[int, bytes]] | None = None,
+    known: _Known | None = None,
 ) -> RawFile:
-    """source: str path or URL, bytes-like, or an object with read/seek/tell.
+    """source: str path or URL, Store, bytes-like, or an object with read/seek/tell.
 
     `recorded`: what RawFile.recorded() gave for the same file, so that opening it again reads nothing.
     """
@@ -122,6 +208,9 @@ class RawFile:
     def statistics(self) -> Any: ...
     def inspect(self) -> dict[str, Any]:
         """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
+    @property
+    def identity(self) -> _Known | None:
+        """`known` of `open_file`; None for a folder."""
     def notices(self) -> list[tuple[str, str]]:
         """What its user should hear of: "ambiguous_dialect" or "encrypted_columns", and a text."""
     @property
@@ -234,6 +323,7 @@ def might_contain_key(file: RawFile, key: bytes) -> bool:
 def kudu_tables(
     path: object,
     *,
+    storage_options: Mapping[str, str] | None = None,
     verify_checksums: bool = True,
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
 ) -> list[tuple[str, str]]:
@@ -241,10 +331,15 @@ def kudu_tables(
 
 def write(
     data: ArrowStreamExportable,
-    dest: str,
+    dest: object,
     *,
     format: str,
     options: Mapping[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    new: bool = False,
 ) -> dict[str, Any]:
-    """Writes atomically (temporary name beside `dest`, then rename). Returns {"rows", "bytes"}."""
+    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there.
+
+    Returns {"rows", "bytes"} and, where the store has one, "etag".
+    """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import glob
+import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from coldframe import _coldframe
-from coldframe.errors import ColdframeError, NotFoundError, SchemaError
-from coldframe.sources import fsspec_filesystem, scheme_of
+from coldframe.errors import ColdframeError, NotFoundError, SchemaError, unsupported
+from coldframe.sources import Known, Source, open_store, scheme_of
 
 __all__ = ["Found", "discover", "partition_fields", "typed_values"]
 
@@ -25,10 +25,14 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Found:
-    """A source, and the `key=value` pairs of the directories between it and the root that was given."""
+    """A source, and the `key=value` pairs of the directories between it and the root that was given.
+
+    `known` is what the listing that found it told of it.
+    """
 
     source: object
     keys: tuple[tuple[str, str], ...] = ()
+    known: Known | None = None
 
 
 def discover(
@@ -44,14 +48,9 @@ def discover(
         if not isinstance(source, (str, os.PathLike)):
             found.append(Found(source))
             continue
-        path = os.fsdecode(source)
-        local = _coldframe.local_path(path)
-        if local is not None:
-            found += _local(local, whole_directories)
-        else:
-            found += _remote(path, storage_options)
+        found += _of_path(os.fsdecode(source), storage_options, whole_directories)
     if not partitioned:
-        found = [Found(one.source) for one in found]
+        found = [Found(one.source, (), one.known) for one in found]
     if not found:
         raise NotFoundError("no files to scan")
     if len({tuple(key for key, _ in one.keys) for one in found}) > 1:
@@ -94,74 +93,119 @@ def _listed(sources: object) -> list[Any]:
     return list(sources)
 
 
-def _local(path: str, whole_directories: bool) -> Iterator[Found]:
-    if os.path.isdir(path):
-        yield from _directory(path, path, whole_directories)
-    elif os.path.exists(path):
-        yield Found(path)
+def _of_path(path: str, storage_options: Mapping[str, Any] | None, whole: bool) -> Iterator[Found]:
+    """The files that a path, URL or glob names."""
+    if scheme_of(path) in ("http", "https"):
+        yield Found(path)  # which cannot be listed
+        return
+    local = _coldframe.local_path(path)
+    path = path if local is None else local
+    tree = _Tree(path, storage_options, whole)
+    entry = tree.store.stat()
+    if entry is not None and entry.is_folder:
+        yield from tree.folder("", ())
+    elif entry is not None:
+        yield Found(path, (), entry.identity)
     elif _MAGIC.search(path):
-        root = _fixed_part(path)
-        matches = sorted(glob.glob(path, recursive=True))
-        shown = [match for match in matches if not _hidden(os.path.relpath(match, root or "."))]
-        if not shown:
-            raise NotFoundError(f"{path}: no file matches")
-        for match in shown:
-            if os.path.isdir(match):
-                if "**" not in path:  # which has visited it already
-                    yield from _directory(match, root, whole_directories)
-            else:
-                yield Found(match, _keys(os.path.relpath(match, root or ".")))
+        yield from _glob(path, storage_options, whole)
     else:
         raise NotFoundError(f"{path}: no such file or directory")
 
 
-def _directory(path: str, root: str, whole: bool) -> Iterator[Found]:
-    if whole or _is_one_table(path):
-        yield Found(path, _keys(os.path.join(os.path.relpath(path, root), "x")) if path != root else ())
-        return
-    files = []
-    for folder, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if name[0] not in "._"]
-        files += [os.path.join(folder, name) for name in names if name[0] not in "._"]
-    if not files:
-        raise NotFoundError(f"{path}: no files in it")
-    for file in sorted(files):
-        yield Found(file, _keys(os.path.relpath(file, root or ".")))
+def _glob(path: str, storage_options: Mapping[str, Any] | None, whole: bool) -> Iterator[Found]:
+    root = _fixed_part(path)
+    if root.endswith(":/"):
+        raise unsupported(f"{path}: a pattern in the name of the store")
+    parts = [part for part in path[len(root) :].split("/") if part]
+    tree = _Tree(root, storage_options, whole)
+    matches = sorted(tree.matches("", parts), key=lambda one: one.path)
+    if not matches:
+        raise NotFoundError(f"{path}: no file matches")
+    for match in matches:
+        keys = _keys(match.path)
+        if not match.is_folder:
+            yield Found(tree.url_of(match.path), keys, match.identity)
+        elif "**" not in parts:  # which has found the files below already
+            yield from tree.folder(match.path, _keys(match.path + "/x"))
 
 
-def _is_one_table(path: str) -> bool:
-    """Whether a format takes the whole directory for one table, as Kudu's does."""
-    try:
-        return _coldframe.detect(path) is not None
-    except ColdframeError:
-        return False
+class _Tree:
+    """What lies below a path or URL."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, Any] | None, whole: bool) -> None:
+        self.store = open_store(root or ".", storage_options)
+        self._root = root
+        self._options = storage_options
+        self._whole = whole
+
+    def url_of(self, path: str) -> str:
+        """The path or URL of what lies at a path below, in the caller's words."""
+        return self.store.url_of(path) if self._root else path
+
+    def folder(self, path: str, keys: tuple[tuple[str, str], ...]) -> Iterator[Found]:
+        """The files in a folder, or the folder itself where that is one table."""
+        url = self.url_of(path)
+        if self._whole or self._is_one_table(url):
+            yield Found(url, keys)
+            return
+        files = [
+            one
+            for some in self.store.list(path, recursive=True)
+            for one in some
+            if not _hidden(one.path[len(path) :].lstrip("/"))
+        ]
+        if not files:
+            raise NotFoundError(f"{url}: no files in it")
+        for file in sorted(files, key=lambda one: one.path):
+            yield Found(self.url_of(file.path), _keys(file.path), file.identity)
+
+    def matches(self, folder: str, parts: list[str]) -> Iterator[_coldframe.StoreEntry]:
+        """The entries below a folder whose paths match, part by part; none with a hidden part."""
+        part, rest = parts[0], parts[1:]
+        prefix = f"{folder}/" if folder else ""
+        if part == "**":
+            for one in self._listed(folder, recursive=True):
+                names = one.path[len(prefix) :].split("/")
+                if _fits(names, parts) and not any(name[0] in "._" for name in names):
+                    yield one
+        elif not _MAGIC.search(part):
+            if rest:
+                yield from self.matches(prefix + part, rest)
+            elif (found := self.store.stat(prefix + part)) is not None:
+                yield found
+        else:
+            for one in self._listed(folder, recursive=False):
+                name = one.path[len(prefix) :]
+                if name[0] in "._" or not fnmatch.fnmatchcase(name, part):
+                    continue
+                if not rest:
+                    yield one
+                elif one.is_folder:
+                    yield from self.matches(one.path, rest)
+
+    def _listed(self, folder: str, *, recursive: bool) -> Iterator[_coldframe.StoreEntry]:
+        try:
+            for some in self.store.list(folder, recursive=recursive):
+                yield from some
+        except (NotFoundError, NotADirectoryError):
+            return
+
+    def _is_one_table(self, url: str) -> bool:
+        """Whether a format takes the whole directory for one table, as Kudu's does."""
+        try:
+            source = Source(url, self._options)
+            return _coldframe.detect(source.handle(), source.core_options()) is not None
+        except ColdframeError:
+            return False
 
 
-def _remote(url: str, storage_options: Mapping[str, Any] | None) -> Iterator[Found]:
-    if not _MAGIC.search(url) and scheme_of(url) in ("http", "https"):
-        yield Found(url)  # which cannot be listed
-        return
-    filesystem, path = fsspec_filesystem(url, storage_options)
-    root = path.rstrip("/")
-    if _MAGIC.search(path):
-        root = _fixed_part(path)
-        files = [match for match in filesystem.glob(path) if not filesystem.isdir(match)]
-    elif filesystem.isdir(path):
-        files = filesystem.find(path)
-    elif filesystem.exists(path):
-        yield Found(url)
-        return
-    else:
-        raise NotFoundError(f"{url}: no such file or directory")
-    shown = [file for file in sorted(files) if not _hidden(file[len(root) :].lstrip("/"))]
-    if not shown:
-        raise NotFoundError(f"{url}: no files")
-    prefix = url[: url.index("://") + 3]
-    for file in shown:
-        yield Found(
-            prefix + file.lstrip("/") if prefix != "file://" else prefix + file,
-            _keys(file[len(root) :].lstrip("/")),
-        )
+def _fits(names: list[str], parts: list[str]) -> bool:
+    """Whether a path fits a pattern; `**` stands for any number of folders."""
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        return any(_fits(names[at:], parts[1:]) for at in range(len(names) + 1))
+    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _fits(names[1:], parts[1:])
 
 
 def _fixed_part(pattern: str) -> str:

@@ -23,7 +23,7 @@ from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Source
+from coldframe.sources import Known, Source
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
@@ -50,9 +50,9 @@ class OpenArguments:
     """How a source is to be opened: everything that `open` takes besides the source."""
 
     format: str | None = None
-    storage_options: Mapping[str, Any] | None = None
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # secrets stay out of logs
     verify_checksums: bool = True
-    keys: Keys | None = field(default=None, repr=False)  # secrets stay out of logs
+    keys: Keys | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
@@ -68,6 +68,7 @@ class OpenArguments:
             schema=options.pop("schema", None),
             options=options,
             recorded=recorded,
+            known=source.known,
         )
         if recorded is None:  # whoever opened it before was told
             for kind, text in raw.notices():
@@ -87,10 +88,10 @@ def open(
     """Opens a file of any of the formats, or a directory that is one table (a Kudu data directory).
 
     Args:
-        source: a path, a URL (`s3://`, `gs://`, `az://`, `https://`, or any scheme that fsspec knows), bytes,
-            a seekable binary file, or an fsspec file.
+        source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
+            knows), bytes, a seekable binary file, or an fsspec file.
         format: `"cfile"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
-        storage_options: credentials and endpoints for a URL.
+        storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
         **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may
@@ -122,6 +123,12 @@ class Split:
     source: Source | None = field(
         default=None, repr=False, compare=False
     )  # only where the path does not say it all
+    known: Known | None = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int | None:
+        """The length of its file in bytes; None where it is a part of a folder that is one table."""
+        return None if self.known is None else self.known[0]
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -134,8 +141,14 @@ class Split:
         return {} if self.fragment is None else dict(self.fragment.partition)
 
     def open(self) -> File:
-        """Opens the split's file without reading its header or footer again."""
-        return self.arguments.open(self.source if self.source is not None else self.path, self.recorded)
+        """Opens the split's file without reading its header or footer again.
+
+        A file that was changed since the split was made is an error.
+        """
+        source = self.source
+        if source is None:
+            source = Source(self.path, self.arguments.storage_options, self.known)
+        return self.arguments.open(source, self.recorded)
 
     @property
     def schema(self) -> Any:
@@ -323,6 +336,7 @@ class File(AsTables, Lookups, Ordinals):
                 recorded,
                 None,
                 source,
+                self._raw.identity,
             )
             for part, start, stop, rows in self._raw.splits(split_bytes)
         ]

@@ -10,9 +10,9 @@ mdt["column_stats"].read()                      # any partition as it is stored:
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,9 +22,12 @@ from coldframe._coldframe import NotFoundError
 from coldframe.errors import unsupported
 from coldframe.file import File, open
 from coldframe.filters import Condition, Filter, parse
+from coldframe.sources import open_store
 
 __all__ = ["HudiMetadata", "open_hudi_metadata"]
 
+# Where the metadata table is, below the table.
+METADATA = ".hoodie/metadata"
 # How the root of a table that is not partitioned is called in metadata.
 UNPARTITIONED = "."
 # The record of the `files` partition that lists the table's partitions.
@@ -65,14 +68,17 @@ LOCATIONS = pa.schema(
 )
 
 
-def open_hudi_metadata(table: str | Path, **options: Any) -> HudiMetadata:
-    """Opens the metadata table of the Hudi table at `table`, a local directory.
+def open_hudi_metadata(
+    table: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None, **options: Any
+) -> HudiMetadata:
+    """Opens the metadata table of the Hudi table at `table`.
 
     Args:
-        table: the directory of the table, that which holds `.hoodie`.
+        table: path or URL of the table's directory, that which holds `.hoodie`.
+        storage_options: as for `coldframe.open`.
         **options: what `coldframe.open` takes for HFiles, such as `verify_checksums=False`.
     """
-    return HudiMetadata(Path(table), options)
+    return HudiMetadata(os.fsdecode(table), storage_options, options)
 
 
 class HudiMetadata(Mapping[str, File]):
@@ -81,28 +87,33 @@ class HudiMetadata(Mapping[str, File]):
     Each answer is of the latest committed state when it is asked for.
     """
 
-    def __init__(self, table: Path, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, table: str, storage_options: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> None:
         self._table = table
-        self._root = table / ".hoodie" / "metadata"
-        self._options = dict(options)
-        if not (self._root / ".hoodie" / "hoodie.properties").is_file():
+        self._store = open_store(table, storage_options)
+        self._options = {**options, "storage_options": storage_options}
+        found = self._store.stat(f"{METADATA}/.hoodie/hoodie.properties")
+        if found is None or found.is_folder:
             raise NotFoundError(
                 f"{table}: expected a Hudi table with metadata in .hoodie/metadata, found none"
             )
 
     def __repr__(self) -> str:
-        return f"HudiMetadata({str(self._table)!r}, {self.partitions})"
+        return f"HudiMetadata({self._table!r}, {self.partitions})"
 
     @property
     def partitions(self) -> list[str]:
         """The names of its partitions: `files`, `column_stats`, `record_index` and what else was indexed."""
-        folders = (p for p in self._root.iterdir() if p.is_dir() and not p.name.startswith("."))
-        return sorted(p.name for p in folders if any(p.iterdir()))
+        inside = [one for some in self._store.list(METADATA) for one in some]
+        folders = {one.path: one.path.rpartition("/")[2] for one in inside if one.is_folder}
+        shown = {path: name for path, name in folders.items() if not name.startswith(".")}
+        return sorted(name for path, name in shown.items() if next(self._store.list(path), None))
 
     def __getitem__(self, partition: str) -> File:
         if partition not in self.partitions:
             raise KeyError(partition)
-        return open(str(self._root / partition), format="hfile", **self._options)
+        return open(self._store.url_of(f"{METADATA}/{partition}"), format="hfile", **self._options)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.partitions)
@@ -133,7 +144,7 @@ class HudiMetadata(Mapping[str, File]):
             for name, info in sorted(listed or []):
                 if not info["isDeleted"]:
                     kind, file_id, instant = _parts(name)
-                    path = str(self._table / folder / name)
+                    path = self._store.url_of(f"{folder}/{name}" if folder else name)
                     rows.append((folder, name, path, info["size"], kind, file_id, instant))
         if not all_versions:
             rows = _live(rows, source.metadata)

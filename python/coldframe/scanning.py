@@ -29,6 +29,7 @@ from coldframe.file import (
 from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
 from coldframe.reading import AsTables, parallel_by_default
+from coldframe.sources import Source
 from coldframe.unified import unified
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ class Dataset(AsTables):
         partition_types: Any = None,
         *,
         unify: bool = True,
+        first: tuple[int, File] | None = None,
     ) -> None:
+        """`first`: a file that is open already, and its place among those found: its columns come first."""
         self._found = found
         self._arguments = arguments
         self._unify = unify
@@ -103,19 +106,25 @@ class Dataset(AsTables):
         self._values = [typed_values(one, self._fields) for one in found]
         self._schema: Any = None
         self._prunable: Any = None
-        self._opened: dict[int, File] = {}
+        self._first = 0 if first is None else first[0]
+        self._opened: dict[int, File] = {} if first is None else {first[0]: first[1]}
         self._damage: Damage = []
 
     @property
     def schema(self) -> Any:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            first = self._open(0)
+            first = self._open(self._first)
             whole = first.schema if self._is_said(first) else self._of_all_files(first)
             names = {field.name for field in self._fields}
             own = [field for field in whole if field.name not in names]
             self._schema = pa.schema([*own, *self._fields], metadata=first.schema.metadata)
         return self._schema
+
+    @property
+    def format(self) -> str:
+        """The format of the file whose columns it has."""
+        return self._open(self._first).format
 
     @property
     def files(self) -> list[str]:
@@ -249,6 +258,7 @@ class Dataset(AsTables):
                         split.recorded,
                         fragment,
                         split.source,
+                        split.known,
                     )
                 )
         return result
@@ -285,11 +295,26 @@ class Dataset(AsTables):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
+    @property
+    def arguments(self) -> OpenArguments:
+        """How its files are opened."""
+        return self._arguments
+
+    def fragments(self, filter: Filter | None = None) -> Iterator[tuple[Found, Fragment]]:
+        """The files that may have rows which pass, and what they are in the dataset."""
+        for at in self._matching(parse(filter)):
+            yield self._found[at], self._fragment(at)
+
+    def open_fragment(self, one: Found) -> File:
+        """Opens one of its files."""
+        if isinstance(one.source, File):
+            return one.source
+        return self._arguments.open(Source(one.source, self._arguments.storage_options, one.known))
+
     def _open(self, at: int) -> File:
         file = self._opened.get(at)
         if file is None:
-            source = self._found[at].source
-            file = source if isinstance(source, File) else self._arguments.open(source)
+            file = self.open_fragment(self._found[at])
             if len(self._opened) < _KEPT_OPEN:
                 self._opened[at] = file
         return file
@@ -309,8 +334,9 @@ class Dataset(AsTables):
             except (CorruptFileError, UnsupportedError):
                 return None  # which is raised, or told of, when the file's rows are asked for
 
+        rest = [at for at in range(len(self._found)) if at != self._first]
         with ThreadPoolExecutor(min(_OPENERS, len(self._found))) as threads:
-            others = list(threads.map(of, range(1, len(self._found))))
+            others = list(threads.map(of, rest))
         return unified([(first.path, first.schema), *(one for one in others if one is not None)])
 
     def _side_by_side(self, columns: Sequence[str] | None, filter: Any, batch_size: int) -> Iterator[Any]:

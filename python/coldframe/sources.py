@@ -1,27 +1,65 @@
-"""What `open` takes, brought to the three things that the core reads: a path or URL, bytes, a file object."""
+"""What `open` takes, brought to what the core reads: a path or URL, a store, bytes, a file object."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from coldframe import _coldframe
 from coldframe.errors import unsupported
 
-__all__ = ["Source"]
+__all__ = ["Source", "open_store"]
 
-# Schemes that the core's own object stores answer to; every other one goes through fsspec.
-CORE_SCHEMES = frozenset({"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https"})
+# What a listing has told of a file: size, milliseconds since 1970, etag.
+Known = tuple[int, "int | None", "str | None"]
+
+# Schemes that the core answers to; every other one goes through fsspec.
+CORE_SCHEMES = frozenset(_coldframe.store_schemes())
 
 # At least two letters, so that a Windows drive is not taken for a scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
+
+# obstore and others keep some options apart, under these names.
+_GROUPS = ("client_options", "retry_config")
 
 
 def scheme_of(path: str) -> str | None:
     """The scheme of a URL in lower case, None for a plain path."""
     match = _SCHEME.match(path)
     return match.group(1).lower() if match else None
+
+
+def open_store(url: str, storage_options: Mapping[str, Any] | None = None) -> _coldframe.Store:
+    """The files at and below a path or URL of any scheme."""
+    if is_of_core(url):
+        return _coldframe.Store(url, text_options(storage_options))
+    from coldframe.filesystems import files_of
+
+    filesystem, path = fsspec_filesystem(url, storage_options)
+    return _coldframe.Store.of(files_of(filesystem), url, path)
+
+
+def is_of_core(path: str) -> bool:
+    """Whether the core finds a path or URL by itself."""
+    scheme = scheme_of(path)
+    return scheme in (None, "file") or scheme in CORE_SCHEMES
+
+
+def text_options(storage_options: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Storage options as the core takes them: texts by names; what is nested has names with a dot."""
+    return dict(_texts("", storage_options)) if storage_options else None
+
+
+def _texts(prefix: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _texts("" if name in _GROUPS else f"{prefix}{name}.", value)
+        elif isinstance(value, bool):
+            yield prefix + name, "true" if value else "false"
+        elif value is not None:
+            yield prefix + name, str(value)
 
 
 def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tuple[Any, str]:
@@ -41,11 +79,18 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
 
 
 class Source:
-    """One source as the caller gave it; `handle()` is what the core reads from."""
+    """One source as the caller gave it; `handle()` is what the core reads from.
 
-    __slots__ = ("_given", "path", "storage_options")
+    `known` is what a listing has told of the file, so that nobody asks for it again; another content in its
+    place is an error then.
+    """
 
-    def __init__(self, given: object, storage_options: Mapping[str, Any] | None = None) -> None:
+    __slots__ = ("_given", "known", "path", "storage_options")
+
+    def __init__(
+        self, given: object, storage_options: Mapping[str, Any] | None = None, known: Known | None = None
+    ) -> None:
+        self.known = known
         self.storage_options = dict(storage_options) if storage_options else None
         self.path: str | None = None
         if isinstance(given, (str, os.PathLike)):
@@ -69,28 +114,19 @@ class Source:
         """Whether the core reads it by itself: a path, a URL of its own stores, or bytes."""
         if self.path is None:
             return not _is_file(self._given)
-        scheme = scheme_of(self.path)
-        return scheme in (None, "file") or scheme in CORE_SCHEMES
+        return is_of_core(self.path)
 
     def handle(self) -> object:
-        """What the core takes. For a scheme that only fsspec knows, a newly opened file."""
-        if self.path is None:
+        """What the core takes. For a scheme that only fsspec knows, a store."""
+        if self.path is None or is_of_core(self.path):
             return self._given
-        if self.is_core:
-            return self._given
-        filesystem, path = fsspec_filesystem(self.path, self.storage_options)
-        try:
-            return filesystem.open(path, "rb")
-        except FileNotFoundError as missing:
-            from coldframe.errors import NotFoundError
-
-            raise NotFoundError(f"{self.path}: no such file") from missing
+        return open_store(self.path, self.storage_options)
 
     def core_options(self) -> dict[str, str] | None:
-        """The storage options for the core's own stores, which know strings only."""
-        if not self.storage_options or self.path is None or scheme_of(self.path) not in CORE_SCHEMES:
+        """The storage options for the core's own stores, which know texts only."""
+        if self.path is None or scheme_of(self.path) not in CORE_SCHEMES:
             return None
-        return {key: str(value) for key, value in self.storage_options.items()}
+        return text_options(self.storage_options)
 
     def __repr__(self) -> str:
         return self.path if self.path is not None else f"<{type(self._given).__name__}>"

@@ -26,6 +26,7 @@ def write(
     *,
     format: str,
     partitioning: Sequence[str] | Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -34,13 +35,13 @@ def write(
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path, or a `file://` URL. It appears whole or not at all: a temporary name beside it
-            is renamed at the end.
+        dest: the file's path or URL. It appears whole or not at all.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`.
         partitioning: names of columns (or a pyarrow.Schema that has them): `dest` becomes a directory, absent
             or empty before, with files below `key=value` directories as Hive has them, which `scan` reads
             back as columns. Rows need not come sorted; where they do, each partition is one file. Nothing is
             seen of it before all of it is written.
+        storage_options: as for `open`.
         progress: told the rows written so far.
         **options: the format's own, such as `codec=` and `serde=`; `coldframe convert --help` lists them.
 
@@ -57,9 +58,17 @@ def write(
     failures: list[Exception] = []
     stream = _stream(data, failures)
     try:
+        target = Source(dest, storage_options)
         if partitioning is not None:
             return _write_partitioned(stream, os.fsdecode(dest), format, partitioning, progress, options)
-        return _coldframe.write(stream, os.fsdecode(dest), format=format, options=options, progress=progress)
+        return _coldframe.write(
+            stream,
+            target.handle(),
+            format=format,
+            options=options,
+            progress=progress,
+            storage_options=target.core_options(),
+        )
     except (ColdframeError, pa.ArrowException) as error:
         if failures:
             raise failures[0] from error
@@ -120,7 +129,7 @@ def read_table(
 def detect(source: object, *, storage_options: Mapping[str, Any] | None = None) -> str | None:
     """The format's name, judged by the bytes; None if it is not one of ours."""
     opened = Source(source, storage_options)
-    return _coldframe.detect(opened.handle(), opened.core_options())
+    return _coldframe.detect(opened.handle(), opened.core_options(), opened.known)
 
 
 def _stream(data: Any, failures: list[Exception]) -> Any:

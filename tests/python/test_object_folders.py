@@ -50,26 +50,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = parse_qs(url.query)
         if "list-type" in query:
-            return self.reply(200, self.listing(query.get("prefix", [""])[0]))
+            return self.reply(200, self.listing(query.get("prefix", [""])[0], "delimiter" in query))
         path = self.server.root / unquote(url.path).removeprefix("/data/")
         if not path.is_file():
             return self.reply(404, b"<Error><Code>NoSuchKey</Code></Error>", send=send)
         body, headers, status = path.read_bytes(), {}, 200
-        if wanted := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
-            start, last = int(wanted[1]), int(wanted[2])
+        if wanted := re.fullmatch(r"bytes=(\d*)-(\d+)", self.headers.get("Range", "")):
+            start = int(wanted[1]) if wanted[1] else max(0, len(body) - int(wanted[2]))
+            last = int(wanted[2]) if wanted[1] else len(body) - 1
             headers["Content-Range"] = f"bytes {start}-{last}/{len(body)}"
             body, status = body[start : last + 1], 206
             self.server.bytes_read += len(body)
         return self.reply(status, body, headers, send=send)
 
-    def listing(self, prefix: str) -> bytes:
-        """ListObjectsV2 with the delimiter `/`."""
+    def listing(self, prefix: str, delimited: bool) -> bytes:
+        """ListObjectsV2, with the delimiter `/` or without."""
         folder = self.server.root / prefix
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        if delimited:
+            found = sorted(folder.iterdir()) if folder.is_dir() else []
+        else:
+            found = sorted(one for one in folder.rglob("*") if one.is_file())
         parts = [
             f"<CommonPrefixes><Prefix>{escape(prefix + one.name)}/</Prefix></CommonPrefixes>"
             if one.is_dir()
-            else f"<Contents><Key>{escape(prefix + one.name)}</Key><Size>{one.stat().st_size}</Size>"
+            else f"<Contents><Key>{escape(prefix + one.relative_to(folder).as_posix())}</Key>"
+            f"<Size>{one.stat().st_size}</Size>"
             '<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>"1"</ETag></Contents>'
             for one in found
         ]

@@ -36,9 +36,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._reply(200, self.server.body, send=False)
 
     def do_GET(self) -> None:
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d+)", self.headers.get("Range", ""))
         assert wanted is not None, "the whole file was asked for"
-        start, last = int(wanted[1]), int(wanted[2])
+        length = len(self.server.body)
+        start = int(wanted[1]) if wanted[1] else max(0, length - int(wanted[2]))
+        last = int(wanted[2]) if wanted[1] else length - 1
         self.server.asked.append((start, last + 1))
         content_range = f"bytes {start}-{last}/{len(self.server.body)}"
         self._reply(206, self.server.body[start : last + 1], content_range=content_range)

@@ -190,7 +190,7 @@ def test_files_beyond_opening_are_listed_too(spark: SparkSession, numbers: Path,
     folder.mkdir()
     (folder / "a.rc").write_bytes((numbers / "0.rc").read_bytes())
     (folder / "b.rc").write_bytes((numbers / "1.rc").read_bytes()[:20])
-    with pytest.raises(AnalysisException, match=r"b\.rc"):
+    with pytest.raises(PythonException, match=r"b\.rc"):
         load(spark, folder, **NUMBERS).count()
     assert load(spark, folder, mode="DROPMALFORMED", damage=str(tmp_path / "d"), **NUMBERS).count() == 1000
     (lost,) = spark.read.json(str(tmp_path / "d")).collect()
@@ -292,8 +292,8 @@ class TestWriter:
         frame = self.frame(spark, 10)
         with pytest.raises(AnalysisException, match="option as"):
             frame.write.format("coldframe").mode("append").save(str(tmp_path / "x"))
-        with pytest.raises(AnalysisException, match="renames"):
-            frame.write.format("coldframe").option("as", "rcfile").mode("append").save("s3://bucket/x")
+        with pytest.raises(AnalysisException, match="web server"):
+            frame.write.format("coldframe").option("as", "rcfile").mode("append").save("http://127.0.0.1:9/x")
 
     def test_timestamps_and_nesting_survive(self, spark: SparkSession, tmp_path: Path) -> None:
         frame = spark.sql(

@@ -10,7 +10,7 @@ mod memory;
 mod recorded;
 mod window;
 
-pub use coalesce::read_coalesced;
+pub use coalesce::{begin_coalesced, read_coalesced};
 pub use folder::{Entry, Folder};
 pub use recorded::{Recorded, Recording};
 pub use window::Window;
@@ -22,6 +22,32 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
 
+/// What tells one content of a file from another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Length in bytes.
+    pub len: u64,
+    /// When it was written last, in milliseconds since 1970, where that is known.
+    pub modified: Option<i64>,
+    /// What its store calls this very content, where it does.
+    pub etag: Option<String>,
+}
+
+impl Identity {
+    /// Whether nothing says that the two are of different contents. What one of them does not know is not compared.
+    pub fn may_be(&self, other: &Self) -> bool {
+        fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
+            a.zip(b).is_some_and(|(a, b)| a != b)
+        }
+        self.len == other.len
+            && !differ(self.modified.as_ref(), other.modified.as_ref())
+            && !differ(self.etag.as_ref(), other.etag.as_ref())
+    }
+}
+
+/// Bytes on their way: waits for them.
+pub type Pending = Box<dyn FnOnce() -> Result<Vec<Bytes>> + Send>;
+
 /// Random access to the bytes of one file.
 pub trait ReadAt: Send + Sync + Debug {
     /// Length of the file in bytes.
@@ -29,6 +55,11 @@ pub trait ReadAt: Send + Sync + Debug {
 
     /// All `ranges`, together; result `i` holds exactly the bytes of `ranges[i]`. A range beyond the end is an error.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// What the file is known by, for opening the same one again.
+    fn identity(&self) -> Identity {
+        Identity { len: self.len(), ..Identity::default() }
+    }
 
     /// Whether the file has no bytes.
     fn is_empty(&self) -> bool {
@@ -39,6 +70,12 @@ pub trait ReadAt: Send + Sync + Debug {
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let mut all = self.read_ranges(std::slice::from_ref(&range))?;
         all.pop().ok_or_else(|| Error::invalid("a source answered a request for one range with none"))
+    }
+
+    /// Asks for `ranges` as [`Self::read_ranges`] does, and does not wait for them. `None` from a source that answers so fast that nobody
+    /// should ask early: a local file, memory.
+    fn begin(&self, _ranges: &[Range<u64>]) -> Option<Pending> {
+        None
     }
 
     /// How many bytes more it is worth reading to save one request; sources with dear requests say more.
@@ -98,6 +135,24 @@ impl Source {
             Self::Folder { path, .. } => {
                 Err(Error::invalid("expected a file, found a directory").in_file(&**path))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_compare_what_both_sides_know() {
+        let of =
+            |len, modified, etag: Option<&str>| Identity { len, modified, etag: etag.map(str::to_owned) };
+        let was = of(3, Some(1), Some("a"));
+        for same in [of(3, Some(1), Some("a")), of(3, None, None), of(3, None, Some("a"))] {
+            assert!(was.may_be(&same) && same.may_be(&was), "{same:?}");
+        }
+        for other in [of(4, Some(1), Some("a")), of(3, Some(2), Some("a")), of(3, None, Some("b"))] {
+            assert!(!was.may_be(&other), "{other:?}");
         }
     }
 }

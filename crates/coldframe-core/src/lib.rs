@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`format`] | the waist: the traits that a format implements |
 //! | [`io`] | byte sources and folders |
+//! | `ahead` | units whose bytes are on their way |
 //! | `request` | what to read |
 //! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
@@ -20,6 +21,7 @@
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
+mod ahead;
 pub mod arrays;
 pub mod damage;
 pub mod format;

@@ -1,7 +1,6 @@
 //! Drives any format: plan, fetch, decode, filter, project, limit.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -10,22 +9,22 @@ use bytes::Bytes;
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
-use crate::format::{Fetch, Unit};
-use crate::io::read_coalesced;
+use crate::ahead::Ahead;
+use crate::format::Unit;
 use crate::{
-    BatchIter, Damage, DamageLog, OnError, Plan, PlanRequest, Predicate, Projection, Report, Scan, Split,
+    BatchIter, Damage, DamageLog, OnError, PlanRequest, Predicate, Projection, Report, Scan, Split,
     TableFile, arrow_error,
 };
 
 /// The rows of one split as Arrow, one unit in memory at a time.
 pub struct ScanReader {
-    plan: Box<dyn Plan>,
+    units: Ahead,
     current: Option<Current>,
     request: PlanRequest,
     projection: Projection,
     left: u64,
     done: bool,
-    units: u64,
+    decoded: u64,
 }
 
 /// The unit being decoded.
@@ -77,9 +76,19 @@ impl ScanReader {
         }
         let projection = Projection::resolve(file.schema(), scan.columns.as_deref(), &filtered)?;
         let left = scan.limit.unwrap_or(u64::MAX);
+        let ahead = scan.limit.is_none();
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let plan = file.plan(&request, split)?;
-        Ok(Self { plan, current: None, request, projection, left, done: false, units: 0 })
+        // Who wants few rows does not want the units behind them.
+        let units = Ahead::new(plan, ahead);
+        Ok(Self { units, current: None, request, projection, left, done: false, decoded: 0 })
+    }
+
+    /// Begins to fetch the first units, where their source is one to be asked early, and does not wait for them.
+    pub fn prime(&mut self) {
+        if !self.done && self.left > 0 {
+            self.units.top_up();
+        }
     }
 
     /// The columns handed out.
@@ -89,7 +98,7 @@ impl ScanReader {
 
     /// Units (stripes, row groups, runs of blocks) decoded so far.
     pub fn units(&self) -> u64 {
-        self.units
+        self.decoded
     }
 
     /// The next batch that has rows.
@@ -111,9 +120,9 @@ impl ScanReader {
     /// The next batch, perhaps without rows; `None` at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let Some(current) = &mut self.current else {
-            let Some(unit) = self.plan.next_unit()? else { return Ok(None) };
-            self.units += 1;
-            return self.start(unit).map(Some);
+            let Some((unit, bytes)) = self.units.next_unit()? else { return Ok(None) };
+            self.decoded += 1;
+            return self.start(unit, bytes).map(Some);
         };
         let Some(batch) = current.next(self.request.scan.batch_rows) else {
             self.current = None;
@@ -135,10 +144,10 @@ impl ScanReader {
         }
     }
 
-    fn start(&mut self, unit: Unit) -> Result<RecordBatch> {
+    fn start(&mut self, unit: Unit, bytes: Result<Vec<Bytes>>) -> Result<RecordBatch> {
         let place = Place { bytes: unit.bytes, rows: unit.rows, structure: unit.structure };
         let decode = unit.decode;
-        match fetch(&unit.fetch).and_then(|bytes| decode.decode(bytes)) {
+        match bytes.and_then(|bytes| decode.decode(bytes)) {
             Ok(batches) => {
                 self.current = Some(Current { batches, rest: None, place, rows_out: 0 });
                 Ok(self.empty())
@@ -170,29 +179,6 @@ impl ScanReader {
     fn empty(&self) -> RecordBatch {
         RecordBatch::new_empty(self.projection.output.clone())
     }
-}
-
-/// The bytes of all parts, one coalesced request for each source.
-fn fetch(parts: &[Fetch]) -> Result<Vec<Bytes>> {
-    let Some(first) = parts.first() else { return Ok(Vec::new()) };
-    if parts.iter().all(|p| Arc::ptr_eq(&p.source, &first.source)) {
-        let ranges: Vec<_> = parts.iter().map(|p| p.range.clone()).collect();
-        return read_coalesced(first.source.as_ref(), &ranges);
-    }
-    let mut answers = vec![Bytes::new(); parts.len()];
-    let mut open: Vec<usize> = (0..parts.len()).collect();
-    while let Some(source) = open.first().and_then(|i| parts.get(*i)).map(|p| p.source.clone()) {
-        let (same, other): (Vec<usize>, Vec<usize>) =
-            open.iter().partition(|i| parts.get(**i).is_some_and(|p| Arc::ptr_eq(&p.source, &source)));
-        let ranges: Vec<_> = same.iter().filter_map(|i| parts.get(*i)).map(|p| p.range.clone()).collect();
-        for (i, bytes) in same.iter().zip(read_coalesced(source.as_ref(), &ranges)?) {
-            if let Some(answer) = answers.get_mut(*i) {
-                *answer = bytes;
-            }
-        }
-        open = other;
-    }
-    Ok(answers)
 }
 
 impl Iterator for ScanReader {
@@ -243,7 +229,7 @@ pub struct UnitPlace {
 pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) -> Result<()>) -> Result<()> {
     for split in file.splits(u64::MAX)? {
         let mut reader = ScanReader::try_new(file, scan, &split, DamageLog::default())?;
-        while let Some(unit) = reader.plan.next_unit()? {
+        while let Some(unit) = reader.units.plan_unit()? {
             let lengths = unit.fetch.iter().map(|f| f.range.end.saturating_sub(f.range.start));
             let fetched = lengths.fold(0, u64::saturating_add);
             each(UnitPlace { structure: unit.structure, bytes: unit.bytes, rows: unit.rows, fetched })?;

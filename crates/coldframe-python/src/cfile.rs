@@ -47,17 +47,18 @@ pub(crate) fn might_contain_key(py: Python<'_>, file: &RawFile, key: Vec<u8>) ->
 
 /// The ids and names of the tables of a Kudu data directory.
 #[pyfunction]
-#[pyo3(signature = (path, *, verify_checksums=true, keys=None))]
+#[pyo3(signature = (path, *, storage_options=None, verify_checksums=true, keys=None))]
 pub(crate) fn kudu_tables(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
+    storage_options: Option<BTreeMap<String, String>>,
     verify_checksums: bool,
     keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
     let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
     let options =
         OpenOptions { skip_checksums: !verify_checksums, keys, key_source, ..OpenOptions::default() };
-    let source = source::from_python(path, &BTreeMap::new())?;
+    let source = source::from_python(path, &storage_options.unwrap_or_default(), None)?;
     py.detach(|| match &source {
         Source::Folder { path, folder } => {
             kudu::tables(folder, path, &options).map_err(|e| e.in_file(&**path))

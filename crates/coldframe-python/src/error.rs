@@ -2,7 +2,9 @@
 
 use coldframe::{Error, ErrorKind};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyFileExistsError, PyOSError, PyPermissionError, PyTimeoutError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -70,7 +72,12 @@ pub(crate) fn to_python(e: Error) -> PyErr {
         ErrorKind::KeyUnavailable(_) => KeyUnavailableError::new_err(message),
         ErrorKind::NotFound(_) => NotFoundError::new_err(message),
         ErrorKind::InvalidArgument(_) => PyValueError::new_err(message),
-        ErrorKind::Io(_) => PyOSError::new_err(message),
+        ErrorKind::Io(e) => match e.kind() {
+            std::io::ErrorKind::AlreadyExists => PyFileExistsError::new_err(message),
+            std::io::ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+            std::io::ErrorKind::TimedOut => PyTimeoutError::new_err(message),
+            _ => PyOSError::new_err(message),
+        },
         ErrorKind::Foreign(_) => foreign(e, message),
         _ => ColdframeError::new_err(message),
     }

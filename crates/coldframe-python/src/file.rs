@@ -30,7 +30,7 @@ type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 /// Opens a file, whatever its format.
 #[pyfunction]
 #[pyo3(signature = (source, *, format=None, storage_options=None, verify_checksums=true, keys=None, schema=None,
-    options=None, recorded=None))]
+    options=None, recorded=None, known=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn open_file(
     py: Python<'_>,
@@ -42,8 +42,9 @@ pub(crate) fn open_file(
     schema: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyAny>>,
     recorded: Option<Vec<(u64, Vec<u8>)>>,
+    known: Option<source::Known>,
 ) -> PyResult<RawFile> {
-    let source = source::from_python(source, &storage_options.unwrap_or_default())?;
+    let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
     let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), crate::keys::from_python)?;
     let options = OpenOptions {
         schema: schema.map(schema_spec).transpose()?,
@@ -80,6 +81,12 @@ impl RawFile {
     #[getter]
     fn path(&self) -> &str {
         &self.0.path
+    }
+
+    /// What it is known by: `known` of `open_file`.
+    #[getter]
+    fn identity(&self) -> Option<source::Known> {
+        self.0.identity.clone().map(|known| (known.len, known.modified, known.etag))
     }
 
     /// Most threads of a scan, where the one who opened it said so.

@@ -5,6 +5,7 @@ mod capsule;
 mod cfile;
 mod error;
 mod file;
+mod filesystem;
 mod hfile;
 mod keys;
 mod literal;
@@ -12,6 +13,7 @@ mod lookups;
 mod predicate;
 mod scan;
 mod source;
+mod store;
 mod value;
 mod write;
 
@@ -21,13 +23,14 @@ use pyo3::types::PyDict;
 
 /// Format name from the bytes, None if not one of ours.
 #[pyfunction]
-#[pyo3(signature = (source, storage_options=None))]
+#[pyo3(signature = (source, storage_options=None, known=None))]
 fn detect(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     storage_options: Option<std::collections::BTreeMap<String, String>>,
+    known: Option<source::Known>,
 ) -> PyResult<Option<&'static str>> {
-    let source = source::from_python(source, &storage_options.unwrap_or_default())?;
+    let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
     let found = py.detach(|| coldframe::detect(&source)).map_err(error::to_python)?;
     Ok(found.map(|f| f.name()))
 }
@@ -76,6 +79,8 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
+    module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
+    module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
@@ -85,6 +90,10 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_function(wrap_pyfunction!(lookups::might_contain, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::kudu_tables, module)?)?;
+    module.add_class::<store::PyStore>()?;
+    module.add_class::<store::PyListing>()?;
+    module.add_class::<store::PyUpload>()?;
+    module.add_class::<store::PyEntry>()?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use coldframe::io::check_range;
-use coldframe::store::Location;
+use coldframe::store::{Identity, Location};
 use coldframe::{Error, ReadAt, Result, Source};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -17,14 +17,21 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use crate::error::{from_python as foreign, to_python};
+use crate::store::PyStore;
 
 /// The source an argument stands for.
 pub(crate) fn from_python(
     source: &Bound<'_, PyAny>,
     storage_options: &BTreeMap<String, String>,
+    known: Option<Known>,
 ) -> PyResult<Source> {
     if source.is_instance_of::<PyString>() {
-        return of_path(source, storage_options);
+        return of_path(source, storage_options, known);
+    }
+    if let Ok(store) = source.cast::<PyStore>() {
+        let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
+        let store = store.get().0.clone();
+        return source.py().detach(|| store.source(known.as_ref())).map_err(to_python);
     }
     if source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>() {
         let backed: PyBackedBytes = source.extract()?;
@@ -39,14 +46,22 @@ pub(crate) fn from_python(
         let backed: PyBackedBytes = copy.extract()?;
         return Ok(Source::file("<bytes>", Arc::new(Bytes::from_owner(backed))));
     }
-    of_path(source, storage_options)
+    of_path(source, storage_options, known)
 }
 
+/// Length, time of the last change in ms, and etag of a file that is known.
+pub(crate) type Known = (u64, Option<i64>, Option<String>);
+
 /// A path or URL. What Python's text of a path holds in place of bytes that are not UTF-8 are those bytes again.
-fn of_path(path: &Bound<'_, PyAny>, storage_options: &BTreeMap<String, String>) -> PyResult<Source> {
+fn of_path(
+    path: &Bound<'_, PyAny>,
+    storage_options: &BTreeMap<String, String>,
+    known: Option<Known>,
+) -> PyResult<Source> {
     let py = path.py();
     let path: PathBuf = path.extract()?;
-    py.detach(|| coldframe::source_of_path(&path, storage_options)).map_err(to_python)
+    let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
+    py.detach(|| coldframe::source_of_path(&path, storage_options, known.as_ref())).map_err(to_python)
 }
 
 /// The local path that a path or a `file://` URL names; None for a URL of another store.

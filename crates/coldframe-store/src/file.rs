@@ -6,9 +6,10 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use coldframe_core::io::check_range;
+use coldframe_core::io::{Identity, check_range};
 use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 
 /// A local file.
@@ -16,6 +17,7 @@ use coldframe_core::{Error, ErrorKind, ReadAt, Result};
 pub struct LocalFile {
     file: File,
     len: u64,
+    modified: Option<i64>,
     path: PathBuf,
 }
 
@@ -31,8 +33,14 @@ impl LocalFile {
                 Error::invalid("expected a file, found a directory").in_file(path.display().to_string())
             );
         }
-        Ok(Self { len: meta.len(), file, path })
+        Ok(Self { len: meta.len(), modified: modified(&meta), file, path })
     }
+}
+
+/// When a file was written last, in milliseconds since 1970.
+pub(crate) fn modified(meta: &std::fs::Metadata) -> Option<i64> {
+    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 /// An I/O error with its path; a missing file gets the kind of its own.
@@ -47,6 +55,10 @@ pub(crate) fn not_found_or_io(e: std::io::Error, path: &Path) -> Error {
 }
 
 impl ReadAt for LocalFile {
+    fn identity(&self) -> Identity {
+        Identity { len: self.len, modified: self.modified, etag: None }
+    }
+
     fn len(&self) -> u64 {
         self.len
     }

@@ -1,13 +1,33 @@
-//! Where bytes lie: local files and folders, and, with the feature `object-store`, object stores and web servers by URL.
+//! Where bytes lie: local files and folders and, where built in, HDFS (feature `hdfs`), object stores and web servers (feature
+//! `object-store`), behind one type.
+//!
+//! ```text
+//!   Store ── root + path ──▶ key ──▶ Files:  local   hdfs   s3 gs az http   a caller's own
+//!     │                                        │      │          │               │
+//!     └── Source, Folder, ReadAt ◀─────────────┴──────┴── Ends ──┴───────────────┘
+//! ```
 //!
 //! What a source is, [`coldframe_core::io`] says; network, TLS and a runtime are known here alone.
 
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+mod ends;
 mod file;
+mod files;
 mod folder;
+#[cfg(feature = "hdfs")]
+mod hdfs;
+mod local;
 mod location;
 mod name;
 #[cfg(feature = "object-store")]
 mod object;
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+mod options;
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+mod parts;
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+mod runtime;
+mod store;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,38 +37,55 @@ use std::sync::Arc;
 use coldframe_core::io::Folder;
 use coldframe_core::{ReadAt, Result, Source};
 
+pub use coldframe_core::io::Identity;
 pub use file::LocalFile;
-pub use folder::LocalFolder;
+pub use files::{Files, Listing, Mode, Stat, Upload, is_taken};
+pub use folder::{LocalFolder, StoreFolder};
 pub use location::Location;
-#[cfg(feature = "object-store")]
-pub use object::open_url;
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+pub use options::{Kind, OPTIONS, StoreOption};
+pub use store::Store;
 
-/// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text.
-pub fn open(location: &OsStr, storage_options: &BTreeMap<String, String>) -> Result<Source> {
+/// The schemes of URLs that this build knows, beside `file`.
+pub fn schemes() -> Vec<&'static str> {
+    let all: [&[&str]; 2] = [
+        if cfg!(feature = "hdfs") { &["hdfs", "viewfs"] } else { &[] },
+        if cfg!(feature = "object-store") {
+            &[
+                "s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs",
+                "http", "https",
+            ]
+        } else {
+            &[]
+        },
+    ];
+    all.concat()
+}
+
+/// The file or folder that a path or, where built in, a URL names. Errors show a path as far as it is text. `known` is what a listing
+/// has told of the file: it is not asked for again, and another content is an error.
+pub fn open(
+    location: &OsStr,
+    storage_options: &BTreeMap<String, String>,
+    known: Option<&Identity>,
+) -> Result<Source> {
     match Location::parse(location)? {
-        Location::Local(path) => open_local(&path),
-        Location::Url { url, scheme } => open_remote(&url, &scheme, storage_options),
+        Location::Local(path) => open_local(&path, known),
+        Location::Url { .. } => Store::new(location, storage_options)?.source(known),
     }
 }
 
-fn open_local(local: &Path) -> Result<Source> {
+fn open_local(local: &Path, known: Option<&Identity>) -> Result<Source> {
     let path: Arc<str> = local.display().to_string().into();
-    if local.is_dir() {
+    if known.is_none() && local.is_dir() {
         return Ok(Source::Folder { path, folder: Arc::new(LocalFolder::new(local)) });
     }
-    let bytes: Arc<dyn ReadAt> = Arc::new(LocalFile::open(local)?);
+    let file = LocalFile::open(local)?;
+    if let Some(known) = known {
+        files::check(known, &file.identity()).map_err(|e| e.in_file(&*path))?;
+    }
+    let bytes: Arc<dyn ReadAt> = Arc::new(file);
     let folder = local.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
     let siblings = folder.map(|p| Arc::new(LocalFolder::new(p)) as Arc<dyn Folder>);
     Ok(Source::File { path, bytes, siblings })
-}
-
-#[cfg(feature = "object-store")]
-fn open_remote(url: &str, _scheme: &str, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    open_url(url, storage_options)
-}
-
-#[cfg(not(feature = "object-store"))]
-fn open_remote(_url: &str, scheme: &str, _storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    let what = format!("{scheme}:// URLs in a build without the feature `object-store`");
-    Err(coldframe_core::Error::unsupported(what))
 }

@@ -1,210 +1,297 @@
-//! Files and folders in object stores, by URL.
+//! Object stores and web servers as stores. Keys are the names of objects, letter for letter.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+mod connect;
+mod profile;
+mod read;
+mod upload;
 
-use bytes::Bytes;
-use coldframe_core::io::{Entry, Folder, check_range};
-use coldframe_core::{Error, ErrorKind, ReadAt, Result, Source};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use coldframe_core::io::Identity;
+use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, ObjectStoreScheme};
-use tokio::runtime::Runtime;
-use url::Url;
+use object_store::{CopyMode, CopyOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 
-/// One object. Requests run on a runtime of this process; a process that forks makes its own.
+use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, changed, other_content};
+use crate::object::connect::Connection;
+use crate::object::upload::ObjectUpload;
+use crate::runtime::wait;
+
+pub(crate) use connect::connect;
+
+/// Entries that a listing asks its stream for at a time.
+const AT_ONCE: usize = 1000;
+
+/// What Hadoop puts beside the files of a folder to say that there is one.
+const FOLDER_MARK: &str = "_$folder$";
+
+/// The objects of a bucket, or what a web server has.
 #[derive(Debug)]
-struct Object {
+pub(crate) struct ObjectFiles {
+    connection: Arc<Connection>,
+}
+
+impl ObjectFiles {
+    /// The objects at the other end of a connection.
+    pub(crate) fn new(connection: Arc<Connection>) -> Self {
+        Self { connection }
+    }
+
+    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        self.connection.store()
+    }
+
+    /// Web servers are read from, and know no lists.
+    fn refuse_if_web(&self, what: &str) -> Result<()> {
+        if self.connection.is_web() {
+            return Err(Error::unsupported(format!("{what} on a web server")));
+        }
+        Ok(())
+    }
+}
+
+/// A key as the client has it. Nothing is decoded or encoded; some names cannot be said to the client at all.
+fn path_of(key: &str) -> Result<Path> {
+    let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
+    path.ok_or_else(|| {
+        Error::unsupported(format!(
+            "objects with empty, `.` or `..` parts or control characters in their names, as in {key:?}"
+        ))
+    })
+}
+
+fn stat_of(meta: &ObjectMeta) -> Stat {
+    Stat {
+        path: meta.location.to_string(),
+        len: meta.size,
+        is_folder: false,
+        modified: Some(meta.last_modified.timestamp_millis()),
+        etag: meta.e_tag.clone(),
+    }
+}
+
+fn folder_of(path: &Path) -> Stat {
+    Stat { path: path.to_string(), is_folder: true, ..Stat::default() }
+}
+
+impl Files for ObjectFiles {
+    fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
+        self.refuse_if_web("lists of files")?;
+        let (store, prefix) = (self.store()?, path_of(folder)?);
+        if !deep {
+            let found = wait(store.list_with_delimiter(Some(&prefix)))?.map_err(error)?;
+            let folders: Vec<Stat> = found.common_prefixes.iter().map(folder_of).collect();
+            let is_mark = |meta: &ObjectMeta| {
+                // Some tools leave an empty object in place of a folder, under the folder's name.
+                let below = format!("{}/", meta.location);
+                meta.location == prefix
+                    || meta.location.as_ref().ends_with(FOLDER_MARK)
+                    || (meta.size == 0 && found.common_prefixes.iter().any(|p| format!("{p}/") == below))
+            };
+            let objects = found.objects.iter().filter(|o| !is_mark(o)).map(stat_of);
+            let all: Vec<Result<Stat>> = objects.chain(folders).map(Ok).collect();
+            return Ok(Box::new(all.into_iter()));
+        }
+        let objects = store.list(Some(&prefix)).ready_chunks(AT_ONCE).boxed();
+        Ok(Box::new(Deep { store, prefix, objects, ready: VecDeque::new(), doubtful: None, failed: false }))
+    }
+
+    fn stat(&self, key: &str) -> Result<Option<Stat>> {
+        let (store, path) = (self.store()?, path_of(key)?);
+        if !key.is_empty() {
+            match wait(store.head(&path))? {
+                Ok(meta) => return Ok(Some(stat_of(&meta))),
+                Err(e) => match error(e) {
+                    e if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                    e => return Err(e),
+                },
+            }
+        }
+        if self.connection.is_web() {
+            return Ok(None);
+        }
+        let first = wait(async { store.list(Some(&path)).try_next().await })?.map_err(error)?;
+        Ok((key.is_empty() || first.is_some()).then(|| folder_of(&path)))
+    }
+
+    fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
+        read::open(&self.connection, path_of(key)?, url, known)
+    }
+
+    fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
+        self.refuse_if_web("writing")?;
+        Ok(Box::new(ObjectUpload::new(self.store()?, path_of(key)?, mode.clone())))
+    }
+
+    fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
+        self.refuse_if_web("writing")?;
+        let (store, from, to) = (self.store()?, path_of(from)?, path_of(to)?);
+        let mode = match mode {
+            Mode::New => CopyMode::Create,
+            Mode::Over => CopyMode::Overwrite,
+            Mode::Matching(_) => return Err(Error::unsupported("copies over one content of an object only")),
+        };
+        wait(async {
+            store.copy_opts(&from, &to, CopyOptions::new().with_mode(mode)).await?;
+            store.delete(&from).await
+        })?
+        .map_err(error)
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        self.refuse_if_web("deleting")?;
+        wait(self.store()?.delete(&path_of(key)?))?.map_err(error)
+    }
+
+    fn delete_folder(&self, key: &str) -> Result<()> {
+        self.refuse_if_web("deleting")?;
+        let (store, prefix) = (self.store()?, path_of(key)?);
+        let below = store.list(Some(&prefix)).map_ok(|meta| meta.location).boxed();
+        let deleted = wait(store.delete_stream(below).try_for_each(|_| async { Ok(()) }))?;
+        match deleted.map_err(error) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// All objects below a prefix, as they come in, without those that stand for folders.
+struct Deep {
     store: Arc<dyn ObjectStore>,
-    location: Path,
-    len: u64,
-    url: String,
+    prefix: Path,
+    objects: BoxStream<'static, Vec<object_store::Result<ObjectMeta>>>,
+    ready: VecDeque<object_store::Result<ObjectMeta>>,
+    /// An empty object: a file, or the mark of a folder. Its name has lost the slash that would tell, but the next one may say it.
+    doubtful: Option<ObjectMeta>,
+    failed: bool,
 }
 
-/// What `url` (`s3://`, `gs://`, `az://`, `http://` ...) names, with the store's `options` under their own names: an object or,
-/// where there is none, a folder of objects.
-pub fn open_url(url: &str, options: &BTreeMap<String, String>) -> Result<Source> {
-    // An error only says that this process has chosen a provider before.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let parsed = Url::parse(url).map_err(|e| Error::invalid(format!("{url}: not a URL: {e}")))?;
-    let mut options = options.clone();
-    if parsed.scheme() == "http" {
-        // Whoever writes http:// means it; the store would want to be told twice.
-        options.entry("allow_http".to_owned()).or_insert_with(|| "true".to_owned());
+impl Deep {
+    /// The next object as listed.
+    fn listed(&mut self) -> Result<Option<ObjectMeta>> {
+        loop {
+            if let Some(meta) = self.ready.pop_front() {
+                return meta.map(Some).map_err(error);
+            }
+            let objects = &mut self.objects;
+            match wait(async { objects.next().await })? {
+                Some(chunk) => self.ready = chunk.into(),
+                None => return Ok(None),
+            }
+        }
     }
-    let (store, location) =
-        object_store::parse_url_opts(&parsed, options).map_err(|e| store_error(e, url))?;
-    let store: Arc<dyn ObjectStore> = Arc::from(store);
-    let found = match parsed.path().ends_with('/') {
-        true => None,
-        false => match runtime()?.block_on(store.head(&location)) {
-            Ok(meta) => Some(meta),
-            Err(object_store::Error::NotFound { .. }) => None,
-            Err(e) => return Err(store_error(e, url)),
-        },
+
+    /// Whether an empty object is a file; `next` is the one that is listed behind it.
+    fn is_file(&self, doubtful: &ObjectMeta, next: Option<&ObjectMeta>) -> Result<bool> {
+        let below = format!("{}/", doubtful.location);
+        if next.is_some_and(|next| next.location.as_ref().starts_with(&below)) {
+            return Ok(false);
+        }
+        match wait(self.store.head(&doubtful.location))? {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(e) => Err(error(e)),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Stat>> {
+        loop {
+            let next = self.listed()?;
+            if let Some(doubtful) = self.doubtful.take()
+                && self.is_file(&doubtful, next.as_ref())?
+            {
+                if let Some(next) = next {
+                    self.ready.push_front(Ok(next));
+                }
+                return Ok(Some(stat_of(&doubtful)));
+            }
+            let Some(next) = next else { return Ok(None) };
+            if next.location == self.prefix || next.location.as_ref().ends_with(FOLDER_MARK) {
+                continue;
+            }
+            if next.size > 0 {
+                return Ok(Some(stat_of(&next)));
+            }
+            self.doubtful = Some(next);
+        }
+    }
+}
+
+impl Iterator for Deep {
+    type Item = Result<Stat>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.advance();
+        self.failed = next.is_err();
+        next.transpose()
+    }
+}
+
+/// What went wrong, in the words of the project: kinds by who has to act. The client's own texts repeat the URL and XML of answers.
+pub(crate) fn error(e: object_store::Error) -> Error {
+    use object_store::Error as E;
+    let io = |kind, text: String| Error::from(io::Error::new(kind, text));
+    let why = told(&e);
+    match e {
+        E::NotFound { .. } if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
+            Error::not_found(format!("no such bucket: {why}"))
+        }
+        E::NotFound { .. } => Error::not_found("no such object"),
+        E::AlreadyExists { .. } => already_exists(),
+        E::Precondition { .. } | E::NotModified { .. } => changed(&why),
+        E::PermissionDenied { .. } => {
+            io(io::ErrorKind::PermissionDenied, format!("the store refuses this (403): {why}"))
+        }
+        E::Unauthenticated { .. } => {
+            io(io::ErrorKind::PermissionDenied, format!("the store does not know who asks (401): {why}"))
+        }
+        E::NotSupported { .. } | E::NotImplemented { .. } => Error::unsupported(why),
+        E::InvalidPath { .. } => Error::unsupported(format!("an object's name: {why}")),
+        _ if why.contains("timed out") => io(io::ErrorKind::TimedOut, why),
+        _ => io(io::ErrorKind::Other, why),
+    }
+}
+
+/// What a store says of it in the XML of its answer, or the innermost reason.
+fn told(e: &object_store::Error) -> String {
+    let mut innermost: &dyn std::error::Error = e;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let (outer, inner) = (e.to_string(), innermost.to_string());
+    let part = |open: &str, close: &str| {
+        outer.split_once(open).and_then(|(_, rest)| rest.split_once(close)).map(|(text, _)| text)
     };
-    if let Some(meta) = found {
-        let siblings = ObjectFolder { store: store.clone(), root: above(&location) };
-        let bytes = Arc::new(Object { store, location, len: meta.size, url: url.to_owned() });
-        return Ok(Source::File { path: url.into(), bytes, siblings: Some(Arc::new(siblings)) });
-    }
-    let folder = ObjectFolder { store, root: location };
-    // A web server has no lists, and so no folders.
-    let listed = !matches!(ObjectStoreScheme::parse(&parsed), Ok((ObjectStoreScheme::Http, _)));
-    if listed && !folder.list("").map_err(|e| e.in_file(url))?.is_empty() {
-        return Ok(Source::Folder { path: url.into(), folder: Arc::new(folder) });
-    }
-    Err(Error::new(ErrorKind::NotFound("no such object".to_owned())).in_file(url))
-}
-
-/// The objects whose names begin with `root`.
-#[derive(Debug)]
-struct ObjectFolder {
-    store: Arc<dyn ObjectStore>,
-    root: Path,
-}
-
-impl ObjectFolder {
-    fn resolve(&self, path: &str) -> Result<Path> {
-        let below = Path::parse(path)
-            .ok()
-            .filter(|p| p.as_ref() == path && path.split('/').all(|part| part != "." && part != ".."));
-        let below = below
-            .ok_or_else(|| Error::invalid(format!("expected a path below the folder, found {path:?}")))?;
-        Ok(self.root.parts().chain(below.parts()).collect())
-    }
-
-    /// An object's or folder's name as an entry's path below `path`.
-    fn entry(path: &str, location: &Path, len: u64, is_folder: bool) -> Option<Entry> {
-        let name = location.filename()?;
-        let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-        Some(Entry { path, len, is_folder })
+    match (part("<Code>", "</Code>"), part("<Message>", "</Message>")) {
+        (Some(code), Some(message)) => shortened(&format!("{code}: {message}")),
+        (Some(code), None) => shortened(code),
+        _ => shortened(&inner),
     }
 }
 
-impl Folder for ObjectFolder {
-    fn list(&self, path: &str) -> Result<Vec<Entry>> {
-        let prefix = self.resolve(path)?;
-        let found = runtime()?
-            .block_on(self.store.list_with_delimiter(Some(&prefix)))
-            .map_err(|e| store_error(e, prefix.as_ref()))?;
-        let object = |meta: &ObjectMeta| Self::entry(path, &meta.location, meta.size, false);
-        // Some tools leave an empty object in place of a folder, under the folder's name.
-        let objects = found.objects.iter().filter(|o| o.location != prefix).filter_map(object);
-        let folders = found.common_prefixes.iter().filter_map(|p| Self::entry(path, p, 0, true));
-        let mut entries: Vec<Entry> = objects.chain(folders).collect();
-        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(entries)
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        let location = self.resolve(path)?;
-        let url = location.as_ref().to_owned();
-        let meta = runtime()?.block_on(self.store.head(&location)).map_err(|e| store_error(e, &url))?;
-        Ok(Arc::new(Object { store: self.store.clone(), location, len: meta.size, url }))
-    }
-
-    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
-        let Some(name) = self.root.filename() else { return Ok(None) };
-        let parent = Self { store: self.store.clone(), root: above(&self.root) };
-        Ok(Some((Arc::new(parent), name.to_owned())))
-    }
+/// One line without queries of URLs, which may hold signatures.
+fn shortened(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let words = line.split(' ').map(|word| match word.split_once('?') {
+        Some((url, _)) if url.contains("://") => url,
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
-/// The folder that a name lies in.
-fn above(location: &Path) -> Path {
-    let parts: Vec<_> = location.parts().collect();
-    let above = parts.len().saturating_sub(1);
-    parts.into_iter().take(above).collect()
-}
-
-impl ReadAt for Object {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        for range in ranges {
-            check_range(range, self.len)?;
+/// A replaced content, where [`Mode::Matching`] wanted another.
+pub(crate) fn put_error(e: object_store::Error, mode: &Mode) -> Error {
+    match (e, mode) {
+        (object_store::Error::Precondition { .. }, Mode::Matching(etag)) => other_content(etag),
+        (object_store::Error::Precondition { .. } | object_store::Error::NotModified { .. }, Mode::New) => {
+            already_exists()
         }
-        // The store coalesces near ranges and asks for the rest side by side.
-        runtime()?
-            .block_on(self.store.get_ranges(&self.location, ranges))
-            .map_err(|e| store_error(e, &self.url))
-    }
-
-    fn worthwhile_gap(&self) -> u64 {
-        1 << 20
-    }
-}
-
-fn store_error(e: object_store::Error, url: &str) -> Error {
-    let kind = match e {
-        object_store::Error::NotFound { .. } => ErrorKind::NotFound("no such object".to_owned()),
-        e => ErrorKind::Io(std::io::Error::other(e)),
-    };
-    Error::new(kind).in_file(url)
-}
-
-/// The runtime of this process. Threads do not survive a fork, so the process id decides whether it is still ours.
-fn runtime() -> Result<Arc<Runtime>> {
-    static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
-    let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let pid = std::process::id();
-    match slot.take() {
-        Some((owner, runtime)) if owner == pid => {
-            *slot = Some((owner, runtime.clone()));
-            return Ok(runtime);
-        }
-        // Dropping a runtime joins threads that this process does not have.
-        Some((_, stale)) => std::mem::forget(stale),
-        None => {}
-    }
-    let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let made = Arc::new(made);
-    *slot = Some((pid, made.clone()));
-    Ok(made)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(path: &std::path::Path) -> Result<Source> {
-        open_url(&format!("file://{}", path.display()), &BTreeMap::new())
-    }
-
-    #[test]
-    fn a_url_reads_by_ranges_and_a_missing_one_is_not_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.bin");
-        std::fs::write(&path, b"0123456789").unwrap();
-        let Source::File { bytes, siblings, .. } = open(&path).unwrap() else { panic!("a folder") };
-        assert_eq!(bytes.len(), 10);
-        assert_eq!(bytes.read_ranges(&[1..3, 8..10]).unwrap(), [&b"12"[..], b"89"]);
-        assert!(bytes.read(8..11).is_err());
-        assert_eq!(siblings.unwrap().open("a.bin").unwrap().len(), 10);
-        let missing = open(&dir.path().join("x")).unwrap_err();
-        assert!(matches!(missing.kind(), ErrorKind::NotFound(_)));
-    }
-
-    #[test]
-    fn a_folder_is_listed_and_its_files_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("t/.hidden/b=1")).unwrap();
-        std::fs::write(dir.path().join("t/.hidden/b=1/x"), b"xyz").unwrap();
-        std::fs::write(dir.path().join("t/a"), b"a").unwrap();
-        let Source::Folder { folder, .. } = open(&dir.path().join("t")).unwrap() else { panic!("a file") };
-        let entry = |path: &str, len, is_folder| Entry { path: path.to_owned(), len, is_folder };
-        assert_eq!(folder.list("").unwrap(), [entry(".hidden", 0, true), entry("a", 1, false)]);
-        assert_eq!(folder.list(".hidden").unwrap(), [entry(".hidden/b=1", 0, true)]);
-        assert_eq!(folder.list(".hidden/b=1").unwrap(), [entry(".hidden/b=1/x", 3, false)]);
-        assert_eq!(folder.open(".hidden/b=1/x").unwrap().read(1..3).unwrap().as_ref(), b"yz");
-        let (parent, name) = folder.parent().unwrap().unwrap();
-        assert_eq!((name.as_str(), parent.list("").unwrap()), ("t", vec![entry("t", 0, true)]));
-        for outside in ["../t/a", "/t/a", "./a", "a//b"] {
-            assert!(folder.open(outside).is_err(), "{outside}");
-        }
-        assert!(matches!(folder.open("b").unwrap_err().kind(), ErrorKind::NotFound(_)));
+        (e, _) => error(e),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use coldframe_core::io::{Folder, Recorded, Recording};
+use coldframe_core::io::{Entry, Folder, Identity, Recorded, Recording};
 use coldframe_core::{
     DamageLog, Error, Format, OpenOptions, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
     TableFile, scan,
@@ -25,6 +25,8 @@ pub struct File {
     pub table: Arc<dyn TableFile>,
     /// What opening read: offset and bytes, for [`open_source`] in another process.
     pub recorded: Arc<Vec<(u64, Bytes)>>,
+    /// What the file is known by, for opening the same one again; a folder has nothing of the kind.
+    pub identity: Option<Identity>,
     /// Most threads at work on a scan, where the one who opened it said so ([`OpenOptions::threads`]).
     pub threads: Option<usize>,
 }
@@ -62,27 +64,59 @@ impl File {
     }
 }
 
-/// The source that a local path, which need not be UTF-8, or, where built in, a URL names.
-pub fn source_of_path(path: impl AsRef<OsStr>, storage_options: &BTreeMap<String, String>) -> Result<Source> {
-    coldframe_store::open(path.as_ref(), storage_options)
+/// The source that a local path, which need not be UTF-8, or, where built in, a URL names. `known`: what a listing has told of the file.
+pub fn source_of_path(
+    path: impl AsRef<OsStr>,
+    storage_options: &BTreeMap<String, String>,
+    known: Option<&Identity>,
+) -> Result<Source> {
+    coldframe_store::open(path.as_ref(), storage_options, known)
 }
 
 /// The format of a source by its bytes or, for a folder, by its files; `None` if it is none of ours.
 pub fn detect(source: &Source) -> Result<Option<Arc<dyn Format>>> {
     let found = match source {
         Source::File { path, bytes, .. } => Ends::read(bytes.as_ref()).map(|ends| ends.detect(path)),
-        Source::Folder { folder, .. } => detect_folder(folder.as_ref()),
+        Source::Folder { folder, .. } => detect_folder(folder),
     };
     found.map_err(|e| e.in_file(&**source.path()))
 }
 
-fn detect_folder(folder: &dyn Folder) -> Result<Option<Arc<dyn Format>>> {
+fn detect_folder(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Format>>> {
+    let listed = Listed { folder: folder.clone(), lists: Mutex::default() };
     for format in formats() {
-        if format.probe_folder(folder)? {
+        if format.probe_folder(&listed)? {
             return Ok(Some(format));
         }
     }
     Ok(None)
+}
+
+/// A folder that is listed once, however many formats look at it: one of a store may have a hundred thousand files.
+#[derive(Debug)]
+struct Listed {
+    folder: Arc<dyn Folder>,
+    lists: Mutex<BTreeMap<String, Vec<Entry>>>,
+}
+
+impl Folder for Listed {
+    fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lists.get(path) {
+            return Ok(known.clone());
+        }
+        let found = self.folder.list(path)?;
+        lists.insert(path.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.folder.open(path)
+    }
+
+    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
+        self.folder.parent()
+    }
 }
 
 /// The first and last bytes of a file.
@@ -118,7 +152,7 @@ impl Ends {
 
 /// Opens the file or table folder at `path`; the format is found by its bytes unless it is named.
 pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions) -> Result<File> {
-    open_source(source_of_path(path, &BTreeMap::new())?, format, options, Vec::new())
+    open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }
 
 /// Opens `source`. With what [`File::recorded`] held after the same file was opened elsewhere, nothing is read again.
@@ -138,15 +172,16 @@ pub fn open_source(
             recorded.extend(ends.into_recorded());
             found
         }
-        (None, Source::Folder { folder, .. }) => detect_folder(folder.as_ref()).map_err(named)?,
+        (None, Source::Folder { folder, .. }) => detect_folder(folder).map_err(named)?,
     };
     let Some(format) = found else { return Err(named(not_ours(&source))) };
+    let identity = source.bytes().ok().map(|bytes| bytes.identity());
     let (source, recording) = record(source, recorded);
     let mut options = options.clone();
     options.take_common()?;
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
-    Ok(File { path, table, recorded: Arc::new(recorded), threads: options.threads })
+    Ok(File { path, table, recorded: Arc::new(recorded), identity, threads: options.threads })
 }
 
 /// File formats whose name, said of a folder, is that of the tables made of such files: Spark's `coldframe_cfile` is the one

@@ -1,54 +1,66 @@
 //! Writes files so that they are there whole or not at all.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatchReader;
 use coldframe_core::writing::{Intake, stream_error, unfit, unsuitable};
 use coldframe_core::{Error, Result, WriteOptions};
-use coldframe_store::Location;
+use coldframe_store::{Mode, Store, Upload};
 
 use crate::format_named;
 
 /// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Rows.
     pub rows: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
+    /// The store's name of its content, where it has one.
+    pub etag: Option<String>,
 }
 
-/// Writes all batches of `data` to `dest`: first under a temporary name beside it, which takes its place at the end.
-/// `dest` is a local path, or a `file://` URL of one. `tick` is called after each batch with the rows so far, and may stop
-/// the run by an error.
+/// Where a file goes.
+#[derive(Clone, Debug)]
+pub struct Dest {
+    store: Store,
+    mode: Mode,
+}
+
+impl Dest {
+    /// A path or URL, with the options of its store. `mode` says what may be there.
+    pub fn new(
+        dest: impl AsRef<OsStr>,
+        storage_options: &BTreeMap<String, String>,
+        mode: Mode,
+    ) -> Result<Self> {
+        Ok(Self { store: Store::new(dest.as_ref(), storage_options)?, mode })
+    }
+
+    /// A file below a store's root.
+    pub fn below(store: &Store, path: &str, mode: Mode) -> Result<Self> {
+        Ok(Self { store: store.below(path)?, mode })
+    }
+}
+
+/// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with the rows so far, and
+/// may stop the run by an error.
 pub fn write_file(
     data: &mut dyn RecordBatchReader,
-    dest: impl AsRef<OsStr>,
+    dest: &Dest,
     format: &str,
     options: &WriteOptions,
     mut tick: impl FnMut(u64) -> Result<()>,
 ) -> Result<Written> {
     let format = format_named(format)?;
-    let dest = match Location::parse(dest.as_ref())? {
-        Location::Local(path) => path,
-        Location::Url { url, scheme } => {
-            return Err(
-                Error::unsupported(format!("writing to {scheme}:// URLs; only local paths")).in_file(url)
-            );
-        }
-    };
-    let named = |e: Error| e.in_file(dest.display().to_string());
-    let folder = dest.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = tempfile::Builder::new()
-        .prefix(".coldframe-")
-        .tempfile_in(folder)
-        .map_err(|e| named(Error::from(e)))?;
-    let handle = temporary.reopen().map_err(|e| named(Error::from(e)))?;
-    let sink = Box::new(BufWriter::with_capacity(1 << 20, handle));
+    let named = |e: Error| e.in_file(dest.store.url());
     let refused = |e: Error| named(unsuitable(e));
     let intake = Intake::new(&data.schema()).map_err(refused)?;
+    let upload = Shared(Arc::new(Mutex::new(Some(dest.store.create("", &dest.mode)?))));
+    let sink = Box::new(BufWriter::with_capacity(1 << 20, Shared(upload.0.clone())));
     let mut writer = format.create(sink, intake.schema(), options).map_err(refused)?;
     let mut rows = 0;
     for batch in data {
@@ -60,18 +72,34 @@ pub fn write_file(
         tick(rows)?;
     }
     let bytes = writer.finish().map_err(|e| named(unfit(e)))?;
-    commit(temporary, &dest).map_err(named)?;
-    Ok(Written { rows, bytes })
+    let stat = upload.take()?.finish().map_err(named)?;
+    Ok(Written { rows, bytes, etag: stat.etag })
 }
 
-/// Gives the finished file its name. Others may read it, as any file that the process creates.
-fn commit(temporary: tempfile::NamedTempFile, dest: &Path) -> Result<()> {
-    temporary.as_file().sync_all()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        temporary.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+/// An upload that a format's writer writes into, and that is finished when the writer is.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Option<Box<dyn Upload>>>>);
+
+impl Shared {
+    fn take(&self) -> Result<Box<dyn Upload>> {
+        let upload = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        upload.ok_or_else(|| Error::invalid("an upload that was finished twice"))
     }
-    temporary.persist(dest).map_err(|e| Error::from(e.error))?;
-    Ok(())
+
+    fn with<T>(&self, act: impl FnOnce(&mut dyn Upload) -> io::Result<T>) -> io::Result<T> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(upload) => act(upload.as_mut()),
+            None => Err(io::Error::other("writing behind the end of a file")),
+        }
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|upload| upload.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(|upload| upload.flush())
+    }
 }

@@ -104,9 +104,10 @@ fn a_write_that_fails_leaves_nothing_behind() {
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     let schema = batch.schema();
     let dest = folder.join("a.rc");
+    let target = coldframe::Dest::new(&dest, &Default::default(), coldframe::store::Mode::Over).unwrap();
     let write = |stop: bool| {
         let mut data = RecordBatchIterator::new([Ok(batch.clone())], schema.clone());
-        coldframe::write_file(&mut data, &dest, "rcfile", &Default::default(), |_| {
+        coldframe::write_file(&mut data, &target, "rcfile", &Default::default(), |_| {
             if stop { Err(coldframe::Error::invalid("stop")) } else { Ok(()) }
         })
     };

@@ -17,6 +17,7 @@ from coldframe.cli.options import (
     expanded,
     open_file,
     open_rows,
+    pairs,
 )
 from coldframe.cli.reading import describe
 from coldframe.cli.sinks import open_atomically, write_rows
@@ -160,7 +161,9 @@ def verify(args: argparse.Namespace) -> int:
 def salvage(args: argparse.Namespace) -> int:
     """Exit code 1 where something was lost."""
     file = open_file(args, args.source)
-    report = write_rows(file.to_batches(columns_of(args), on_error="skip"), args.dest, "parquet")
+    storage = pairs(args.storage_option, "--storage-option")
+    reader = file.to_batches(columns_of(args), on_error="skip")
+    report = write_rows(reader, args.dest, "parquet", storage_options=storage)
     damage = file.damage
     facts = {"source": args.source, "dest": args.dest, "rows": report["rows"], "damage": damage}
     if args.report:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import sys
 import tempfile
 from typing import Any
 
-from coldframe import _coldframe
+from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe.discovery import discover
 from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
 from coldframe.scanning import Dataset, scan
-from coldframe.sources import scheme_of
+from coldframe.sources import open_store, scheme_of
 
 __all__ = [
     "STDIN",
@@ -162,7 +161,7 @@ def open_rows(args: argparse.Namespace) -> File | Dataset:
 def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dataset:
     """The file, or the dataset where several files, a glob or a directory of files are given."""
     given: list[Any] = [_stdin() if source == STDIN else source for source in sources]
-    if len(given) == 1 and not _is_many(given[0]):
+    if len(given) == 1 and not _is_many(given[0], arguments["storage_options"]):
         return open(given[0], **arguments)
     return scan(given if len(given) > 1 else given[0], **arguments)
 
@@ -175,13 +174,15 @@ def expanded(sources: list[str], storage_options: list[str]) -> list[str]:
     storage = pairs(storage_options, "--storage-option") or None
     found: list[str] = []
     for source in sources:
-        if source != STDIN and not os.path.isdir(source) and _is_many(source):
+        if source != STDIN and _is_many(source, storage, folders=False):
             matches = discover(source, storage, partitioned=False, whole_directories=True)
             found += [str(one.source) for one in matches]
         else:
             found.append(source)
     return found
 
+
+_PATTERN = re.compile(r"[*?\[]")
 
 _spooled: list[Any] = []
 
@@ -196,12 +197,16 @@ def _stdin() -> str:
     return str(_spooled[0].name)
 
 
-def _is_many(source: str) -> bool:
-    if os.path.isdir(source):
-        return _coldframe.detect(source) is None
-    if os.path.exists(source):
+def _is_many(source: str, storage_options: Any, *, folders: bool = True) -> bool:
+    """Whether it is a pattern, or with `folders` a directory of files."""
+    if scheme_of(source) in ("http", "https"):
         return False
-    return bool(re.search(r"[*?\[]", source)) and scheme_of(source) not in ("http", "https")
+    if not folders and not _PATTERN.search(source):
+        return False
+    entry = open_store(source, storage_options).stat()
+    if entry is None:
+        return bool(_PATTERN.search(source))
+    return folders and entry.is_folder and writing.detect(source, storage_options=storage_options) is None
 
 
 def columns_of(args: argparse.Namespace) -> list[str] | None:

@@ -290,7 +290,7 @@ def convert(args: argparse.Namespace) -> int:
     options = {name: parsed(value) for name, value in pairs(args.write_option, "--write-option").items()}
     rows = open_rows(args)
     reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    report = write_rows(reader, args.dest, format, options)
+    report = write_rows(reader, args.dest, format, options, pairs(args.storage_option, "--storage-option"))
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:

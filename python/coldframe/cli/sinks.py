@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe import writing
-from coldframe._coldframe import formats
+from coldframe._coldframe import StoreUpload, formats
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values
+from coldframe.sources import open_store
 
 __all__ = [
     "COLDFRAME_FORMATS",
@@ -49,11 +49,17 @@ def format_of(dest: str) -> str:
 
 
 def write_rows(
-    reader: Any, dest: str, format: str, options: Mapping[str, Any] | None = None
+    reader: Any,
+    dest: str,
+    format: str,
+    options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Writes all batches of a pyarrow.RecordBatchReader; `-` is standard output. Gives rows and bytes."""
     if format in COLDFRAME_FORMATS:
-        return writing.write(reader, dest, format=format, **dict(options or {}))
+        return writing.write(
+            reader, dest, format=format, storage_options=storage_options, **dict(options or {})
+        )
     if options:
         raise ValueError(f"--write-option is for {', '.join(COLDFRAME_FORMATS)}, not for {format}")
     if dest == "-":
@@ -63,31 +69,21 @@ def write_rows(
         rows = _WRITERS[format](reader, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return {"rows": rows, "bytes": 0}
-    with open_atomically(dest) as sink:
+    with open_atomically(dest, storage_options) as sink:
         rows = _WRITERS[format](reader, sink)
         size = sink.tell()
     return {"rows": rows, "bytes": size}
 
 
 @contextlib.contextmanager
-def open_atomically(dest: str) -> Iterator[Any]:
-    """A file that takes its name only once it is whole."""
-    folder, name = os.path.split(os.path.abspath(dest))
-    number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+def open_atomically(dest: str, storage_options: Mapping[str, Any] | None = None) -> Iterator[StoreUpload]:
+    """A file that appears only once it is whole."""
+    sink = open_store(dest, storage_options).create(mode="over")
     try:
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's own mode is for secrets
-        with os.fdopen(number, "wb") as sink:
-            yield sink
-            sink.flush()
-            os.fsync(sink.fileno())
-            size_known = True
-        if size_known:
-            os.replace(temporary, dest)
+        yield sink
+        sink.finish()
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        sink.abandon()
         raise
 
 

@@ -5,36 +5,47 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
+from collections.abc import Mapping
 from typing import Any
 
+from coldframe.errors import NotFoundError
+from coldframe.sources import open_store
 
-def record_damage(directory: str, split: Any, damage: list[dict[str, Any]]) -> None:
+
+def record_damage(
+    directory: str,
+    split: Any,
+    damage: list[dict[str, Any]],
+    *,
+    storage_options: Mapping[str, str] | None = None,
+) -> None:
     """Writes the damage of one split. The file's name is the split's, so a repeated task replaces what it
     wrote.
     """
     identity = f"{split.path}\0{split.part}\0{split.start}\0{split.stop}"
     facts = {"path": split.path, "format": split.format, "split_start": split.start, "split_stop": split.stop}
-    _replace(directory, identity, [{**facts, **lost} for lost in damage])
+    _replace(directory, identity, [{**facts, **lost} for lost in damage], storage_options)
 
 
-def record_unreadable(directory: str, files: list[dict[str, Any]]) -> None:
-    """Writes the files that could not be opened, and so have no split."""
-    for lost in files:
-        _replace(directory, str(lost["path"]), [lost])
+def record_unreadable(
+    directory: str, lost: dict[str, Any], storage_options: Mapping[str, str] | None = None
+) -> None:
+    """Writes that a file could not be opened, and so has no split."""
+    _replace(directory, str(lost["path"]), [lost], storage_options)
 
 
-def _replace(directory: str, identity: str, records: list[dict[str, Any]]) -> None:
+def _replace(
+    directory: str,
+    identity: str,
+    records: list[dict[str, Any]],
+    storage_options: Mapping[str, str] | None,
+) -> None:
+    store = open_store(directory, storage_options)
     name = f"damage-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.jsonl"
-    path = os.path.join(directory, name)
     if not records:
         # An earlier run may have found some, before the file was replaced by a whole one.
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        with contextlib.suppress(NotFoundError):
+            store.delete(name)
         return
-    os.makedirs(directory, exist_ok=True)
-    temporary = os.path.join(directory, f".{name}.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8") as out:
-        for record in records:
-            out.write(json.dumps(record, default=str) + "\n")
-    os.replace(temporary, path)
+    lines = "".join(json.dumps(record, default=str) + "\n" for record in records)
+    store.put(name, lines.encode(), mode="over")

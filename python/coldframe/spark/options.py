@@ -32,6 +32,8 @@ _OURS = frozenset(
         "batch_rows",
         "format",
         "verify_checksums",
+        "unify",
+        "mergeschema",
     }
 )
 _NESTED = ("storage_options", "keys", "serde_properties")
@@ -57,7 +59,9 @@ class ReadOptions:
     split_bytes: int = DEFAULT_SPLIT_BYTES
     batch_rows: int = DEFAULT_BATCH_ROWS
     verify_checksums: bool = True
-    storage_options: Mapping[str, str] | None = None
+    unify: bool = False
+    """The columns of all files, for which planning opens each; else those of the first."""
+    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
     keys: Mapping[str, str] | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,10 +82,6 @@ def read_options(options: Mapping[str, str], format: str | None) -> ReadOptions:
         raise UnsupportedError(
             "option damage goes with mode DROPMALFORMED: FAILFAST stops at the first damage"
         )
-    if damage is not None:
-        damage = damage.removeprefix("file://")
-        if "://" in damage:
-            raise UnsupportedError(f"option damage: {damage}: records are written to a mounted directory")
     return ReadOptions(
         paths=_paths(given),
         format=format or given.get("format"),
@@ -92,10 +92,16 @@ def read_options(options: Mapping[str, str], format: str | None) -> ReadOptions:
         split_bytes=_size("split_bytes", given.get("split_bytes"), DEFAULT_SPLIT_BYTES),
         batch_rows=_size("batch_rows", given.get("batch_rows"), DEFAULT_BATCH_ROWS),
         verify_checksums=_truth("verify_checksums", given.get("verify_checksums", "true")),
-        storage_options=_nested(given, "storage_options") or None,
+        unify=_truth("unify", given.get("unify", given.get("mergeschema", "false"))),
+        storage_options=storage_options(given),
         keys=_nested(given, "keys") or None,
         options=format_options(given, _OURS),
     )
+
+
+def storage_options(given: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of the store that the paths are in."""
+    return _nested(given, "storage_options") or None
 
 
 def format_options(given: Mapping[str, str], ours: frozenset[str]) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Reading: splits planned beside the driver, each read by one Spark task."""
+"""Reading: shares of files planned beside the driver by their listing, opened and read by Spark's tasks."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,12 +11,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-import coldframe
+from coldframe import _coldframe
 from coldframe._coldframe import formats
 from coldframe.discovery import Found, discover
 from coldframe.errors import ColdframeError, CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments
+from coldframe.fragment import Fragment
 from coldframe.scanning import Dataset
+from coldframe.sources import Source
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
 from coldframe.spark.types import arrow_schema_for, conform_batch
@@ -26,48 +27,109 @@ OPEN_COST = 4 << 20
 """What opening one more file counts when small splits are packed into one task (Spark's own figure)."""
 
 
-@dataclass
-class SplitsPartition(InputPartition):
-    """What one task reads. Splits carry the footers of their files: executors read none of them again."""
+@dataclass(frozen=True)
+class Share:
+    """One of `of` equal shares of a file's splits, made by the task that reads it.
 
-    splits: Sequence[Any]
+    All tasks make the same splits of the same file. One that was changed since it was listed is an error.
+    """
+
+    found: Found
+    arguments: OpenArguments
+    fragment: Fragment
+    size: int
+    number: int = 0
+    of: int = 1
+
+    def splits(self, target_bytes: int) -> list[Any]:
+        """The splits of this share, with the columns of the dataset."""
+        source = Source(self.found.source, self.arguments.storage_options, self.found.known)
+        splits = self.arguments.open(source).splits(target_bytes)
+        first, last = (len(splits) * number // self.of for number in (self.number, self.number + 1))
+        return [replace(split, fragment=self.fragment) for split in splits[first:last]]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A split that planning made: of a folder that is one table, which planning has to open."""
+
+    split: Any
+    size: int
+
+    def splits(self, _: int) -> list[Any]:
+        """The split."""
+        return [self.split]
+
+
+@dataclass
+class SharesPartition(InputPartition):
+    """What one task reads."""
+
+    shares: Sequence[Share | Ready]
 
 
 class ColdframeReader(DataSourceReader):
     """Reads the columns of a Spark schema. Must not define `pushFilters` (see `source`)."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, found: Sequence[Found] | None = None
+    ) -> None:
         self.options = options
         self.schema = schema
+        self._found = found
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Splits of all files, the small ones packed together. A list, since Spark takes nothing else."""
+        """Shares of all files, the small ones packed together. A list, since Spark takes nothing else.
+
+        One file is opened for the columns; the others are known by their listing.
+        """
         options = self.options
-        unreadable: list[dict[str, Any]] = []
-        dataset = open_dataset(options, unreadable)
-        if options.damage is not None:
-            record_unreadable(options.damage, unreadable)
+        dataset = open_dataset(options, self._found)
+        self._found = None  # what follows travels to every task
         resolve(self.schema.fieldNames(), dataset.schema.names)
-        splits = dataset.splits(options.split_bytes, filter=options.filter)
-        return [SplitsPartition(group) for group in pack(splits, self.options.split_bytes)]
+        shares = list(shares_of(dataset, options.split_bytes, options.filter))
+        return [SharesPartition(group) for group in pack(shares, options.split_bytes)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of the partition's splits, with exactly the schema that Spark demands."""
+        """The rows of the partition's files, with exactly the schema that Spark demands."""
         # Spark makes a list without partitions into one partition of None.
-        if not isinstance(partition, SplitsPartition):
+        if not isinstance(partition, SharesPartition):
             return
         target = arrow_schema_for(self.schema)
-        for split in partition.splits:
-            yield from self._read_split(split, target)
+        for share in partition.shares:
+            for split in self._splits(share):
+                yield from self._read_split(split, target)
+
+    def _splits(self, share: Share | Ready) -> list[Any]:
+        """The splits of a share; none of a file that cannot be opened, if that may be passed over."""
+        options = self.options
+        try:
+            return share.splits(options.split_bytes)
+        except (CorruptFileError, UnsupportedError) as error:
+            if options.on_error != "skip" or not isinstance(share, Share):
+                raise
+            if options.damage is not None and share.number == 0:
+                path = str(share.found.source)
+                structure = getattr(error, "structure", None) or "file"
+                lost = {"offset": 0, "length": share.size, "rows_lost": None, "structure": structure}
+                record_unreadable(
+                    options.damage,
+                    {"path": path, **lost, "reason": str(error)},
+                    options.storage_options,
+                )
+            return []
 
     def _read_split(self, split: Any, target: pa.Schema) -> Iterator[pa.RecordBatch]:
         options = self.options
+        record = None
+        if options.damage is not None:
+            record = partial(record_damage, options.damage, split, storage_options=options.storage_options)
         batches = split.to_batches(
             resolve(target.names, split.schema.names),
             filter=options.filter,
             batch_size=options.batch_rows,
             on_error=options.on_error,
-            on_damage=None if options.damage is None else partial(record_damage, options.damage, split),
+            on_damage=record,
         )
         for batch in batches:
             if batch.schema.names != target.names:
@@ -75,56 +137,61 @@ class ColdframeReader(DataSourceReader):
             yield conform_batch(batch, target)
 
 
-def open_dataset(options: ReadOptions, unreadable: list[dict[str, Any]] | None = None) -> Dataset:
-    """The files of a `load()` as one dataset.
-
-    With DROPMALFORMED, files that cannot be opened at all are left out; `unreadable` is told of them.
-    """
-    found = discover(
+def find(options: ReadOptions) -> list[Found]:
+    """The files of a `load()`."""
+    return discover(
         list(options.paths),
         options.storage_options,
         partitioned=True,
         whole_directories=bool(options.options.get("acid")),
     )
-    format = options.format or next(filter(None, map(_detect, found)), None)
-    details = dict(options.options)
-    known = {} if format is None else formats().get(format, {}).get("open", {})
-    if "timestamp_unit" in known:
-        # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
-        details.setdefault("timestamp_unit", "us")
-    arguments = OpenArguments(
-        options.format, options.storage_options, options.verify_checksums, options.keys, details
-    )
-    if options.on_error == "skip":
-        found = [one for one in found if _opens(one, arguments, unreadable)]
-        if not found:
-            raise NotFoundError(f"no file of {list(options.paths)} can be opened")
-    return Dataset(found, arguments)
 
 
-def format_of(dataset: Dataset, options: ReadOptions) -> str | None:
-    """The format of a dataset's files, judged by the first."""
-    return options.format or coldframe.detect(dataset.files[0])
+def open_dataset(options: ReadOptions, found: Sequence[Found] | None = None) -> Dataset:
+    """The files of a `load()` as one dataset, of which one file is open.
+
+    With DROPMALFORMED that is the first that can be opened; the others show themselves when they are read.
+    """
+    found = list(find(options) if found is None else found)
+    for at, one in enumerate(found):
+        format = options.format or _detect(one, options)
+        details = dict(options.options)
+        known = {} if format is None else formats().get(format, {}).get("open", {})
+        if "timestamp_unit" in known:
+            # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
+            details.setdefault("timestamp_unit", "us")
+        arguments = OpenArguments(
+            options.format, options.storage_options, options.verify_checksums, options.keys, details
+        )
+        try:
+            first = arguments.open(Source(one.source, options.storage_options, one.known))
+        except (CorruptFileError, UnsupportedError):
+            if options.on_error != "skip":
+                raise
+            continue
+        return Dataset(found, arguments, unify=options.unify, first=(at, first))
+    raise NotFoundError(f"no file of {list(options.paths)} can be opened")
 
 
-def _detect(found: Found) -> str | None:
+def _detect(found: Found, options: ReadOptions) -> str | None:
+    source = Source(found.source, options.storage_options, found.known)
     try:
-        return coldframe.detect(found.source)
+        return _coldframe.detect(source.handle(), source.core_options(), found.known)
     except ColdframeError:
         return None
 
 
-def _opens(found: Found, arguments: OpenArguments, unreadable: list[dict[str, Any]] | None) -> bool:
-    try:
-        arguments.open(found.source)
-    except (CorruptFileError, UnsupportedError) as error:
-        if unreadable is not None:
-            path = str(found.source)
-            structure = getattr(error, "structure", None) or "file"
-            lost = {"offset": 0, "length": local_size(path), "rows_lost": None, "structure": structure}
-            unreadable.append({"path": path, **lost, "reason": str(error)})
-        return False
-    return True
+def shares_of(dataset: Dataset, split_bytes: int, filter: str | None) -> Iterator[Share | Ready]:
+    """What there is to read, in parts of about `split_bytes`."""
+    for found, fragment in dataset.fragments(filter):
+        if found.known is None:  # a folder, or a web server's file
+            for split in dataset.open_fragment(found).splits(split_bytes):
+                yield Ready(replace(split, fragment=fragment), split.size or split_bytes)
+            continue
+        size = found.known[0]
+        of = max(1, -(-size // split_bytes))
+        for number in range(of):
+            yield Share(found, dataset.arguments, fragment, size // of, number, of)
 
 
 def resolve(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
@@ -145,32 +212,15 @@ def resolve(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
     return names
 
 
-def pack(splits: Sequence[Any], target_bytes: int) -> list[list[Any]]:
-    """Consecutive splits together until they make up `target_bytes`."""
-    groups: list[list[Any]] = []
+def pack(shares: Sequence[Share | Ready], target_bytes: int) -> list[list[Share | Ready]]:
+    """Consecutive shares together until they make up `target_bytes`."""
+    groups: list[list[Share | Ready]] = []
     room = 0
-    for split, size in zip(splits, split_sizes(splits), strict=True):
-        cost = size + OPEN_COST
+    for share in shares:
+        cost = share.size + OPEN_COST
         if not groups or cost > room:
             groups.append([])
             room = target_bytes + OPEN_COST
-        groups[-1].append(split)
+        groups[-1].append(share)
         room -= cost
     return groups
-
-
-def split_sizes(splits: Sequence[Any]) -> list[int]:
-    """About how many bytes each split has: its file's, in equal parts."""
-    parts: dict[str, int] = {}
-    for split in splits:
-        parts[split.path] = parts.get(split.path, 0) + 1
-    sizes = {path: local_size(path) for path in parts}
-    return [sizes[split.path] // parts[split.path] for split in splits]
-
-
-def local_size(path: str) -> int:
-    """The size of a local file; of one elsewhere the default split, since asking costs a request a file."""
-    try:
-        return os.stat(path.removeprefix("file://")).st_size
-    except OSError:
-        return 128 << 20

@@ -15,8 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 from coldframe._coldframe import formats
+from coldframe.discovery import Found
 from coldframe.spark.options import ReadOptions, read_options
-from coldframe.spark.reader import ColdframeReader, format_of, open_dataset, resolve
+from coldframe.spark.reader import ColdframeReader, find, open_dataset, resolve
 from coldframe.spark.types import arrow_schema_for, to_spark_schema
 from coldframe.spark.writer import ColdframeWriter, write_options
 
@@ -29,6 +30,7 @@ class ColdframeSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self.inferred = False
+        self.found: list[Found] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -38,9 +40,11 @@ class ColdframeSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the files and of the partition directories, or those of the option `columns`."""
         options = read_options(self.options, self.format_name)
-        # Kept when Spark pickles this object: reader() can tell a schema of the user from this one.
+        # Kept when Spark pickles this object: reader() can tell a schema of the user from this one, and
+        # nothing is listed twice.
         self.inferred = True
-        schema = open_dataset(options).schema
+        self.found = find(options)
+        schema = open_dataset(options, self.found).schema
         if options.columns is not None:
             names = resolve(options.columns, schema.names)
             schema = pa.schema([schema.field(name) for name in names])
@@ -51,7 +55,7 @@ class ColdframeSource(DataSource):
         options = read_options(self.options, self.format_name)
         if not self.inferred:
             options = self._typed_by_user(options, schema)
-        return ColdframeReader(options, schema)
+        return ColdframeReader(options, schema, self.found)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of one file for each Spark partition."""
@@ -65,8 +69,9 @@ class ColdframeSource(DataSource):
         """
         if "schema" in options.options:
             return options
-        dataset = open_dataset(options)
-        about = formats().get(format_of(dataset, options) or "", {})
+        self.found = find(options)
+        dataset = open_dataset(options, self.found)
+        about = formats().get(dataset.format, {})
         if not about.get("capabilities", {}).get("needs_schema") or _only_renames(schema, dataset.schema):
             return options
         partitions = {name.lower() for name in dataset.partition_columns}

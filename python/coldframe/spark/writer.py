@@ -1,18 +1,16 @@
 """Writing: one file for each Spark partition, under a temporary name until the driver commits.
 
     PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
-    PATH/part-00000-....rc                    after the commit's renames
+    PATH/part-00000-....rc                    after the commit: renamed or, in an object store, copied there
 
-The driver makes the folder before any task runs, and no task makes it again: Spark does not wait for the
-other tasks of a job that it aborts, and what they still write must not come back. `overwrite` deletes the old
-files after the new ones are in place.
+Where there are folders, the driver makes the one before any task runs, and no task makes it again: Spark
+does not wait for the other tasks of a job that it aborts, and what they still write must not come back.
+`overwrite` deletes the old files after the new ones are in place.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +21,9 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
-from coldframe._coldframe import SchemaError, UnsupportedError, formats
-from coldframe.spark.options import format_options
+from coldframe._coldframe import ColdframeError, SchemaError, Store, formats
+from coldframe.sources import open_store
+from coldframe.spark.options import format_options, storage_options
 
 _OURS = frozenset({"path", "as", "mode"})
 
@@ -36,6 +35,7 @@ class WriteOptions:
     path: str
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 def write_options(options: Mapping[str, str], format: str | None) -> WriteOptions:
@@ -46,10 +46,7 @@ def write_options(options: Mapping[str, str], format: str | None) -> WriteOption
         raise SchemaError('option as: give the format to write, such as .option("as", "rcfile")')
     if "path" not in given:
         raise SchemaError("no path: give one to save()")
-    path = given["path"].removeprefix("file://")
-    if "://" in path:
-        raise UnsupportedError(f"writing to {path}: renames, by which a job is committed, need a file system")
-    return WriteOptions(path, wanted, format_options(given, _OURS))
+    return WriteOptions(given["path"], wanted, format_options(given, _OURS), storage_options(given))
 
 
 @dataclass
@@ -68,12 +65,18 @@ class ColdframeWriter(DataSourceArrowWriter):
         self.schema = schema
         self.overwrite = overwrite
         self.job = uuid.uuid4().hex[:16]
-        os.makedirs(self.staging)
+        # Makes the folder, where the store has folders.
+        self.store.put(f"{self.staging}/_job", self.job.encode())
+
+    @property
+    def store(self) -> Store:
+        """The files at the path, for this process."""
+        return open_store(self.options.path, self.options.storage_options)
 
     @property
     def staging(self) -> str:
         """Where the tasks write; other readers ignore names that begin with `_`."""
-        return os.path.join(self.options.path, f"_coldframe-{self.job}")
+        return f"_coldframe-{self.job}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Runs in the task: writes its rows to a file of its own."""
@@ -88,30 +91,41 @@ class ColdframeWriter(DataSourceArrowWriter):
         name = f"part-{number:05d}-{self.job}-{attempt}.{extension}"
         stream = pa.RecordBatchReader.from_batches(self.schema, counted)
         coldframe.write(
-            stream, os.path.join(self.staging, name), format=self.options.format, **self.options.options
+            stream,
+            self.store.url_of(f"{self.staging}/{name}"),
+            format=self.options.format,
+            storage_options=self.options.storage_options,
+            **self.options.options,
         )
         return WrittenFile(name, counted.rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Runs once, when all tasks are done: the files get their names."""
-        target = self.options.path
+        store = self.store
         names = [message.name for message in messages if isinstance(message, WrittenFile) and message.name]
-        before = _data_files(target) if self.overwrite else []
+        before = _data_files(store) if self.overwrite else []
         for name in names:
-            os.replace(os.path.join(self.staging, name), os.path.join(target, name))
+            store.publish(f"{self.staging}/{name}", name)
         for path in before:
-            os.unlink(path)
-        shutil.rmtree(self.staging, ignore_errors=True)
+            store.delete(path)
+        _forget(store, self.staging)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Runs once, when a task has failed for good.
 
         Others may still be writing: under a new name, the folder is out of their reach while it is deleted.
         """
-        dead = f"{self.staging}-aborted"
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(self.staging, dead)
-        shutil.rmtree(dead, ignore_errors=True)
+        store, dead = self.store, f"{self.staging}-aborted"
+        with contextlib.suppress(ColdframeError, OSError):
+            store.publish(self.staging, dead, mode="over")
+        _forget(store, self.staging)
+        _forget(store, dead)
+
+
+def _forget(store: Store, folder: str) -> None:
+    """Deletes a folder of ours; what is left of it is left out by readers."""
+    with contextlib.suppress(ColdframeError, OSError):
+        store.delete(folder, recursive=True)
 
 
 class _Counted:
@@ -147,10 +161,7 @@ class _Counted:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-def _data_files(directory: str) -> list[str]:
-    """The files of a directory and of its partitions; what begins with `_` or `.` is not data."""
-    found: list[str] = []
-    for folder, folders, names in os.walk(directory):
-        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
-        found += [os.path.join(folder, name) for name in names if not name.startswith(("_", "."))]
-    return found
+def _data_files(store: Store) -> list[str]:
+    """The files at a path and in its partitions; what begins with `_` or `.` is not data."""
+    found = [one.path for some in store.list(recursive=True) for one in some]
+    return [path for path in found if not any(part[0] in "_." for part in path.split("/"))]

@@ -5,17 +5,25 @@ use std::ops::Range;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Result};
 
-use super::{ReadAt, memory::slice};
+use super::{Pending, ReadAt, memory::slice};
 
 /// A request that is longer than this is not made longer still: an allocator takes larger blocks from the kernel each time, which
 /// clears them, and gives them back; smaller ones it keeps for the next.
 const LONG: u64 = 8 << 20;
 
+/// Gaps up to this are always worth reading: less than any request costs.
+const SMALL_GAP: u64 = 4096;
+
+/// Of all that is asked for, one part in so many may be read in vain for the sake of fewer requests.
+const VAIN: u64 = 4;
+
 /// The fewest ranges that cover `ranges` where gaps of up to `gap` bytes are read too, none longer than [`LONG`] for the sake of
-/// that alone. Sorted, without overlap.
+/// that alone. The larger gaps together are no more than a part of what is asked for, the smallest of them first: a request saved is not
+/// worth any number of bytes. Sorted, without overlap.
 fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|r| r.start < r.end).cloned().collect();
     sorted.sort_unstable_by_key(|r| (r.start, r.end));
+    let gap = worthwhile(&sorted, gap);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
     for range in sorted {
         match merged.last_mut() {
@@ -31,10 +39,47 @@ fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
+/// The largest gap, up to `most`, that may be read without reading too much in vain.
+fn worthwhile(sorted: &[Range<u64>], most: u64) -> u64 {
+    if most <= SMALL_GAP {
+        return most;
+    }
+    let asked = sorted.iter().fold(0u64, |sum, r| sum.saturating_add(r.end - r.start));
+    let mut end = 0;
+    let mut gaps = Vec::with_capacity(sorted.len());
+    for (i, range) in sorted.iter().enumerate() {
+        if i > 0 && range.start > end {
+            gaps.push(range.start - end);
+        }
+        end = end.max(range.end);
+    }
+    gaps.sort_unstable();
+    let mut left = asked / VAIN;
+    let mut worthwhile = SMALL_GAP;
+    for gap in gaps.into_iter().filter(|gap| *gap > SMALL_GAP && *gap <= most) {
+        let Some(rest) = left.checked_sub(gap) else { break };
+        (left, worthwhile) = (rest, gap);
+    }
+    worthwhile
+}
+
 /// Answers `ranges` from `source` by as few requests as [`coalesce`] makes of them.
 pub fn read_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     let merged = coalesce(ranges, source.worthwhile_gap());
     let blocks = source.read_ranges(&merged)?;
+    divided(ranges, &merged, &blocks)
+}
+
+/// The same without waiting, where the source is one to be asked early.
+pub fn begin_coalesced(source: &dyn ReadAt, ranges: &[Range<u64>]) -> Option<Pending> {
+    let merged = coalesce(ranges, source.worthwhile_gap());
+    let pending = source.begin(&merged)?;
+    let ranges = ranges.to_vec();
+    Some(Box::new(move || divided(&ranges, &merged, &pending()?)))
+}
+
+/// `ranges` out of the blocks that were read.
+fn divided(ranges: &[Range<u64>], merged: &[Range<u64>], blocks: &[Bytes]) -> Result<Vec<Bytes>> {
     ranges
         .iter()
         .map(|r| {
@@ -64,6 +109,16 @@ mod tests {
         assert_eq!(coalesce(&near, 1 << 20), [mib(0..6), mib(6..13)]);
         // What overlaps is one request all the same, and what is long by itself stays whole.
         assert_eq!(coalesce(&[mib(0..6), mib(5..12), mib(20..40)], 0), [mib(0..12), mib(20..40)]);
+    }
+
+    #[test]
+    fn little_is_read_in_vain() {
+        let kib = |range: Range<u64>| range.start << 10..range.end << 10;
+        // Two gaps of 10 KiB are a quarter of 80 KiB, and the third would be more.
+        let near = [kib(0..40), kib(50..70), kib(80..100), kib(200..201)];
+        assert_eq!(coalesce(&near, 1 << 20), [kib(0..100), kib(200..201)]);
+        // One small column of many: nothing between its streams is read.
+        assert_eq!(coalesce(&[kib(0..1), kib(100..110), kib(300..310)], 1 << 20).len(), 3);
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use coldframe_encoding::Result;
 
-use super::{ReadAt, memory::slice};
+use super::{Pending, ReadAt, memory::slice};
 
 /// Most bytes worth carrying with a split.
 const MOST_BYTES: usize = 4 << 20;
@@ -60,6 +60,11 @@ impl ReadAt for Recording {
         Ok(answers)
     }
 
+    fn begin(&self, ranges: &[Range<u64>]) -> Option<Pending> {
+        // Nobody reads ahead before the file is open, and what is recorded.
+        self.inner.begin(ranges)
+    }
+
     fn worthwhile_gap(&self) -> u64 {
         self.inner.worthwhile_gap()
     }
@@ -96,6 +101,13 @@ impl ReadAt for Recorded {
         match ranges.iter().map(|r| self.find(r)).collect() {
             Some(all) => Ok(all),
             None => self.inner.read_ranges(ranges),
+        }
+    }
+
+    fn begin(&self, ranges: &[Range<u64>]) -> Option<Pending> {
+        match ranges.iter().map(|r| self.find(r)).collect::<Option<Vec<Bytes>>>() {
+            Some(all) => Some(Box::new(|| Ok(all))),
+            None => self.inner.begin(ranges),
         }
     }
 

@@ -1,0 +1,233 @@
+//! A Python object as a store: `coldframe.filesystems` brings fsspec's and pyarrow's file systems to its shape.
+//!
+//! Files are read by ranges and not by a position, so that threads do not meet in one.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe::io::{Identity, check_range};
+use coldframe::store::{Files, Listing, Mode, Stat, Upload};
+use coldframe::{Error, ErrorKind, ReadAt, Result};
+use pyo3::exceptions::PyFileNotFoundError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::error::from_python;
+
+/// Path, size, whether it is a folder, milliseconds since 1970, etag.
+type Told = (String, u64, bool, Option<i64>, Option<String>);
+
+/// The object.
+pub(crate) struct PyFiles(Py<PyAny>);
+
+impl fmt::Debug for PyFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PyFiles")
+    }
+}
+
+fn stat_of((path, len, is_folder, modified, etag): Told) -> Stat {
+    Stat { path, len, is_folder, modified, etag }
+}
+
+fn error(e: PyErr) -> Error {
+    let is_missing = Python::attach(|py| e.is_instance_of::<PyFileNotFoundError>(py));
+    if is_missing { Error::not_found("no such file or directory") } else { from_python(e) }
+}
+
+fn is_new(mode: &Mode) -> Result<bool> {
+    match mode {
+        Mode::New => Ok(true),
+        Mode::Over => Ok(false),
+        Mode::Matching(_) => {
+            Err(Error::unsupported("replacing one content of a file through a Python file system"))
+        }
+    }
+}
+
+impl PyFiles {
+    pub(crate) fn new(object: Py<PyAny>) -> Self {
+        Self(object)
+    }
+
+    /// Calls a method.
+    fn call<'py, A: pyo3::call::PyCallArgs<'py>>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        args: A,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.0.bind(py).call_method1(name, args)
+    }
+
+    fn told(&self, key: &str) -> Result<Option<Stat>> {
+        let told = |py: Python<'_>| self.call(py, "stat", (key,))?.extract::<Option<Told>>();
+        Ok(Python::attach(told).map_err(error)?.map(stat_of))
+    }
+}
+
+impl Files for PyFiles {
+    fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
+        let iterator = Python::attach(|py| {
+            let found = self.call(py, "list", (folder, deep))?;
+            Ok(found.try_iter()?.into_any().unbind())
+        });
+        Ok(Box::new(Entries(Some(iterator.map_err(error)?))))
+    }
+
+    fn stat(&self, key: &str) -> Result<Option<Stat>> {
+        self.told(key)
+    }
+
+    fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
+        let known = match known {
+            Some(known) => known.clone(),
+            None => match self.told(key)? {
+                Some(stat) if !stat.is_folder => stat.identity(),
+                _ => return Err(Error::not_found("no such file")),
+            },
+        };
+        let files = Self(Python::attach(|py| self.0.clone_ref(py)));
+        Ok(Arc::new(RangedFile { files, key: key.to_owned(), url: url.to_owned(), known }))
+    }
+
+    fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
+        let new = is_new(mode)?;
+        let writer = Python::attach(|py| Ok(self.call(py, "create", (key, new))?.unbind())).map_err(error)?;
+        Ok(Box::new(PyUpload { writer: Some(writer), key: key.to_owned(), written: 0 }))
+    }
+
+    fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
+        let new = is_new(mode)?;
+        Python::attach(|py| self.call(py, "publish", (from, to, new)).map(drop)).map_err(error)
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        Python::attach(|py| self.call(py, "delete", (key,)).map(drop)).map_err(error)
+    }
+
+    fn delete_folder(&self, key: &str) -> Result<()> {
+        Python::attach(|py| self.call(py, "delete_folder", (key,)).map(drop)).map_err(error)
+    }
+}
+
+/// A Python iterator of entries.
+struct Entries(Option<Py<PyAny>>);
+
+impl Iterator for Entries {
+    type Item = Result<Stat>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let iterator = self.0.as_ref()?;
+        let next = Python::attach(|py| {
+            let next = iterator.bind(py).try_iter()?.next();
+            next.transpose()?.map(|told| told.extract::<Told>()).transpose()
+        });
+        let next = next.map_err(error).transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.0 = None;
+        }
+        next.map(|told| told.map(stat_of))
+    }
+}
+
+/// A file that is read by ranges.
+#[derive(Debug)]
+struct RangedFile {
+    files: PyFiles,
+    key: String,
+    url: String,
+    known: Identity,
+}
+
+impl RangedFile {
+    fn read_one(&self, py: Python<'_>, range: &Range<u64>) -> PyResult<PyBackedBytes> {
+        self.files
+            .call(py, "read", (self.key.as_str(), range.start, range.end))?
+            .extract()
+            .map_err(PyErr::from)
+    }
+}
+
+impl ReadAt for RangedFile {
+    fn len(&self) -> u64 {
+        self.known.len
+    }
+
+    fn identity(&self) -> Identity {
+        self.known.clone()
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let named = |e: Error| e.in_file(&*self.url);
+        let mut all = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            check_range(range, self.known.len).map_err(named)?;
+            let bytes = Python::attach(|py| self.read_one(py, range)).map_err(|e| named(error(e)))?;
+            let (wanted, found) = (range.end - range.start, bytes.len());
+            if found as u64 != wanted {
+                let text = format!(
+                    "expected {wanted} bytes, found {found}: the file was changed, or its file system is wrong"
+                );
+                return Err(named(Error::new(ErrorKind::Io(io::Error::other(text))).at(range.start)));
+            }
+            all.push(Bytes::from_owner(bytes));
+        }
+        Ok(all)
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        64 << 10
+    }
+}
+
+/// A file that Python writes: `write`, and `finish` or `abandon`.
+struct PyUpload {
+    writer: Option<Py<PyAny>>,
+    key: String,
+    written: u64,
+}
+
+impl fmt::Debug for PyUpload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PyUpload({})", self.key)
+    }
+}
+
+impl Write for PyUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(writer) = &self.writer {
+            Python::attach(|py| writer.call_method1(py, "write", (PyBytes::new(py, bytes),)).map(drop))
+                .map_err(io::Error::other)?;
+            self.written += bytes.len() as u64;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Upload for PyUpload {
+    fn finish(mut self: Box<Self>) -> Result<Stat> {
+        if let Some(writer) = &self.writer {
+            Python::attach(|py| writer.call_method0(py, "finish").map(drop)).map_err(error)?;
+        }
+        self.writer = None;
+        Ok(Stat { path: self.key.clone(), len: self.written, ..Stat::default() })
+    }
+}
+
+impl Drop for PyUpload {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            // The error that led here is the one to tell.
+            drop(Python::attach(|py| writer.call_method0(py, "abandon")));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Files below a path or URL, as the Python side lists, reads and writes them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coldframe::store::{Listing, Mode, OPTIONS, Stat, Store, StoreOption, Upload};
+use coldframe::{Error, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use crate::error::to_python;
+use crate::filesystem::PyFiles;
+use crate::source::Known;
+
+/// The schemes of URLs that are read without a Python file system.
+#[pyfunction]
+pub(crate) fn store_schemes() -> Vec<&'static str> {
+    coldframe::store::schemes()
+}
+
+/// The options of stores: name, the kinds of stores that know it, other names, help.
+#[pyfunction]
+pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static str>, &'static str)> {
+    let kinds =
+        |option: &StoreOption| option.of.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
+    OPTIONS.iter().map(|option| (option.name, kinds(option), option.aliases.to_vec(), option.help)).collect()
+}
+
+/// Entries that cross to Python at once.
+const AT_ONCE: usize = 1000;
+
+/// The files below a path or URL.
+#[pyclass(module = "coldframe._coldframe", name = "Store", frozen)]
+pub(crate) struct PyStore(pub(crate) Store);
+
+/// A file or folder.
+#[pyclass(module = "coldframe._coldframe", name = "StoreEntry", frozen, get_all)]
+pub(crate) struct PyEntry {
+    path: OsString,
+    size: u64,
+    is_folder: bool,
+    modified: Option<i64>,
+    etag: Option<String>,
+}
+
+impl PyEntry {
+    fn new(store: &Store, stat: Stat) -> Self {
+        let Stat { path, len, is_folder, modified, etag } = stat;
+        Self { path: store.os_path(&path), size: len, is_folder, modified, etag }
+    }
+}
+
+#[pymethods]
+impl PyEntry {
+    /// What `open_file` and `detect` take as `known`.
+    #[getter]
+    fn identity(&self) -> Known {
+        (self.size, self.modified, self.etag.clone())
+    }
+
+    fn __repr__(&self) -> String {
+        let kind = if self.is_folder { "folder" } else { "file" };
+        format!("<{kind} {:?}, {} bytes>", self.path, self.size)
+    }
+}
+
+/// The entries of a listing, in lists, as they come in.
+#[pyclass(module = "coldframe._coldframe", name = "StoreListing", frozen)]
+pub(crate) struct PyListing {
+    store: Store,
+    entries: Mutex<Listing>,
+}
+
+#[pymethods]
+impl PyListing {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Vec<PyEntry>>> {
+        py.check_signals()?;
+        let next = || -> Result<Vec<PyEntry>> {
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.by_ref().take(AT_ONCE).map(|stat| Ok(PyEntry::new(&self.store, stat?))).collect()
+        };
+        let found = py.detach(next).map_err(to_python)?;
+        Ok((!found.is_empty()).then_some(found))
+    }
+}
+
+/// A file on its way, as a file that Python writes; it appears when it is finished.
+#[pyclass(module = "coldframe._coldframe", name = "StoreUpload", frozen)]
+pub(crate) struct PyUpload {
+    store: Store,
+    upload: Mutex<Option<Box<dyn Upload>>>,
+    written: AtomicU64,
+}
+
+impl PyUpload {
+    fn slot(&self) -> MutexGuard<'_, Option<Box<dyn Upload>>> {
+        self.upload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyUpload {
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        // pyarrow also hands buffers of its own.
+        let data: PyBackedBytes = match data.extract() {
+            Ok(data) => data,
+            Err(_) => py.get_type::<PyBytes>().call1((data,))?.extract()?,
+        };
+        let written = py.detach(|| match self.slot().as_mut() {
+            Some(upload) => upload.write_all(&data).map_err(Error::from),
+            None => Err(Error::invalid("writing behind the end of a file")),
+        });
+        written.map_err(to_python)?;
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(data.len())
+    }
+
+    fn tell(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    fn flush(&self) {}
+
+    fn writable(&self) -> bool {
+        true
+    }
+
+    fn readable(&self) -> bool {
+        false
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.slot().is_none()
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<PyEntry> {
+        let finished = py.detach(|| match self.slot().take() {
+            Some(upload) => upload.finish().map_err(|e| e.in_file(self.store.url())),
+            None => Err(Error::invalid("a file that was finished before")),
+        });
+        finished.map(|stat| PyEntry::new(&self.store, stat)).map_err(to_python)
+    }
+
+    /// Takes it back; nothing after it was finished.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| drop(self.slot().take()));
+    }
+}
+
+fn mode(mode: &str, etag: Option<String>) -> PyResult<Mode> {
+    match (mode, etag) {
+        ("new", None) => Ok(Mode::New),
+        ("over", None) => Ok(Mode::Over),
+        ("over", Some(etag)) => Ok(Mode::Matching(etag)),
+        _ => {
+            Err(PyValueError::new_err("mode: expected \"new\" or \"over\", and an etag with the latter only"))
+        }
+    }
+}
+
+#[pymethods]
+impl PyStore {
+    #[new]
+    #[pyo3(signature = (url, storage_options=None))]
+    fn new(
+        py: Python<'_>,
+        url: PathBuf,
+        storage_options: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Self> {
+        let options = storage_options.unwrap_or_default();
+        py.detach(|| Store::new(url.as_os_str(), &options)).map(Self).map_err(to_python)
+    }
+
+    /// The files of a Python object of the shape in `coldframe.filesystems`, below its path `root`.
+    #[staticmethod]
+    fn of(files: Py<PyAny>, url: &str, root: &str) -> Self {
+        Self(Store::of(Arc::new(PyFiles::new(files)), url, root))
+    }
+
+    #[getter]
+    fn url(&self) -> OsString {
+        self.0.os_url_of("")
+    }
+
+    #[getter]
+    fn is_local(&self) -> bool {
+        self.0.is_local()
+    }
+
+    fn url_of(&self, path: PathBuf) -> PyResult<OsString> {
+        Ok(self.0.os_url_of(&self.path(path)?))
+    }
+
+    #[pyo3(signature = (path=PathBuf::new(), *, recursive=false))]
+    fn list(&self, py: Python<'_>, path: PathBuf, recursive: bool) -> PyResult<PyListing> {
+        let entries = self.ask(py, path, |path| self.0.list(path, recursive))?;
+        Ok(PyListing { store: self.0.clone(), entries: Mutex::new(entries) })
+    }
+
+    #[pyo3(signature = (path=PathBuf::new()))]
+    fn stat(&self, py: Python<'_>, path: PathBuf) -> PyResult<Option<PyEntry>> {
+        let found = self.ask(py, path, |path| self.0.stat(path))?;
+        Ok(found.map(|stat| PyEntry::new(&self.0, stat)))
+    }
+
+    #[pyo3(signature = (path, start=0, stop=None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        start: u64,
+        stop: Option<u64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.ask(py, path, |path| {
+            let file = self.0.open(path, None)?;
+            let stop = stop.unwrap_or(u64::MAX).min(file.len());
+            file.read(start.min(stop)..stop).map_err(|e| e.in_file(self.0.url_of(path)))
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (path, data, *, mode="new", etag=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        data: &[u8],
+        mode: &str,
+        etag: Option<String>,
+    ) -> PyResult<PyEntry> {
+        let mode = self::mode(mode, etag)?;
+        let stat = self.ask(py, path, |path| self.0.put(path, data, &mode))?;
+        Ok(PyEntry::new(&self.0, stat))
+    }
+
+    #[pyo3(signature = (path="".into(), *, mode="new"))]
+    fn create(&self, py: Python<'_>, path: PathBuf, mode: &str) -> PyResult<PyUpload> {
+        let mode = self::mode(mode, None)?;
+        let upload = self.ask(py, path, |path| self.0.create(path, &mode))?;
+        Ok(PyUpload { store: self.0.clone(), upload: Mutex::new(Some(upload)), written: AtomicU64::new(0) })
+    }
+
+    #[pyo3(signature = (source, path, *, mode="new"))]
+    fn publish(&self, py: Python<'_>, source: PathBuf, path: PathBuf, mode: &str) -> PyResult<()> {
+        let (from, mode) = (self.path(source)?, self::mode(mode, None)?);
+        self.ask(py, path, |path| self.0.publish(&from, path, &mode))
+    }
+
+    #[pyo3(signature = (path, *, recursive=false))]
+    fn delete(&self, py: Python<'_>, path: PathBuf, recursive: bool) -> PyResult<()> {
+        self.ask(py, path, |path| if recursive { self.0.delete_folder(path) } else { self.0.delete(path) })
+    }
+
+    fn check_exclusive(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.ask(py, path, |path| self.0.check_exclusive(path))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Store({:?})", self.0.url())
+    }
+}
+
+impl PyStore {
+    fn path(&self, path: PathBuf) -> PyResult<String> {
+        self.0.path_of(path.as_os_str()).map_err(to_python)
+    }
+
+    /// Asks something of a path without holding Python up.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        ask: impl FnOnce(&str) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let path = self.path(path)?;
+        py.detach(|| ask(&path)).map_err(to_python)
+    }
+}

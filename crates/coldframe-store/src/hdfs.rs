@@ -1,0 +1,319 @@
+//! HDFS as a store. Keys are absolute paths, letter for letter.
+//!
+//! ```text
+//! hdfs://nn:8020/warehouse/t     one NameNode
+//! hdfs://cold/warehouse/t        a name service of hdfs-site.xml, several NameNodes
+//! hdfs:///warehouse/t            that of fs.defaultFS
+//! viewfs://cluster/warehouse/t   a mount table of core-site.xml
+//! ```
+//!
+//! A file that is open keeps its block locations, so a range is one exchange with a DataNode and none with the NameNode. Renames are the
+//! NameNode's, at once and, without overwriting, exclusive: that is how files are published.
+
+mod read;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use coldframe_core::io::Identity;
+use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use futures_util::stream::{BoxStream, StreamExt};
+use hdfs_native::client::FileStatus;
+use hdfs_native::file::FileWriter;
+use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
+
+use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, own_key};
+use crate::options::{Kind, Options};
+use crate::runtime::{PerProcess, handle, kept, wait, within};
+use crate::store::Store;
+
+/// Of folders that are made on the way to a file.
+const FOLDER_MODE: u32 = 0o755;
+
+/// How to reach a cluster; the client itself is each process's own.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    base: Arc<str>,
+    options: Arc<Options>,
+    /// How long it may be silent.
+    patience: Duration,
+    client: Arc<PerProcess<Client>>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cluster({})", self.base)
+    }
+}
+
+/// The store that a URL is in.
+pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Store> {
+    let named = |e: Error| e.in_file(url);
+    let (scheme, rest) = url.split_once("://").unwrap_or(("hdfs", url));
+    let scheme = scheme.to_ascii_lowercase();
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut options = Options::new(Kind::Hdfs, given, |_| false).map_err(named)?;
+    let patience = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
+    let cluster = cluster(&format!("{scheme}://{authority}"), options, patience);
+    cluster.client().map_err(named)?;
+    Ok(Store::of(Arc::new(HdfsFiles { cluster }), url, &format!("/{path}")))
+}
+
+/// The connection of an earlier file, or a new one.
+fn cluster(base: &str, options: Options, patience: Duration) -> Cluster {
+    static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
+    let same = |c: &Cluster| *c.base == *base && *c.options == options && c.patience == patience;
+    kept(&ALL, same, || Cluster {
+        base: base.into(),
+        options: Arc::new(options.clone()),
+        patience,
+        client: Arc::new(PerProcess::new()),
+    })
+}
+
+impl Cluster {
+    /// The client of this process.
+    fn client(&self) -> Result<Arc<Client>> {
+        self.client.get(|| {
+            let mut settings: HashMap<String, String> = HashMap::new();
+            let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
+            for (name, value) in self.options.iter() {
+                match name {
+                    "hadoop_conf_dir" => builder = builder.with_config_dir(value),
+                    "user" => builder = builder.with_user(value),
+                    setting => drop(settings.insert(setting.to_owned(), value.to_owned())),
+                }
+            }
+            builder.with_config(settings).build().map_err(error)
+        })
+    }
+
+    /// Waits for an answer.
+    fn ask<T>(&self, question: impl Future<Output = hdfs_native::Result<T>>) -> Result<T> {
+        wait(within(self.patience, question))??.map_err(error)
+    }
+}
+
+/// The files of a cluster.
+#[derive(Debug)]
+struct HdfsFiles {
+    cluster: Cluster,
+}
+
+fn stat_of(status: &FileStatus) -> Stat {
+    Stat {
+        path: status.path.clone(),
+        len: if status.isdir { 0 } else { status.length as u64 },
+        is_folder: status.isdir,
+        modified: i64::try_from(status.modification_time).ok(),
+        etag: None,
+    }
+}
+
+/// The folder that a path lies in.
+fn above(key: &str) -> &str {
+    match key.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((folder, _)) => folder,
+    }
+}
+
+fn no_overwrite(mode: &Mode) -> Result<bool> {
+    match mode {
+        Mode::New => Ok(true),
+        Mode::Over => Ok(false),
+        Mode::Matching(_) => {
+            Err(Error::unsupported("replacing a file of HDFS by its etag, which it has none of"))
+        }
+    }
+}
+
+impl Files for HdfsFiles {
+    fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
+        let entries = self.cluster.client()?.list_status_iter(folder, deep).into_stream();
+        let listing = Entries { cluster: self.cluster.clone(), deep, entries, failed: false };
+        Ok(Box::new(listing))
+    }
+
+    fn stat(&self, key: &str) -> Result<Option<Stat>> {
+        let client = self.cluster.client()?;
+        match self.cluster.ask(client.get_file_info(key)) {
+            Ok(status) => Ok(Some(Stat { path: key.to_owned(), ..stat_of(&status) })),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
+        read::open(&self.cluster, key, url, known)
+    }
+
+    fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
+        let no_overwrite = no_overwrite(mode)?;
+        let client = self.cluster.client()?;
+        let temporary = own_key(key);
+        let writer = self.cluster.ask(client.create(&temporary, WriteOptions::default()))?;
+        let (cluster, key) = (self.cluster.clone(), key.to_owned());
+        Ok(Box::new(HdfsUpload {
+            cluster,
+            key,
+            temporary,
+            no_overwrite,
+            writer: Some(writer),
+            held: Vec::new(),
+        }))
+    }
+
+    fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
+        let no_overwrite = no_overwrite(mode)?;
+        let client = self.cluster.client()?;
+        self.cluster.ask(client.mkdirs(above(to), FOLDER_MODE, true))?;
+        self.cluster.ask(client.rename(from, to, !no_overwrite))
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        let client = self.cluster.client()?;
+        match self.cluster.ask(client.delete(key, false))? {
+            true => Ok(()),
+            false => Err(Error::not_found("no such file")),
+        }
+    }
+
+    fn delete_folder(&self, key: &str) -> Result<()> {
+        let client = self.cluster.client()?;
+        self.cluster.ask(client.delete(key, true)).map(drop)
+    }
+}
+
+/// The entries of a listing.
+struct Entries {
+    cluster: Cluster,
+    deep: bool,
+    entries: BoxStream<'static, hdfs_native::Result<FileStatus>>,
+    failed: bool,
+}
+
+impl Iterator for Entries {
+    type Item = Result<Stat>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed {
+            let entries = &mut self.entries;
+            let next = self.cluster.ask(async { entries.next().await.transpose() }).transpose()?;
+            match next {
+                Ok(status) if self.deep && status.isdir => {}
+                Ok(status) => return Some(Ok(stat_of(&status))),
+                Err(e) => {
+                    self.failed = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A file under a temporary name beside the one that it will have.
+struct HdfsUpload {
+    cluster: Cluster,
+    key: String,
+    temporary: String,
+    no_overwrite: bool,
+    writer: Option<FileWriter>,
+    held: Vec<u8>,
+}
+
+impl std::fmt::Debug for HdfsUpload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HdfsUpload({})", self.key)
+    }
+}
+
+/// Bytes that are sent at once.
+const PIECE: usize = 1 << 20;
+
+impl HdfsUpload {
+    fn send(&mut self) -> Result<()> {
+        let held = Bytes::from(std::mem::take(&mut self.held));
+        if let Some(writer) = self.writer.as_mut().filter(|_| !held.is_empty()) {
+            self.cluster.ask(writer.write_bytes(held))?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for HdfsUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= PIECE {
+            self.send().map_err(io::Error::other)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Upload for HdfsUpload {
+    fn finish(mut self: Box<Self>) -> Result<Stat> {
+        self.send()?;
+        if let Some(writer) = &mut self.writer {
+            self.cluster.ask(writer.close())?;
+        }
+        let client = self.cluster.client()?;
+        self.cluster.ask(client.rename(&self.temporary, &self.key, !self.no_overwrite))?;
+        self.writer = None;
+        let status = self.cluster.ask(client.get_file_info(&self.key))?;
+        Ok(Stat { path: self.key.clone(), ..stat_of(&status) })
+    }
+}
+
+impl Drop for HdfsUpload {
+    /// Takes back a file that will not be.
+    fn drop(&mut self) {
+        if self.writer.take().is_some()
+            && let Ok(client) = self.cluster.client()
+        {
+            // Where the cluster cannot be reached, the file keeps a name that readers leave out.
+            drop(self.cluster.ask(client.delete(&self.temporary, false)));
+        }
+    }
+}
+
+/// What went wrong, in the words of the project. Java's stacks end with their first line.
+fn error(e: HdfsError) -> Error {
+    let text = e.to_string();
+    let line = text.lines().next().unwrap_or_default().to_owned();
+    let io = |kind| Error::from(io::Error::new(kind, line.clone()));
+    match &e {
+        HdfsError::FileNotFound(_) => Error::not_found("no such file or directory"),
+        HdfsError::IsADirectoryError(_) => Error::not_found("a folder, not a file"),
+        HdfsError::AlreadyExists(_) => already_exists(),
+        HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
+            match class.rsplit('.').next() {
+                Some("FileNotFoundException") => Error::not_found(line),
+                Some("FileAlreadyExistsException") => already_exists(),
+                Some("AccessControlException" | "AuthorizationException") => {
+                    io(io::ErrorKind::PermissionDenied)
+                }
+                _ => io(io::ErrorKind::Other),
+            }
+        }
+        HdfsError::UnsupportedFeature(_) | HdfsError::UnsupportedErasureCodingPolicy(_) => {
+            Error::unsupported(line)
+        }
+        HdfsError::InvalidArgument(_) | HdfsError::UrlParseError(_) | HdfsError::InvalidPath(_) => {
+            Error::invalid(line)
+        }
+        HdfsError::IOError(e) => io(e.kind()),
+        HdfsError::SASLError(_) | HdfsError::GSSAPIError(..) | HdfsError::NoSASLMechanism => {
+            io(io::ErrorKind::PermissionDenied)
+        }
+        _ => io(io::ErrorKind::Other),
+    }
+}

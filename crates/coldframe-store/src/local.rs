@@ -1,0 +1,197 @@
+//! Files of this machine as a store. Keys are paths, as the texts of [`crate::name`].
+
+use std::collections::VecDeque;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coldframe_core::io::Identity;
+use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+
+use crate::file::{LocalFile, modified, not_found_or_io};
+use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, check};
+use crate::name::{from_text, to_text};
+
+/// The file system.
+#[derive(Debug)]
+pub(crate) struct LocalFiles;
+
+fn path_of(key: &str) -> PathBuf {
+    if key.is_empty() { ".".into() } else { from_text(key).into() }
+}
+
+fn stat_of(key: String, meta: &Metadata) -> Stat {
+    let len = if meta.is_dir() { 0 } else { meta.len() };
+    Stat { path: key, len, is_folder: meta.is_dir(), modified: modified(meta), etag: None }
+}
+
+impl Files for LocalFiles {
+    fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
+        let mut walk = Walk { deep, folders: VecDeque::new(), ready: VecDeque::new() };
+        walk.read(folder)?;
+        Ok(Box::new(walk))
+    }
+
+    fn stat(&self, key: &str) -> Result<Option<Stat>> {
+        let path = path_of(key);
+        match std::fs::metadata(&path) {
+            Ok(meta) => Ok(Some(stat_of(key.to_owned(), &meta))),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(e) => Err(not_found_or_io(e, &path)),
+        }
+    }
+
+    fn open(&self, key: &str, _url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
+        let file = LocalFile::open(path_of(key))?;
+        if let Some(known) = known {
+            check(known, &file.identity())?;
+        }
+        Ok(Arc::new(file))
+    }
+
+    fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
+        let path = path_of(key);
+        let no_overwrite = match mode {
+            Mode::New => true,
+            Mode::Over => false,
+            Mode::Matching(_) => {
+                return Err(Error::unsupported("replacing a local file by its etag, which it has none of"));
+            }
+        };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(|e| not_found_or_io(e, folder))?;
+        let file = tempfile::Builder::new()
+            .prefix(".coldframe-")
+            .tempfile_in(folder)
+            .map_err(|e| not_found_or_io(e, folder))?;
+        Ok(Box::new(LocalUpload { file, key: key.to_owned(), path, no_overwrite }))
+    }
+
+    fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
+        let (from, to) = (path_of(from), path_of(to));
+        if let Some(folder) = to.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| not_found_or_io(e, folder))?;
+        }
+        match mode {
+            Mode::New => tempfile::TempPath::try_from_path(&from).and_then(|mut from| {
+                // Where the file cannot get its new name, it keeps the old one.
+                from.disable_cleanup(true);
+                from.persist_noclobber(&to).map_err(|e| e.error)
+            }),
+            Mode::Over => std::fs::rename(&from, &to),
+            Mode::Matching(_) => {
+                return Err(Error::unsupported("replacing a local file by its etag, which it has none of"));
+            }
+        }
+        .map_err(|e| taken_or(e, &from))
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        let path = path_of(key);
+        std::fs::remove_file(&path).map_err(|e| not_found_or_io(e, &path))
+    }
+
+    fn delete_folder(&self, key: &str) -> Result<()> {
+        let path = path_of(key);
+        match std::fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(not_found_or_io(e, &path)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn taken_or(e: io::Error, path: &Path) -> Error {
+    if e.kind() == io::ErrorKind::AlreadyExists { already_exists() } else { not_found_or_io(e, path) }
+}
+
+/// The entries of folders, one folder read at a time.
+struct Walk {
+    deep: bool,
+    folders: VecDeque<String>,
+    ready: VecDeque<Stat>,
+}
+
+impl Walk {
+    /// Follows links to files, and to the folder that the walk starts in, as opening does; not to folders below, which may lead back.
+    fn read(&mut self, folder: &str) -> Result<()> {
+        let path = path_of(folder);
+        for item in std::fs::read_dir(&path).map_err(|e| not_found_or_io(e, &path))? {
+            let item = item.map_err(|e| not_found_or_io(e, &path))?;
+            let meta = match std::fs::metadata(item.path()) {
+                Ok(meta) => meta,
+                // Deleted since it was listed, or a link to nothing: there is no such file to read.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(not_found_or_io(e, &item.path())),
+            };
+            let name = to_text(&item.file_name());
+            let key = match folder {
+                "" => name,
+                folder if folder.ends_with('/') => format!("{folder}{name}"),
+                folder => format!("{folder}/{name}"),
+            };
+            if self.deep && meta.is_dir() {
+                if item.file_type().is_ok_and(|t| t.is_dir()) {
+                    self.folders.push_back(key);
+                }
+                continue;
+            }
+            self.ready.push_back(stat_of(key, &meta));
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<Stat>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(stat) = self.ready.pop_front() {
+                return Some(Ok(stat));
+            }
+            let folder = self.folders.pop_front()?;
+            match self.read(&folder) {
+                // Deleted since its name was read.
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) => return Some(Err(e)),
+                Ok(()) => {}
+            }
+        }
+    }
+}
+
+/// A file under a temporary name beside the one that it will have.
+#[derive(Debug)]
+struct LocalUpload {
+    file: tempfile::NamedTempFile,
+    key: String,
+    path: PathBuf,
+    no_overwrite: bool,
+}
+
+impl Write for LocalUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_file_mut().flush()
+    }
+}
+
+impl Upload for LocalUpload {
+    /// Others may read the file, as any that the process creates.
+    fn finish(self: Box<Self>) -> Result<Stat> {
+        let Self { file, key, path, no_overwrite } = *self;
+        file.as_file().sync_all()?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        }
+        let named = if no_overwrite { file.persist_noclobber(&path) } else { file.persist(&path) };
+        let file: File = named.map_err(|e| taken_or(e.error, &path))?;
+        Ok(stat_of(key, &file.metadata()?))
+    }
+}

@@ -1,0 +1,112 @@
+//! The files in which the tools of AWS keep credentials.
+//!
+//! ```text
+//! ~/.aws/credentials        ~/.aws/config
+//! [work]                    [profile work]           # but [default]
+//! aws_access_key_id = ..    region = eu-central-1
+//! aws_secret_access_key = ..
+//! ```
+//!
+//! Read are keys, tokens, regions and endpoints. A profile that gets its credentials from elsewhere (`credential_process`, `sso_..`,
+//! `role_arn`) is an error rather than a request without them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use coldframe_core::{Error, Result};
+
+use crate::options::Options;
+
+/// Names in the files, and of the options.
+const NAMES: &[(&str, &str)] = &[
+    ("aws_access_key_id", "access_key_id"),
+    ("aws_secret_access_key", "secret_access_key"),
+    ("aws_session_token", "session_token"),
+    ("region", "region"),
+    ("endpoint_url", "endpoint"),
+];
+
+const ELSEWHERE: &[&str] = &["credential_process", "sso_session", "sso_start_url", "role_arn"];
+
+/// Adds what the profile has, unless credentials were given. `named`: the profile was asked for by its name, and must be there.
+pub(super) fn add(options: &mut Options) -> Result<()> {
+    let asked = options.take("profile").or_else(|| std::env::var("AWS_PROFILE").ok());
+    let profile = asked.as_deref().unwrap_or("default");
+    let credentials = read("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+    let config = read("AWS_CONFIG_FILE", "config");
+    let mut found = section(&credentials, profile);
+    let of_config = if profile == "default" { profile.to_owned() } else { format!("profile {profile}") };
+    found.extend(
+        section(&config, &of_config)
+            .into_iter()
+            .filter(|(name, _)| !NAMES.iter().any(|(n, _)| n == name && n.starts_with("aws_")))
+            .collect::<Vec<_>>(),
+    );
+    if found.is_empty() {
+        return match asked {
+            Some(name) => Err(Error::invalid(format!(
+                "no profile `{name}` in the shared credentials and configuration files"
+            ))),
+            None => Ok(()),
+        };
+    }
+    let has_keys = found.contains_key("aws_access_key_id");
+    let given = options.has_any(&["access_key_id", "skip_signature", "web_identity_token_file"]);
+    if let Some(source) = ELSEWHERE.iter().find(|name| found.contains_key(**name))
+        && asked.is_some()
+        && !has_keys
+        && !given
+    {
+        return Err(Error::unsupported(format!(
+            "profile `{profile}`, whose credentials come by `{source}`: give them as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN"
+        )));
+    }
+    for (name, option) in NAMES {
+        // Parts of two pairs of keys are none.
+        if name.starts_with("aws_") && given {
+            continue;
+        }
+        if let Some(value) = found.get(*name) {
+            options.or_set(option, value.as_str());
+        }
+    }
+    Ok(())
+}
+
+/// The text of a file of the home directory, or of where a variable says it is; nothing where there is none.
+fn read(variable: &str, name: &str) -> String {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    let path = path.or_else(|| Some(std::env::home_dir()?.join(".aws").join(name)));
+    path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+/// The values of a section by their names; of what is indented below a name, nothing.
+fn section(text: &str, wanted: &str) -> BTreeMap<String, String> {
+    let mut inside = false;
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inside = name.split_whitespace().eq(wanted.split_whitespace());
+        } else if inside && !line.starts_with([' ', '\t', '#', ';']) {
+            let Some((name, value)) = trimmed.split_once('=') else { continue };
+            found.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_told_apart() {
+        let text = "[default]\nregion = a\n# x = y\n[profile  work]\nregion=b\ns3 =\n  addressing_style = path\nendpoint_url = http://h:1\n";
+        assert_eq!(section(text, "default"), BTreeMap::from([("region".to_owned(), "a".to_owned())]));
+        let work = section(text, "profile work");
+        assert_eq!(work.get("endpoint_url").map(String::as_str), Some("http://h:1"));
+        assert_eq!((work.get("region").map(String::as_str), work.get("addressing_style")), (Some("b"), None));
+        assert!(section(text, "other").is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading an object by ranges.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::{Identity, Pending};
+use coldframe_core::{ErrorKind, ReadAt, Result};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+
+use super::connect::Connection;
+use super::error;
+use crate::ends::{Ends, TAIL};
+use crate::files::changed;
+use crate::parts::gather;
+use crate::runtime::{start, wait};
+
+/// Requests of one read that are under way at once.
+const AT_ONCE: usize = 10;
+
+/// A longer range is asked for in parts side by side: one connection seldom has all the bandwidth.
+const PART: u64 = 8 << 20;
+
+/// One object.
+#[derive(Debug)]
+struct Object {
+    connection: Arc<Connection>,
+    target: Target,
+    len: u64,
+}
+
+/// Which object, and which content of it.
+#[derive(Clone, Debug)]
+struct Target {
+    path: Path,
+    /// Where the store has one that it compares by every byte.
+    etag: Option<String>,
+}
+
+/// Opens an object, by one request for its last bytes where its length is not known yet.
+pub(super) fn open(
+    connection: &Arc<Connection>,
+    path: Path,
+    url: &str,
+    known: Option<&Identity>,
+) -> Result<Arc<dyn ReadAt>> {
+    let (len, etag, tail) = match known {
+        Some(known) => (known.len, known.etag.clone(), None),
+        None => wait(measure(connection.store()?, &path, connection.has_suffixes()))??,
+    };
+    let target = Target { path, etag: etag.filter(|etag| !etag.starts_with("W/")) };
+    let object = Arc::new(Object { connection: connection.clone(), target, len });
+    Ok(Arc::new(Ends::new(object, url, tail)))
+}
+
+/// Length, etag and, where they came with them, the last bytes of an object.
+async fn measure(
+    store: Arc<dyn ObjectStore>,
+    path: &Path,
+    by_suffix: bool,
+) -> Result<(u64, Option<String>, Option<Bytes>)> {
+    if by_suffix {
+        let options = GetOptions { range: Some(GetRange::Suffix(TAIL)), ..GetOptions::default() };
+        match store.get_opts(path, options).await {
+            Ok(found) => {
+                let (len, etag) = (found.meta.size, found.meta.e_tag.clone());
+                return Ok((len, etag, Some(found.bytes().await.map_err(error)?)));
+            }
+            // Some servers have no ranges from the end, and an empty object has none at all.
+            Err(e @ object_store::Error::Generic { .. }) if is_answer(&e) => {}
+            Err(e) => return Err(error(e)),
+        }
+    }
+    let meta = store.head(path).await.map_err(error)?;
+    Ok((meta.size, meta.e_tag, None))
+}
+
+/// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer.
+fn is_answer(e: &object_store::Error) -> bool {
+    let text = e.to_string();
+    !(text.contains("error sending request") || text.contains("timed out"))
+}
+
+impl Object {
+    fn read(
+        &self,
+        ranges: &[Range<u64>],
+    ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + 'static> {
+        let (store, target, ranges) = (self.connection.store()?, self.target.clone(), ranges.to_vec());
+        let get = move |range| get(store.clone(), target.clone(), range);
+        Ok(gather(ranges, PART, AT_ONCE, get))
+    }
+}
+
+impl ReadAt for Object {
+    fn identity(&self) -> Identity {
+        Identity { len: self.len, modified: None, etag: self.target.etag.clone() }
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        wait(self.read(ranges)?)?
+    }
+
+    fn begin(&self, ranges: &[Range<u64>]) -> Option<Pending> {
+        let later = start(self.read(ranges).ok()?).ok()?;
+        Some(Box::new(move || later()?))
+    }
+
+    fn worthwhile_gap(&self) -> u64 {
+        1 << 20
+    }
+}
+
+async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> Result<Bytes> {
+    let offset = range.start;
+    let options = GetOptions {
+        range: Some(GetRange::Bounded(range.clone())),
+        if_match: target.etag,
+        ..GetOptions::default()
+    };
+    let read = async {
+        let found = store.get_opts(&target.path, options).await?;
+        found.bytes().await
+    };
+    let bytes = read.await.map_err(|e| match error(e) {
+        // It was there when it was opened.
+        e if matches!(e.kind(), ErrorKind::NotFound(_)) => changed("it is no longer there").at(offset),
+        e => e.at(offset),
+    })?;
+    match bytes.len() as u64 == range.end - range.start {
+        true => Ok(bytes),
+        false => Err(changed("it ends earlier").at(offset)),
+    }
+}

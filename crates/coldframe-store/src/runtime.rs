@@ -1,0 +1,130 @@
+//! The runtime that requests run on, and what lives no longer than a process.
+//!
+//! Spark's workers fork. Neither the threads of a runtime nor the connections of a client survive that: the child has the memory of both,
+//! waits for threads that it does not have, and reads answers that are its parent's. So whatever holds them belongs to a process id, and
+//! is made again where another one asks for it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "hdfs")]
+use std::time::Duration;
+
+use coldframe_core::{Error, Result};
+use tokio::runtime::{Handle, Runtime};
+
+/// Something that is made once for each process that asks.
+pub(crate) struct PerProcess<T> {
+    slot: Mutex<Option<(u32, Arc<T>)>>,
+}
+
+impl<T> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slot: Mutex::new(None) }
+    }
+
+    /// This process's own.
+    pub(crate) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = std::process::id();
+        match slot.take() {
+            Some((owner, made)) if owner == pid => {
+                *slot = Some((owner, made.clone()));
+                return Ok(made);
+            }
+            // Dropping it would wait for threads that this process does not have.
+            Some((_, stale)) => std::mem::forget(stale),
+            None => {}
+        }
+        let made = Arc::new(make()?);
+        *slot = Some((pid, made.clone()));
+        Ok(made)
+    }
+}
+
+impl<T> fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PerProcess")
+    }
+}
+
+/// Connections of one kind that are kept for the next file of the same store.
+const KEPT: usize = 16;
+
+/// The one of an earlier file that is the same, or a new one.
+pub(crate) fn kept<T: Clone>(all: &Mutex<Vec<T>>, same: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.iter().find(|one| same(one)) {
+        return known.clone();
+    }
+    let made = make();
+    if all.len() >= KEPT {
+        all.remove(0);
+    }
+    all.push(made.clone());
+    made
+}
+
+fn runtime() -> Result<Arc<Runtime>> {
+    static RUNTIME: PerProcess<Runtime> = PerProcess::new();
+    RUNTIME.get(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        Ok(builder.worker_threads(2).thread_name("coldframe-io").enable_all().build()?)
+    })
+}
+
+/// The runtime of this process.
+#[cfg(feature = "hdfs")]
+pub(crate) fn handle() -> Result<Handle> {
+    Ok(runtime()?.handle().clone())
+}
+
+/// Waits for a future. Not for use in a thread of a runtime, which must not wait.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T> {
+    if Handle::try_current().is_ok() {
+        return Err(Error::invalid(
+            "reading from a store inside an asynchronous task: use a thread of its own",
+        ));
+    }
+    Ok(runtime()?.block_on(future))
+}
+
+/// Starts a future and does not wait for it.
+pub(crate) fn start<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> Result<impl FnOnce() -> Result<T> + Send> {
+    let task = runtime()?.spawn(future);
+    Ok(move || wait(task)?.map_err(|e| Error::from(std::io::Error::other(e))))
+}
+
+/// Waits for a future, but not for ever.
+#[cfg(feature = "hdfs")]
+pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> std::io::Result<T> {
+    tokio::time::timeout(limit, future).await.map_err(|_| {
+        let message = format!("no answer within {} s (storage option `timeout`)", limit.as_secs_f64());
+        std::io::Error::new(std::io::ErrorKind::TimedOut, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_for_a_process() {
+        let slot = PerProcess::new();
+        let first = slot.get(|| Ok(1)).unwrap();
+        assert!(Arc::ptr_eq(&first, &slot.get(|| Ok(2)).unwrap()));
+        // As it is after a fork.
+        *slot.slot.lock().unwrap() = Some((0, first));
+        assert_eq!(*slot.get(|| Ok(3)).unwrap(), 3);
+    }
+
+    #[test]
+    fn what_is_started_can_be_waited_for_later() {
+        let later = start(async { 7 }).unwrap();
+        assert_eq!(later().unwrap(), 7);
+        let inside = runtime().unwrap().block_on(async { wait(async { 1 }) });
+        assert!(inside.is_err());
+    }
+}

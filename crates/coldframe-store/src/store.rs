@@ -1,0 +1,398 @@
+//! Files below a path or URL: the one road to them for every part of the project.
+//!
+//! ```text
+//! s3://bucket/warehouse/t      Store { files: object store of `bucket`, root: "warehouse/t" }
+//!    list, stat, open, create, put, publish, delete of "region=asia%2Fpacific/000000_0"
+//!                                               │ joined, never decoded
+//!                                               ▼
+//!                      key "warehouse/t/region=asia%2Fpacific/000000_0"
+//! ```
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::sync::Arc;
+
+use coldframe_core::io::{Folder, Identity};
+use coldframe_core::{Error, ErrorKind, ReadAt, Result, Source};
+
+use crate::files::{Files, Listing, Mode, Stat, Upload, is_taken};
+use crate::folder::StoreFolder;
+use crate::local::LocalFiles;
+use crate::location::Location;
+use crate::name;
+
+/// The files below a path or URL. Paths that it takes and gives are relative to that, `""` is the root itself.
+#[derive(Clone, Debug)]
+pub struct Store {
+    files: Arc<dyn Files>,
+    /// As the user gave it, without a slash at its end.
+    url: Arc<str>,
+    root: String,
+    is_local: bool,
+}
+
+impl Store {
+    /// The files at and below a path or, where built in, a URL, with the store's options under any of their names.
+    pub fn new(location: &OsStr, options: &BTreeMap<String, String>) -> Result<Self> {
+        match Location::parse(location)? {
+            Location::Local(path) => {
+                let path = name::to_text(path.as_os_str());
+                Ok(Self { files: Arc::new(LocalFiles), url: ended(&path).into(), root: path, is_local: true })
+            }
+            Location::Url { url, scheme } => remote(&url, &scheme, options),
+        }
+    }
+
+    /// The files of a store of the caller's own, by their keys below `root`. `url` is what to call them.
+    pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
+        Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false }
+    }
+
+    /// The path or URL it was made of.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The path or URL of what lies at a path below.
+    pub fn url_of(&self, path: &str) -> String {
+        match path {
+            "" => self.url.to_string(),
+            path if self.url.is_empty() => path.to_owned(),
+            path if self.url.ends_with('/') => format!("{}{path}", self.url),
+            path => format!("{}/{path}", self.url),
+        }
+    }
+
+    /// The same as the operating system has it: names of local files need not be text.
+    pub fn os_url_of(&self, path: &str) -> OsString {
+        let url = self.url_of(path);
+        if self.is_local { name::from_text(&url) } else { url.into() }
+    }
+
+    /// A path below as the operating system has it.
+    pub fn os_path(&self, path: &str) -> OsString {
+        if self.is_local { name::from_text(path) } else { path.into() }
+    }
+
+    /// A path below, given as the operating system has it.
+    pub fn path_of(&self, path: &OsStr) -> Result<String> {
+        if self.is_local {
+            return Ok(name::to_text(path));
+        }
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| {
+            Error::invalid(format!("expected a path of UTF-8, found {path:?}")).in_file(&*self.url)
+        })
+    }
+
+    /// Whether these are files of this machine.
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// The files below a folder.
+    pub fn below(&self, path: &str) -> Result<Self> {
+        let root = self.key(path)?;
+        Ok(Self { files: self.files.clone(), url: self.url_of(path).into(), root, is_local: self.is_local })
+    }
+
+    /// What lies directly below `path` or, if `deep`, all files below it; in any order, as it comes in.
+    pub fn list(&self, path: &str, deep: bool) -> Result<Listing> {
+        let folder = self.key(path)?;
+        let shown = self.url_of(path);
+        let found = self.files.list(&folder, deep).map_err(|e| e.in_file(&*shown))?;
+        let root = self.root.clone();
+        let below = move |stat: Result<Stat>| {
+            let stat = stat.map_err(|e| e.in_file(&*shown))?;
+            let path = relative(&stat.path, &root).ok_or_else(|| {
+                Error::invalid(format!("a store listed {:?}, which is not below {root:?}", stat.path))
+            })?;
+            Ok(Stat { path: path.to_owned(), ..stat })
+        };
+        Ok(Box::new(found.map(below)))
+    }
+
+    /// The file or folder at `path`, if there is one.
+    pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        let found = self.files.stat(&self.key(path)?).map_err(|e| self.named(e, path))?;
+        Ok(found.map(|stat| Stat { path: path.to_owned(), ..stat }))
+    }
+
+    /// Opens a file for reading.
+    pub fn open(&self, path: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
+        let shown = self.url_of(path);
+        self.files.open(&self.key(path)?, &shown, known).map_err(|e| e.in_file(shown))
+    }
+
+    /// Starts a file, which appears whole when it is finished. Folders below the root are made.
+    pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
+        // A local folder around the root that is not there is a mistake; elsewhere folders come with their files.
+        if let (true, true, Some((folder, _))) = (self.is_local, path.is_empty(), self.above())
+            && folder.stat("")?.is_none()
+        {
+            return Err(self.named(Error::not_found("no such folder"), ""));
+        }
+        self.files.create(&self.key(path)?, mode).map_err(|e| self.named(e, path))
+    }
+
+    /// Writes a whole file.
+    pub fn put(&self, path: &str, bytes: &[u8], mode: &Mode) -> Result<Stat> {
+        let mut upload = self.create(path, mode)?;
+        upload.write_all(bytes).map_err(|e| self.named(Error::from(e), path))?;
+        let stat = upload.finish().map_err(|e| self.named(e, path))?;
+        Ok(Stat { path: path.to_owned(), ..stat })
+    }
+
+    /// Gives a whole file another name below the same root.
+    pub fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
+        let (from_key, to_key) = (self.key(from)?, self.key(to)?);
+        self.files.publish(&from_key, &to_key, mode).map_err(|e| self.named(e, to))
+    }
+
+    /// Deletes a file.
+    pub fn delete(&self, path: &str) -> Result<()> {
+        self.files.delete(&self.key(path)?).map_err(|e| self.named(e, path))
+    }
+
+    /// Deletes a folder with all that is below it.
+    pub fn delete_folder(&self, path: &str) -> Result<()> {
+        self.files.delete_folder(&self.key(path)?).map_err(|e| self.named(e, path))
+    }
+
+    /// Makes sure that [`Mode::New`] holds here: some stores take the condition and do not keep to it. Writes a small file of a name that
+    /// nobody else has, twice, and deletes it.
+    pub fn check_exclusive(&self, path: &str) -> Result<()> {
+        self.put(path, b"coldframe", &Mode::New)?;
+        let second = self.put(path, b"coldframe", &Mode::New);
+        self.delete(path)?;
+        match second {
+            Err(e) if is_taken(&e) => Ok(()),
+            Err(e) => Err(e),
+            Ok(_) => Err(self.named(
+                Error::unsupported(
+                    "a store that overwrites what a conditional request says it must not (If-None-Match): runs that meet would lose files",
+                ),
+                path,
+            )),
+        }
+    }
+
+    /// What is there, as formats take it: a file, beside which others may lie, or a folder.
+    pub fn source(&self, known: Option<&Identity>) -> Result<Source> {
+        let path: Arc<str> = self.url.clone();
+        match self.open_if_file(known)? {
+            Some(bytes) => Ok(Source::File { path, bytes, siblings: self.siblings() }),
+            None => Ok(Source::Folder { path, folder: Arc::new(StoreFolder::new(self.clone())) }),
+        }
+    }
+
+    /// The file at the root; `None` if that is a folder.
+    fn open_if_file(&self, known: Option<&Identity>) -> Result<Option<Arc<dyn ReadAt>>> {
+        if !self.root.is_empty() {
+            // Most are files: opening one without asking first what it is saves a request.
+            match self.open("", known) {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(e) if known.is_none() && matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        match self.stat("")? {
+            Some(stat) if stat.is_folder => Ok(None),
+            _ => Err(self.named(Error::not_found("no such file or directory"), "")),
+        }
+    }
+
+    /// The folder that the root lies in.
+    fn siblings(&self) -> Option<Arc<dyn Folder>> {
+        self.above().map(|(above, _)| Arc::new(StoreFolder::new(above)) as Arc<dyn Folder>)
+    }
+
+    /// The folder above, and the root's name in it.
+    pub fn above(&self) -> Option<(Self, String)> {
+        let (above, name) = match self.root.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some((above, name)) => (above, name),
+            None => ("", self.root.as_str()),
+        };
+        if name.is_empty() {
+            return None;
+        }
+        let url = self.url.strip_suffix(name).unwrap_or(&self.url);
+        let url = if url.ends_with("://") || url == "/" { url } else { ended(url) };
+        let root = above.to_owned();
+        Some((
+            Self { files: self.files.clone(), url: url.into(), root, is_local: self.is_local },
+            name.to_owned(),
+        ))
+    }
+
+    /// The store's key of a path below.
+    fn key(&self, path: &str) -> Result<String> {
+        if path.is_empty() {
+            return Ok(self.root.clone());
+        }
+        if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(Error::invalid(format!("expected a path below the folder, found {path:?}"))
+                .in_file(&*self.url));
+        }
+        Ok(match self.root.as_str() {
+            "" => path.to_owned(),
+            root if root.ends_with('/') => format!("{root}{path}"),
+            root => format!("{root}/{path}"),
+        })
+    }
+
+    fn named(&self, e: Error, path: &str) -> Error {
+        e.in_file(self.url_of(path))
+    }
+}
+
+/// Without the slashes at its end, but for the root.
+fn ended(path: &str) -> &str {
+    let short = path.trim_end_matches('/');
+    if short.is_empty() || short.ends_with(':') { path } else { short }
+}
+
+/// `key` below `root`.
+fn relative<'k>(key: &'k str, root: &str) -> Option<&'k str> {
+    if root.is_empty() {
+        return Some(key);
+    }
+    let rest = key.strip_prefix(root)?;
+    if root.ends_with('/') { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+fn remote(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result<Store> {
+    match scheme {
+        "hdfs" | "viewfs" => hdfs(url, options),
+        _ => object(url, scheme, options),
+    }
+}
+
+#[cfg(feature = "hdfs")]
+fn hdfs(url: &str, options: &BTreeMap<String, String>) -> Result<Store> {
+    crate::hdfs::connect(url, options)
+}
+
+#[cfg(not(feature = "hdfs"))]
+fn hdfs(_url: &str, _options: &BTreeMap<String, String>) -> Result<Store> {
+    Err(Error::unsupported("hdfs:// URLs in a build without the feature `hdfs`"))
+}
+
+#[cfg(feature = "object-store")]
+fn object(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result<Store> {
+    crate::object::connect(url, scheme, options)
+}
+
+#[cfg(not(feature = "object-store"))]
+fn object(_url: &str, scheme: &str, _options: &BTreeMap<String, String>) -> Result<Store> {
+    Err(Error::unsupported(format!("{scheme}:// URLs in a build without the feature `object-store`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(path: &std::path::Path) -> Store {
+        Store::new(path.as_os_str(), &BTreeMap::new()).unwrap()
+    }
+
+    fn listed(store: &Store, path: &str, deep: bool) -> Vec<(String, u64, bool)> {
+        let mut all: Vec<_> = store
+            .list(path, deep)
+            .unwrap()
+            .map(|stat| stat.map(|s| (s.path, s.len, s.is_folder)).unwrap())
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_local_store_does_what_all_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let put = store.put("t/k=a%2Fb/x", b"xyz", &Mode::New).unwrap();
+        assert_eq!((put.path.as_str(), put.len), ("t/k=a%2Fb/x", 3));
+        assert!(is_taken(&store.put("t/k=a%2Fb/x", b"other", &Mode::New).unwrap_err()));
+        assert_eq!(listed(&store, "", false), [("t".to_owned(), 0, true)]);
+        assert_eq!(listed(&store, "t", true), [("t/k=a%2Fb/x".to_owned(), 3, false)]);
+        let stat = store.stat("t/k=a%2Fb/x").unwrap().unwrap();
+        assert_eq!(stat.identity(), put.identity());
+        assert_eq!(store.open("t/k=a%2Fb/x", Some(&put.identity())).unwrap().read(1..3).unwrap(), &b"yz"[..]);
+
+        store.put("t/k=a%2Fb/x", b"wxyz", &Mode::Over).unwrap();
+        let stale = store.open("t/k=a%2Fb/x", Some(&put.identity())).unwrap_err();
+        assert!(stale.to_string().contains("was changed"), "{stale}");
+
+        store.put("staged", b"1", &Mode::New).unwrap();
+        assert!(is_taken(&store.publish("staged", "t/k=a%2Fb/x", &Mode::New).unwrap_err()));
+        store.publish("staged", "out/deep/x", &Mode::New).unwrap();
+        assert_eq!(store.stat("staged").unwrap(), None);
+        assert_eq!(store.open("out/deep/x", None).unwrap().len(), 1);
+        store.check_exclusive("probe").unwrap();
+        store.delete("out/deep/x").unwrap();
+        assert!(matches!(store.delete("out/deep/x").unwrap_err().kind(), ErrorKind::NotFound(_)));
+        store.delete_folder("t").unwrap();
+        store.delete_folder("t").unwrap();
+        assert!(listed(&store, "", true).is_empty());
+    }
+
+    #[test]
+    fn an_upload_that_is_dropped_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let mut upload = store.create("a/b", &Mode::New).unwrap();
+        upload.write_all(b"half").unwrap();
+        drop(upload);
+        assert!(listed(&store, "", true).is_empty());
+    }
+
+    #[test]
+    fn of_many_that_create_one_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let won: Vec<bool> = std::thread::scope(|scope| {
+            let tries: Vec<_> = (0..16u8)
+                .map(|n| {
+                    scope.spawn({
+                        let store = &store;
+                        move || store.put("lock", &[n], &Mode::New).is_ok()
+                    })
+                })
+                .collect();
+            tries.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert_eq!(won.iter().filter(|won| **won).count(), 1);
+    }
+
+    #[test]
+    fn paths_stay_below_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        for outside in ["../x", "/etc/hostname", "a//b", "./a", "a/.."] {
+            assert!(store.stat(outside).is_err(), "{outside}");
+        }
+        let below = store.below("a").unwrap();
+        below.put("b", b"1", &Mode::New).unwrap();
+        assert_eq!(listed(&store, "", true), [("a/b".to_owned(), 1, false)]);
+        let (above, name) = below.above().unwrap();
+        assert_eq!((listed(&above, &name, false).len(), above.url()), (1, store.url()));
+    }
+
+    #[test]
+    fn what_lies_above() {
+        let of = |url: &str, root: &str| Store::of(Arc::new(LocalFiles), url, root).above();
+        let (above, name) = of("s3://b/w/t/", "w/t").unwrap();
+        assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b/w", "w", "t"));
+        let (above, name) = of("s3://b/t", "t").unwrap();
+        assert_eq!((above.url(), above.root.as_str(), name.as_str()), ("s3://b", "", "t"));
+        let (above, name) = of("hdfs:///t", "/t").unwrap();
+        assert_eq!(
+            (above.url_of("x"), above.root.as_str(), name.as_str()),
+            ("hdfs:///x".to_owned(), "/", "t")
+        );
+        assert!(of("s3://b", "").is_none());
+        assert!(of("hdfs://n/", "/").is_none());
+    }
+}

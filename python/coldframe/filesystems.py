@@ -1,0 +1,179 @@
+"""File systems of Python as stores: fsspec's and pyarrow's, for what the core does not reach by itself.
+
+The core asks an object of this shape, by paths of the file system:
+
+    list(folder, deep) -> iterator of Told     what lies directly below, or all files below
+    stat(path) -> Told | None
+    read(path, start, end) -> bytes            by ranges: a file's one position is no matter of threads
+    create(path, new) -> writer                write(bytes), finish(), abandon(); new: nothing may be there
+    publish(source, path, new)                 gives a file another name
+    delete(path), delete_folder(path)
+
+Few of them can create a file only where there is none: here that is looked up first, and two that do so at
+once may both believe that they were the first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from coldframe.errors import unsupported
+
+__all__ = ["ArrowFiles", "FsspecFiles", "Told"]
+
+# Path, size, whether it is a folder, milliseconds since 1970, etag.
+Told = tuple[str, int, bool, "int | None", "str | None"]
+
+
+class FsspecFiles:
+    """A file system of fsspec."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._files = filesystem
+
+    def list(self, folder: str, deep: bool) -> Iterator[Told]:
+        if deep:
+            found = self._files.find(folder, detail=True).values()
+        else:
+            found = self._files.ls(folder, detail=True)
+        return (self._told(info) for info in found if info["name"].rstrip("/") != folder.rstrip("/"))
+
+    def stat(self, path: str) -> Told | None:
+        try:
+            return self._told(self._files.info(path))
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: str, start: int, end: int) -> bytes:
+        return bytes(self._files.cat_file(path, start=start, end=end))
+
+    def create(self, path: str, new: bool) -> _Writer:
+        if new and self._files.exists(path):
+            raise FileExistsError(path)
+        self._files.makedirs(_above(path), exist_ok=True)
+        temporary = _beside(path)
+        return _Writer(
+            self._files.open(temporary, "wb"),
+            lambda: self.publish(temporary, path, new),
+            lambda: self._files.rm_file(temporary),
+        )
+
+    def publish(self, source: str, path: str, new: bool) -> None:
+        if new and self._files.exists(path):
+            raise FileExistsError(path)
+        self._files.mv(source, path)
+
+    def delete(self, path: str) -> None:
+        self._files.rm_file(path)
+
+    def delete_folder(self, path: str) -> None:
+        if self._files.exists(path):
+            self._files.rm(path, recursive=True)
+
+    @staticmethod
+    def _told(info: dict[str, Any]) -> Told:
+        is_folder = info["type"] == "directory"
+        modified = next(
+            (info[key] for key in ("mtime", "LastModified", "last_modified") if key in info), None
+        )
+        etag = info.get("ETag") or info.get("etag")
+        size = 0 if is_folder else int(info.get("size") or 0)
+        return info["name"].rstrip("/"), size, is_folder, _milliseconds(modified), etag
+
+
+class ArrowFiles:
+    """A `pyarrow.fs.FileSystem`."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self._files = filesystem
+
+    def list(self, folder: str, deep: bool) -> Iterator[Told]:
+        from pyarrow.fs import FileSelector
+
+        found = self._files.get_file_info(FileSelector(folder, recursive=deep))
+        return (self._told(info) for info in found if not deep or info.is_file)
+
+    def stat(self, path: str) -> Told | None:
+        from pyarrow.fs import FileType
+
+        info = self._files.get_file_info(path)
+        return None if info.type == FileType.NotFound else self._told(info)
+
+    def read(self, path: str, start: int, end: int) -> bytes:
+        with self._files.open_input_file(path) as file:
+            return bytes(file.read_at(end - start, start))
+
+    def create(self, path: str, new: bool) -> _Writer:
+        if new and self.stat(path) is not None:
+            raise FileExistsError(path)
+        self._files.create_dir(_above(path), recursive=True)
+        temporary = _beside(path)
+        return _Writer(
+            self._files.open_output_stream(temporary),
+            lambda: self.publish(temporary, path, new),
+            lambda: self._files.delete_file(temporary),
+        )
+
+    def publish(self, source: str, path: str, new: bool) -> None:
+        if new and self.stat(path) is not None:
+            raise FileExistsError(path)
+        self._files.move(source, path)
+
+    def delete(self, path: str) -> None:
+        self._files.delete_file(path)
+
+    def delete_folder(self, path: str) -> None:
+        if self.stat(path) is not None:
+            self._files.delete_dir(path)
+
+    @staticmethod
+    def _told(info: Any) -> Told:
+        return info.path.rstrip("/"), info.size or 0, not info.is_file, _milliseconds(info.mtime), None
+
+
+class _Writer:
+    """A file under a temporary name."""
+
+    def __init__(self, file: Any, publish: Any, forget: Any) -> None:
+        self._file = file
+        self._publish = publish
+        self._forget = forget
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def finish(self) -> None:
+        self._file.close()
+        self._publish()
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._forget()
+
+
+def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
+    """The shape above around a file system."""
+    if hasattr(filesystem, "get_file_info") and hasattr(filesystem, "open_input_file"):
+        return ArrowFiles(filesystem)
+    if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):
+        return FsspecFiles(filesystem)
+    raise unsupported(f"{type(filesystem).__name__} as a file system: expected one of fsspec or pyarrow.fs")
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def _beside(path: str) -> str:
+    """A name that nobody else has, and that readers of folders leave out."""
+    folder, slash, _ = path.rpartition("/")
+    return f"{folder}{slash}.coldframe-{uuid.uuid4().hex}"
+
+
+def _milliseconds(moment: Any) -> int | None:
+    if isinstance(moment, dt.datetime):
+        return round(moment.timestamp() * 1000)
+    return round(moment * 1000) if isinstance(moment, (int, float)) else None
