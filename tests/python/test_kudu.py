@@ -222,7 +222,9 @@ def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
     kept = file.read(on_error="skip")
     assert kept.num_rows < 90
     assert "wal-000000001" in file.damage[0]["structure"]
-    assert rows(kept) == [row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)]
+    assert rows(kept) == [
+        row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)
+    ]
     assert file.verify()["damage"]
     assert cf.open(hurt, table="trips", wal=False).read().num_rows == 60
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coldframe.errors import SchemaError
+from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.journal import Entry, Part
 
@@ -27,7 +27,8 @@ class Lake:
         else:
             from coldframe.pipeline.iceberg import register
         self.root, self.kind = root, kind
-        self._register: Callable[[str, CommittedTable], dict[str, Any]] = register
+        self.known: set[str] = set()
+        self._register: Callable[[str, CommittedTable, str], dict[str, Any]] = register
         (root / "_coldframe").mkdir(parents=True)
 
     def file(self, name: str, ids: list[int], schema: pa.Schema = SCHEMA) -> Entry:
@@ -40,9 +41,18 @@ class Lake:
         return Entry(name, name, "t", (part,))
 
     def register(
-        self, *entries: Entry, schema: pa.Schema = SCHEMA, name: str = "t", path: str = "t"
+        self,
+        *entries: Entry,
+        schema: pa.Schema = SCHEMA,
+        name: str = "t",
+        path: str = "t",
+        foreign: str = "refuse",
     ) -> dict[str, Any]:
-        return self._register(str(self.root), CommittedTable(name, path, schema, [], entries))
+        def announce(add: Iterable[str], remove: Iterable[str]) -> None:
+            self.known = (self.known - set(remove)) | set(add)
+
+        table = CommittedTable(name, path, schema, [], entries, "run", 1, frozenset(self.known), announce)
+        return self._register(str(self.root), table, foreign)
 
     def ids(self) -> list[int]:
         if self.kind == "delta":
@@ -121,6 +131,48 @@ def test_what_others_did_is_left_as_it_is(lake: Lake) -> None:
     with pytest.raises(SchemaError, match="changed by others"):
         lake.register(first, lake.file("b.parquet", [2]))
     assert lake.ids() == [1, 7]
+
+
+def test_what_is_new_is_added_to_what_others_did(lake: Lake) -> None:
+    first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
+    lake.register(first, second)
+    lake.append([7])
+    third = lake.file("c.parquet", [3])
+    assert lake.register(first, second, third, foreign="append")["changed by others"]
+    assert lake.ids() == [1, 2, 3, 7]
+    # A replaced file goes, what others appended stays.
+    newer = lake.file("b2.parquet", [20])
+    lake.register(first, newer, third, foreign="append")
+    assert lake.ids() == [1, 3, 7, 20]
+    # Once more changes nothing.
+    lake.register(first, newer, third, foreign="append")
+    assert lake.ids() == [1, 3, 7, 20]
+
+
+def test_after_others_have_compacted_new_files_are_added_and_old_ones_stay_away(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    from deltalake import DeltaTable
+
+    lake = Lake(tmp_path / "lake", "delta")
+    first, second = lake.file("a.parquet", [1]), lake.file("b.parquet", [2])
+    lake.register(first, second)
+    DeltaTable(lake.root / "t").optimize.compact()
+    DeltaTable(lake.root / "t").vacuum(0, enforce_retention_duration=False, dry_run=False)
+    assert not (lake.root / "t" / "a.parquet").exists()
+    third = lake.file("c.parquet", [3])
+    lake.register(first, second, third, foreign="append")
+    assert lake.ids() == [1, 2, 3]
+    with pytest.raises(SchemaError, match="rewritten by others"):
+        lake.register(first, lake.file("b2.parquet", [20]), third, foreign="append")
+    assert lake.ids() == [1, 2, 3]
+
+
+def test_a_table_that_reads_otherwise_is_not_verified(lake: Lake) -> None:
+    """The footers hold other rows than were verified: whoever reads the table has the last word."""
+    first = lake.file("a.parquet", [1, 2])
+    more = Part("", "t/a.parquet", 3, first.parts[0].bytes, {"columns": {}}, True)
+    with pytest.raises(ColdframeError, match=r"reads 2 rows of the table, verified were 3"):
+        lake.register(Entry("a", "a", "t", (more,)))
 
 
 def test_a_column_that_changed_its_type_is_refused(tmp_path: Path) -> None:

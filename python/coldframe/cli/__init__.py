@@ -59,6 +59,7 @@ first steps:
   coldframe diff old.rc new.parquet --by id           the same rows?
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
+  coldframe audit new/                                is it still what was verified?
 
 exit codes: 0 all is well; 1 damage or mismatch found; 2 usage, unsupported, not found; 130 interrupted
 'coldframe COMMAND --help' shows the options and examples of a command.
@@ -122,6 +123,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     diff.add_parsers(commands)
     integrity.add_parsers(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
+    _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
     completion.add_parser(commands, parser_of_all)
     version = commands.add_parser("version", help="print the version")
     version.set_defaults(run=lambda _: print(f"coldframe {__version__}"))
@@ -152,3 +154,14 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
     )
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(run=refuse)
+
+
+def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
+    """The pipeline's other command, loaded where it is asked for as well; it needs no Spark."""
+    if wanted:
+        from coldframe.pipeline.cli import add_audit_parser
+
+        add_audit_parser(commands)
+        return
+    parser = commands.add_parser("audit", help="compare a migrated directory with what was verified")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

@@ -77,6 +77,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     parser.add_argument("--master", help="Spark master (local[*]; spark-submit's own under spark-submit)")
+    parser.add_argument(
+        "--on-vanished",
+        default="fail",
+        choices=["fail", "keep", "remove"],
+        help="sources that are gone since an earlier run: say so and exit with 1, keep their rows, or take "
+        "them out of the target (fail)",
+    )
+    parser.add_argument(
+        "--on-foreign-changes",
+        default="refuse",
+        choices=["refuse", "append"],
+        help="Delta and Iceberg tables that others have written to: leave them, or add what is new (refuse)",
+    )
+    parser.add_argument(
+        "--include",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="not those that match; repeatable"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
+    )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
     again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
@@ -93,6 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
     from coldframe._coldframe import ColdframeError
 
     try:
+        if arguments.dry_run:
+            return _preview(arguments)
         report = _migrate(arguments)
     except (ColdframeError, ValueError) as error:
         print(f"coldframe migrate: {error}", file=sys.stderr)
@@ -112,13 +140,13 @@ def _migrate(arguments: argparse.Namespace) -> Report:
 
         raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
     from coldframe.pipeline.progress import progress_for
-    from coldframe.pipeline.session import start_session
+    from coldframe.pipeline.session import start_session, stop
 
     with contextlib.ExitStack() as stack:
 
         def session() -> SparkSession:
             spark = start_session(arguments.master)
-            stack.callback(spark.stop)
+            stack.callback(stop, spark)
             return spark
 
         progress = stack.enter_context(progress_for(sys.stderr))
@@ -129,6 +157,10 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             to=arguments.to,
             tables=arguments.schema,
             on_error=arguments.on_error,
+            on_vanished=arguments.on_vanished,
+            on_foreign_changes=arguments.on_foreign_changes,
+            include=arguments.include,
+            exclude=arguments.exclude,
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
@@ -137,6 +169,65 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             fresh=arguments.fresh,
             progress=progress,
         )
+
+
+def _preview(arguments: argparse.Namespace) -> int:
+    from coldframe.pipeline.options import Options
+    from coldframe.pipeline.preview import preview, preview_text
+    from coldframe.pipeline.selection import select
+
+    options = Options(
+        to=arguments.to,
+        on_error=arguments.on_error,
+        on_vanished=arguments.on_vanished,
+        untyped=arguments.untyped,
+        timestamp_unit=arguments.timestamp_unit,
+        split_bytes=arguments.split_bytes,
+        compression=arguments.compression,
+        fresh=arguments.fresh,
+        selection=select(arguments.include, arguments.exclude),
+    )
+    found = preview(arguments.src, arguments.dst, options, tables=arguments.schema)
+    print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))
+    return found.exit_code
+
+
+def add_audit_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds `audit` to the commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "audit",
+        help="compare a migrated directory with what its migration wrote down",
+        description="Compares what lies in DST with what was verified: length, checksum and number of rows "
+        "of each file. Changes nothing, and needs neither Spark nor the source.",
+        epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
+    )
+    parser.add_argument("dst", metavar="DST", help="directory that was migrated into")
+    parser.add_argument("--deep", action="store_true", help="also read every value, and compare fingerprints")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_audit)
+    return parser
+
+
+def run_audit(arguments: argparse.Namespace) -> int:
+    """Runs the audit and prints its outcome."""
+    from coldframe.pipeline.audit import audit
+    from coldframe.pipeline.report_html import size_text
+
+    found = audit(arguments.dst, deep=arguments.deep)
+    if arguments.json:
+        print(json.dumps(found.to_json(), indent=1))
+        return found.exit_code
+    for fault in found.faults:
+        print(
+            f"{fault.kind}: {fault.file}: {fault.reason}" + (f" (of {fault.source})" if fault.source else "")
+        )
+    if found.interrupted:
+        print("the last run did not come to its end: start it again")
+    if found.unverified:
+        print(f"{found.unverified:,} files were never read back")
+    verdict = f"{len(found.faults):,} faults" if found.faults else "all as it was verified"
+    print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {verdict}")
+    return found.exit_code
 
 
 def summary(report: Report) -> str:
@@ -160,6 +251,11 @@ def summary(report: Report) -> str:
                 lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {len(file.damage)} places")
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
+        lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
+        if table.vanished:
+            what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
+            count, first = len(table.vanished), table.vanished[0]
+            lines.append(f"  {count:,} source(s) are gone, such as {first}: {what[report.on_vanished]}")
     lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
     if report.unknown:
         count = len(report.unknown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -31,8 +31,13 @@ class CommittedTable:
     partitions: Sequence[pa.Field]
     entries: Sequence[Entry]
     run: str = ""
-    """Of the run that registers it."""
+    """What the run that registers it is called, and its number."""
     epoch: int = 0
+    known: frozenset[str] = frozenset()
+    """The files that commits of earlier runs left in the table."""
+    announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
+    """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
+    committed: Callable[[], None] = lambda: None
 
     @property
     def counts(self) -> Counts:

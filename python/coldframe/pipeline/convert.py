@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import pickle
 import time
@@ -72,7 +73,7 @@ def run_task(task: Task) -> dict[str, Any]:
         outcome.update(_convert(task))
         _demand_all_rows(task, outcome)
         if outcome["rows"] and "error" not in outcome:
-            outcome["sha256"] = _sha256(task.staged)
+            outcome["sha256"] = sha256(task.staged)
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
@@ -88,7 +89,7 @@ def run_task(task: Task) -> dict[str, Any]:
     return outcome
 
 
-def _sha256(path: str) -> str:
+def sha256(path: str) -> str:
     """What `sha256sum` says of a file: for whoever wants to know later whether it is still this one."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
@@ -171,6 +172,15 @@ def verify(task: Task, read: Checks) -> list[str]:
     return read.differences(written)
 
 
+def fingerprint(sink: Sink, path: str, unit: str) -> dict[str, Any]:
+    """The fingerprint of a file of the target, as its entry in the manifest has it."""
+    found = Checks()
+    for batch in sink.read(path):
+        found.add(batch, unit=unit)
+    as_stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    return as_stored
+
+
 def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     """The batch's columns in the table's order, in the types that they were decoded to."""
     found = list(batch.schema.names)
@@ -214,8 +224,6 @@ def partition_function(
     """What `mapInArrow` runs: each row is the number of a task, each answer its outcome as JSON."""
 
     def convert(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import json
-
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 outcome = run_task(pickle.loads(blobs[number]))

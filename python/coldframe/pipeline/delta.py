@@ -19,7 +19,8 @@ from coldframe.pipeline.committed import CommittedTable, Counts, partition_texts
 from coldframe.pipeline.journal import Part
 
 MARK = "coldframe.files"
-"""The key of our versions' commit information; `coldframe.run` is the run's."""
+RUN = "coldframe.run"
+"""Keys of our versions' commit information: what they leave in the table, and who made them."""
 APP = "coldframe"
 
 
@@ -51,9 +52,11 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         if existing is not None
         else [field.name for field in table.partitions]
     )
+    prefix = f"{table.path}/"
     actions = _actions(root, table)
     digest = _digest(actions, schema)
     if existing is None:
+        table.announce((prefix + path for path in actions), ())
         create_table_with_add_actions(
             uri,
             schema,
@@ -61,8 +64,9 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
             mode="error",
             partition_by=partition_by,
             name=table.name,
-            commit_properties=_properties(table, digest),
+            commit_properties=_properties(table, digest, last=True),
         )
+        table.committed()
         return _read_back(uri, table)
     before = present = _files(existing)
     history = existing.history()
@@ -71,13 +75,13 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         last = next((one for one in history if MARK in one), None)
         if last is not None and last[MARK] == digest:
             return {"delta version": existing.version(), "changed by others": others}
-        if foreign != "append" or last is None:
+        if foreign != "append" or not table.known:
             raise SchemaError(
                 f"table {table.name} was changed by others since it was migrated ({others}): it is left as "
                 "it is. Migrate what is new into another directory, or add it with on_foreign_changes "
                 "'append'"
             )
-        before = _files(DeltaTable(uri, version=last["version"]))
+        before = {path.removeprefix(prefix) for path in table.known}
         _demand_present(before - set(actions), present, table.name)
     added = [one for path, one in actions.items() if path not in before and path not in present]
     now = int(time.time() * 1000)
@@ -89,13 +93,15 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     if table.schema is not None and existing.schema() != schema:
         _add_columns(existing, schema, table, digest)
     if added or removed:
+        table.announce((prefix + one.path for one in added), (prefix + one.path for one in removed))
         existing.create_write_transaction(
             [*added, *removed],
             "append",
             schema,
             partition_by,
-            commit_properties=_properties(table, digest),
+            commit_properties=_properties(table, digest, last=True),
         )
+        table.committed()
     if others:
         listed = _files(DeltaTable(uri))
         lost = [one.path for one in added if one.path not in listed]
@@ -113,6 +119,16 @@ def live(root: str, name: str, path: str) -> set[str] | None:
     if not os.path.isdir(os.path.join(uri, "_delta_log")) or not DeltaTable.is_deltatable(uri):
         return None
     return {f"{path}/{one}" for one in _files(DeltaTable(uri))}
+
+
+def runs(root: str, name: str, path: str) -> set[str]:
+    """The runs that have committed to the table."""
+    from deltalake import DeltaTable
+
+    uri = os.path.join(root, path)
+    if not os.path.isdir(os.path.join(uri, "_delta_log")) or not DeltaTable.is_deltatable(uri):
+        return set()
+    return {str(one[RUN]) for one in DeltaTable(uri).history() if RUN in one}
 
 
 def _read_back(uri: str, table: CommittedTable) -> dict[str, Any]:
@@ -150,10 +166,11 @@ def _actions(root: str, table: CommittedTable) -> dict[str, Any]:
     return actions
 
 
-def _properties(table: CommittedTable, digest: str) -> Any:
+def _properties(table: CommittedTable, digest: str, *, last: bool = False) -> Any:
+    """`last`: of the commit with which a run is through with the table."""
     from deltalake import CommitProperties, Transaction
 
-    marks = {MARK: digest, "coldframe.run": table.run}
+    marks = {MARK: digest, **({RUN: table.run} if last else {})}
     return CommitProperties(custom_metadata=marks, app_transactions=[Transaction(APP, table.epoch)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from coldframe.pipeline.committed import CommittedTable
@@ -36,22 +37,35 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
             continue
         if work.report.error is not None or not (entries or work.drops):
             continue
-        committed = CommittedTable(
-            work.table.name,
-            work.table.path,
-            work.schema,
-            work.table.partition_fields,
-            sorted(entries, key=lambda entry: entry.source),
-            run=journal.run,
-            epoch=journal.state.epoch,
-        )
+        path = work.table.path
         try:
+            _settle_killed(work, journal, target)
+            committed = CommittedTable(
+                work.table.name,
+                path,
+                work.schema,
+                work.table.partition_fields,
+                sorted(entries, key=lambda entry: entry.source),
+                run=journal.run,
+                epoch=journal.state.epoch,
+                known=frozenset(journal.state.registered.get(path, ())),
+                announce=functools.partial(journal.announce, path),
+                committed=functools.partial(journal.settle, path, made=True),
+            )
             work.report.metadata = target.register(
                 journal.destination.root, committed, options.on_foreign_changes
             )
         except Exception as error:
             # The files are right and stay; another run, or another target, can make a table of them.
             work.report.error = f"{target.name}: {describe(error)}"
+
+
+def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
+    """A run that was killed while it registered: the table itself says whether it came to it."""
+    about = journal.state.registering.get(work.table.path)
+    if about is not None and target.runs is not None:
+        runs = target.runs(journal.destination.root, work.table.name, work.table.path)
+        journal.settle(work.table.path, made=about["run"] in runs)
 
 
 def look_again(

@@ -21,7 +21,8 @@ from coldframe.pipeline.journal import HOME
 
 NAMESPACE = "migrated"
 MARK = "coldframe.files"
-"""The property of our snapshots; `coldframe.run` is the run's."""
+RUN = "coldframe.run"
+"""Properties of our snapshots: what they leave in the table, and who made them."""
 OF = "coldframe.source"
 """The table's property that says which directory it was made of."""
 
@@ -56,15 +57,15 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         else _create(catalog, identifier, os.path.join(root, table.path), table)
     )
     present = _files(current)
-    before, others = present, ""
+    before, others = set(present), ""
     if exists:
         _demand_columns(current, table)
         others, last = _by_others(current)
-        if others and last is not None and last[0] == digest:
+        if others and last == digest:
             return {**_facts(identifier, current), "changed by others": others}
         if others:
-            before = _ours(current, table.name, others, foreign, last)
-            gone = sorted(set(before) - set(wanted) - set(present))
+            before = _ours(root, table, others, foreign)
+            gone = sorted(before - set(wanted) - set(present))
             if gone:
                 raise SchemaError(
                     f"table {table.name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
@@ -74,7 +75,13 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path] for path in before if path not in kept]
     columns = {field.name for field in current.schema().fields}
-    marked = {MARK: digest, "coldframe.run": table.run}
+    marked = {MARK: digest, RUN: table.run}
+    prefix = _url(root, "")
+    if added or removed:
+        table.announce(
+            (path.removeprefix(prefix) for path in added),
+            (file.file_path.removeprefix(prefix) for file in removed),
+        )
     with current.transaction() as transaction:
         if table.schema is not None and not columns >= set(table.schema.names):
             with transaction.update_schema() as update:
@@ -85,6 +92,7 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
                     snapshot.delete_data_file(file)
         if added:
             transaction.add_files(added, snapshot_properties=marked)
+    table.committed()
     current = catalog.load_table(identifier)
     if others:
         return {**_facts(identifier, current), "changed by others": others}
@@ -104,6 +112,16 @@ def live(root: str, name: str, path: str) -> set[str] | None:
         return None
     prefix = _url(root, "")
     return {one.removeprefix(prefix) for one in _files(catalog.load_table(identifier))}
+
+
+def runs(root: str, name: str, path: str) -> set[str]:
+    """The runs that have committed to the table."""
+    if live(root, name, path) is None:
+        return set()
+    catalog = open_catalog(root)
+    table = catalog.load_table(_identifier(catalog, name, path))
+    marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in table.metadata.snapshots)
+    return {str(mark) for mark in marks if mark is not None}
 
 
 def _url(root: str, final: str) -> str:
@@ -156,25 +174,22 @@ def _demand_columns(current: Any, table: CommittedTable) -> None:
         raise SchemaError(f"table {table.name}: columns that its files do not have: {', '.join(gone)}")
 
 
-def _by_others(current: Any) -> tuple[str, tuple[str, int] | None]:
-    """What others have done in words, and mark and id of the last snapshot of ours."""
-    marks = [
-        (snapshot.summary.additional_properties.get(MARK), snapshot.snapshot_id)
-        for snapshot in current.metadata.snapshots
-    ]
-    ours = [mark for mark in marks if mark[0] is not None]
+def _by_others(current: Any) -> tuple[str, str | None]:
+    """What others have done in words, and the mark of our last snapshot."""
+    marks = [snapshot.summary.additional_properties.get(MARK) for snapshot in current.metadata.snapshots]
+    ours = [mark for mark in marks if mark is not None]
     others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
     return others, ours[-1] if ours else None
 
 
-def _ours(current: Any, name: str, others: str, foreign: str, last: tuple[str, int] | None) -> dict[str, Any]:
-    """The files of our last snapshot, where what is new may be added to what others left."""
-    if foreign != "append" or last is None:
+def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
+    """The files that our own commits left, where what is new may be added to what others made of them."""
+    if foreign != "append" or not table.known:
         raise SchemaError(
-            f"table {name} was changed by others since it was migrated ({others}): it is left as it is. "
-            "Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
+            f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
+            "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
         )
-    return _files(current, last[1])
+    return {_url(root, path) for path in table.known}
 
 
 def _create(catalog: Any, identifier: tuple[str, str], place: str, table: CommittedTable) -> Any:

@@ -92,6 +92,12 @@ class State:
         """Source files that are converted, but not published yet."""
         self.schemas: dict[str, str] = {}
         """Columns that files have or were written with, serialised, by a name that follows from them."""
+        self.tables: dict[str, dict[str, Any]] = {}
+        """What each table was written as: its name, `to` and the unit of its timestamps, by its path."""
+        self.registered: dict[str, set[str]] = {}
+        """The files that our commits left in a Delta or Iceberg table, whatever others did since;"""
+        self.registering: dict[str, dict[str, Any]] = {}
+        """and the commit that was about to be made."""
         self.epoch = 0
         """How many runs there were."""
         self.ended: float | None = None
@@ -112,6 +118,18 @@ class State:
             self.ended = event["at"]
         elif kind == "schema":
             self.schemas[event["name"]] = event["schema"]
+        elif kind == "table":
+            self.tables[event["path"]] = {key: event[key] for key in ("name", "to", "unit")}
+        elif kind == "lists":
+            self.registered[event["table"]] = set(event["files"])
+        elif kind == "register":
+            self.registering[event["table"]] = event
+        elif kind == "registered":
+            about = self.registering.pop(event["table"])
+            if event["made"]:
+                files = self.registered.setdefault(event["table"], set())
+                files.difference_update(about["remove"])
+                files.update(about["add"])
         elif kind == "fresh":
             self.generation, self.fresh = event["generation"], event["open"]
         elif kind in ("hold", "begin", "is"):
@@ -136,6 +154,11 @@ class State:
         """What makes the same state out of an empty one."""
         yield {"event": "run", "epoch": self.epoch}
         yield {"event": "fresh", "generation": self.generation, "open": self.fresh}
+        for path, table in self.tables.items():
+            yield {"event": "table", "path": path, **table}
+        for path, files in self.registered.items():
+            yield {"event": "lists", "table": path, "files": sorted(files)}
+        yield from self.registering.values()
         for name, schema in self.schemas.items():
             yield {"event": "schema", "name": name, "schema": schema}
         for kind, entries in (("is", self.done), ("hold", self.held)):
@@ -231,6 +254,21 @@ class Journal:
         """Remembers columns, for files that come later."""
         if name not in self.state.schemas:
             self._later({"event": "schema", "name": name, "schema": schema})
+
+    def keep_table(self, path: str, name: str, to: str, unit: str) -> None:
+        """Remembers what a table is written as."""
+        if self.state.tables.get(path) != {"name": name, "to": to, "unit": unit}:
+            self._later({"event": "table", "path": path, "name": name, "to": to, "unit": unit})
+
+    def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
+        """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""
+        event = {"event": "register", "table": table, "run": self.run}
+        self._append({**event, "add": sorted(add), "remove": sorted(remove)})
+
+    def settle(self, table: str, *, made: bool) -> None:
+        """Whether the commit that was announced was made."""
+        if table in self.state.registering:
+            self._later({"event": "registered", "table": table, "made": made})
 
     def begin_fresh(self) -> None:
         """From here on, what was done before counts as not done. One that was killed goes on."""

@@ -206,6 +206,10 @@ class _Run:
         report.tables = [work.report for work in works]
         for work in works:
             self._report_unreadable(work)
+        for work in works:
+            if work.table.files:
+                unit = self.options.timestamp_unit
+                journal.keep_table(work.table.path, work.table.name, self.target.name, unit)
         self._plan(works, journal)
         self._convert(works, journal)
         journal.end_fresh()

@@ -88,6 +88,13 @@ def parallelism(spark: SparkSession) -> int:
         return 8
 
 
+def stop(spark: SparkSession) -> None:
+    """Ends a session, also one whose JVM has died."""
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        spark.stop()
+
+
 def is_alive(spark: SparkSession) -> bool:
     """Whether the JVM of a session still answers."""
     try:

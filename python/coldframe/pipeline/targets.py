@@ -33,6 +33,8 @@ class Target:
     """Whether its timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
+    runs: Callable[[str, str, str], set[str]] | None = None
+    """Root of the target, name and path of a table -> the runs that its commits name."""
 
 
 def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
@@ -48,7 +50,12 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
         from coldframe.pipeline import delta
 
         return Target(
-            name, ParquetSink(compression), nanoseconds=False, register=delta.register, live=delta.live
+            name,
+            ParquetSink(compression),
+            nanoseconds=False,
+            register=delta.register,
+            live=delta.live,
+            runs=delta.runs,
         )
     if name == "iceberg":
         _need(name, "pyiceberg", "iceberg")
@@ -61,6 +68,7 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
             nanoseconds=False,
             register=iceberg.register,
             live=iceberg.live,
+            runs=iceberg.runs,
         )
     raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")
 

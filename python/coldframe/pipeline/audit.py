@@ -1,0 +1,157 @@
+"""`coldframe audit DST`: what a migration wrote down, against what lies there, at any time later.
+
+    missing     a file that is not there
+    resized     one of another length
+    altered     one of this length, with another checksum (SHA-256 of the whole file)
+    miscounted  one that says another number of rows than was verified
+    unlike      (--deep) one whose rows have another fingerprint than those that were verified
+    foreign     one in a table's directory that the migration did not write (of Delta and Iceberg: that the
+                table lists)
+
+It reads the state and changes nothing; it may run beside a migration, and needs neither Spark nor the source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import coldframe
+from coldframe._coldframe import ColdframeError, NotFoundError
+from coldframe.pipeline.convert import describe, fingerprint, sha256
+from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.finishing import foreign_files
+from coldframe.pipeline.journal import HOME, Entry, Part, State, read_state
+from coldframe.pipeline.targets import find_target
+
+_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is not as it was verified."""
+
+    file: str
+    """Relative to the target's root."""
+    kind: str
+    reason: str
+    source: str | None = None
+    """What it was made of."""
+
+
+@dataclass
+class Audit:
+    """The outcome of an audit."""
+
+    root: str
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    unverified: int = 0
+    """Files that were never read back, since the migration was asked not to."""
+    deep: bool = False
+    interrupted: bool = False
+    """The last run did not come to its end: start it again."""
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0: all is as it was verified; 1: something is not."""
+        return 1 if self.faults else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**vars(self), "faults": [vars(fault) for fault in self.faults], "exit_code": self.exit_code}
+
+
+def audit(dst: str | os.PathLike[str], *, deep: bool = False) -> Audit:
+    """Compares a target with what its migration wrote down. `deep` reads every value, too."""
+    root = os.path.realpath(os.fspath(dst))
+    destination = Destination(root)
+    if not os.path.isdir(destination.path(HOME)):
+        raise NotFoundError(f"{root}: no migration has been here")
+    state, _ = read_state(destination)
+    result = Audit(root, deep=deep, interrupted=bool(state.begun or state.dropping or state.fresh))
+    listed = _listed(destination, state)
+    parts = [(entry, part) for _, entry in sorted(state.done.items()) for part in entry.parts]
+    # What others took out of a Delta or Iceberg table is none of the target any more.
+    parts = [one for one in parts if _is_listed(*one, listed)]
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for fault in threads.map(lambda one: _judge(destination, state, *one, deep=deep), parts):
+            if fault is not None:
+                result.faults.append(fault)
+    for _, part in parts:
+        result.files += 1
+        result.rows += part.rows
+        result.bytes += part.bytes
+        result.unverified += not part.verified
+    result.faults += _foreign(destination, state, listed)
+    return result
+
+
+def _listed(destination: Destination, state: State) -> dict[str, set[str] | None]:
+    """The files that Delta and Iceberg tables list; None for plain directories."""
+    found: dict[str, set[str] | None] = {}
+    for path in {entry.table for entry in state.done.values()}:
+        kind = state.tables.get(path, {})
+        live = find_target(str(kind.get("to", "parquet"))).live
+        found[path] = None if live is None else live(destination.root, str(kind.get("name", path)), path)
+    return found
+
+
+def _is_listed(entry: Entry, part: Part, listed: dict[str, set[str] | None]) -> bool:
+    table = listed.get(entry.table)
+    return table is None or part.final in table
+
+
+def _judge(destination: Destination, state: State, entry: Entry, part: Part, *, deep: bool) -> Fault | None:
+    for kind, reason in _faults(destination, state, entry, part, deep):
+        return Fault(part.final, kind, reason, entry.source)
+    return None
+
+
+def _faults(
+    destination: Destination, state: State, entry: Entry, part: Part, deep: bool
+) -> Iterator[tuple[str, str]]:
+    path = destination.path(part.final)
+    found = destination.stat(part.final)
+    if found is None:
+        yield "missing", "it is not there"
+        return
+    if found.size != part.bytes:
+        yield "resized", f"{found.size:,} bytes, {part.bytes:,} were written"
+        return
+    try:
+        if part.sha256 is not None and sha256(path) != part.sha256:
+            yield "altered", "its bytes are not those that were written"
+            return
+        rows = _rows(path)
+        if rows != part.rows:
+            yield "miscounted", f"it says {rows} rows, {part.rows} were verified"
+        elif deep:
+            kind = state.tables.get(entry.table, {})
+            sink = find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
+            if fingerprint(sink, path, str(kind.get("unit", "us"))) != part.checks:
+                yield "unlike", "its rows are not those that were verified"
+    except (ColdframeError, pa.ArrowException, OSError) as error:
+        yield "altered", f"it cannot be read: {describe(error)}"
+
+
+def _rows(path: str) -> int | None:
+    if path.endswith(".parquet"):
+        return int(pq.read_metadata(path).num_rows)
+    return coldframe.open(path).num_rows
+
+
+def _foreign(destination: Destination, state: State, listed: dict[str, set[str] | None]) -> Iterator[Fault]:
+    known = {part.final for entry in state.done.values() for part in entry.parts}
+    for path, table in sorted(listed.items()):
+        there = (found.name for found in destination.list(path)) if table is None else table
+        for name in foreign_files(there, known, path):
+            yield Fault(name, "foreign", "the migration did not write it")

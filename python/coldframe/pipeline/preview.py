@@ -1,0 +1,164 @@
+"""`coldframe migrate --dry-run`: what a run would do, and what it would refuse, without doing any of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe.pipeline.columns import settle_columns
+from coldframe.pipeline.comparing import TableWork, compare
+from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.inventory import SourceFile
+from coldframe.pipeline.journal import Journal, read_state
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan import PlannedFile, plan_files
+from coldframe.pipeline.report import TableReport
+from coldframe.pipeline.run import look, roots_of, target_of
+from coldframe.pipeline.tables import Table, TableSpec
+
+
+@dataclass
+class TablePreview:
+    """What would become of one table."""
+
+    name: str
+    path: str
+    format: str
+    files: int = 0
+    bytes: int = 0
+    tasks: int = 0
+    rows: int | None = 0
+    """As the files say; None where one does not."""
+    done: int = 0
+    """Files that an earlier run has converted."""
+    columns: str = ""
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Files, and why they would fail."""
+    vanished: list[str] = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass
+class Preview:
+    """What a run would do."""
+
+    source: str
+    target: str
+    to: str
+    tables: list[TablePreview]
+    unknown: list[str]
+    unread: list[tuple[str, str]]
+    excluded: int
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a run would end with 1 for what is known now."""
+        wrong = any(table.refused or table.vanished or table.error for table in self.tables)
+        return 1 if wrong or self.unread else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**vars(self), "tables": [vars(table) for table in self.tables], "exit_code": self.exit_code}
+
+
+def preview(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options,
+    *,
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+) -> Preview:
+    """Looks at the source and opens what would be converted. Nothing is written, and no Spark is started."""
+    target = target_of(options)
+    source, goal = roots_of(src, dst)
+    inventory, found = look(source, tables, options)
+    destination = Destination(goal)
+    book = Journal(destination)
+    book.state, _ = read_state(destination)
+    if options.fresh and not book.state.fresh:
+        book.state.generation, book.state.fresh = book.state.generation + 1, True
+    reports = [TableReport(table.name, table.path, table.format) for table in found]
+
+    def live(table: Table) -> set[str] | None:
+        return None if target.live is None else target.live(goal, table.name, table.path)
+
+    works = compare(inventory, found, reports, book, options, target, live)
+    by_path = {
+        work.table.path: TablePreview(work.table.name, work.table.path, work.table.format) for work in works
+    }
+
+    def refuse(work: TableWork, planned: PlannedFile, reason: str) -> None:
+        by_path[work.table.path].refused.append((planned.file.relative, reason))
+
+    def planner(files: list[tuple[SourceFile, Table, str]]) -> list[PlannedFile]:
+        planned = plan_files(files, split_bytes=options.split_bytes, unit=options.timestamp_unit)
+        for one in planned:
+            if one.error is not None:
+                by_path[one.table.path].refused.append((one.file.relative, one.error))
+        return [one for one in planned if one.error is None]
+
+    for work in works:
+        work.planned = planner([(file, work.table, key) for file, key in work.work])
+        settle_columns(work, book.state, target, planner, refuse)
+        _describe(work, by_path[work.table.path], options)
+    return Preview(
+        source,
+        goal,
+        target.name,
+        list(by_path.values()),
+        [file.relative for file in inventory.unknown],
+        [(one.relative, one.reason) for one in inventory.unread],
+        inventory.excluded,
+    )
+
+
+def _describe(work: TableWork, table: TablePreview, options: Options) -> None:
+    table.files = len(work.planned)
+    table.bytes = sum(one.file.size for one in work.planned)
+    table.tasks = sum(len(one.splits) for one in work.planned)
+    rows = [one.rows for one in work.planned]
+    table.rows = None if None in rows else sum(count for count in rows if count is not None)
+    table.done = len(work.done) + len(work.held)
+    table.vanished = work.report.vanished if options.on_vanished == "fail" else []
+    table.error = work.report.error
+    if work.schema is not None:
+        table.columns = ", ".join(f"{column.name} {column.type}" for column in work.schema)
+    reason = f"its bytes are not those of a {work.table.format} file, nor of any other known format"
+    table.refused += [(file.relative, reason) for file in work.table.damaged]
+    table.refused += [(file.source, str(file.error)) for file in work.report.files if file.error is not None]
+
+
+def preview_text(found: Preview) -> str:
+    """For people."""
+    from coldframe.pipeline.report_html import size_text
+
+    lines: list[str] = []
+    for table in found.tables:
+        rows = "" if table.rows is None else f", {table.rows:,} rows"
+        done = f"; {table.done:,} files are done" if table.done else ""
+        lines.append(
+            f"{table.name} ({table.format}) -> {table.path}: {table.files:,} files, {size_text(table.bytes)}"
+            f"{rows}, {table.tasks:,} tasks{done}"
+        )
+        lines += [f"  {table.columns}"] if table.columns else []
+        lines += [f"  WOULD BE REFUSED: {file}: {reason}" for file, reason in table.refused[:20]]
+        if len(table.refused) > 20:
+            lines.append(f"  and {len(table.refused) - 20:,} more")
+        if table.vanished:
+            lines.append(
+                f"  {len(table.vanished):,} sources are gone since an earlier run, such as "
+                f"{table.vanished[0]}"
+            )
+        lines += [f"  {table.error}"] if table.error is not None else []
+    lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
+    if found.unknown:
+        lines.append(f"{len(found.unknown):,} files of other formats, such as {found.unknown[0]}")
+    if found.excluded:
+        lines.append(f"{found.excluded:,} files and directories are left out as asked")
+    total = sum(table.files for table in found.tables)
+    size = size_text(sum(table.bytes for table in found.tables))
+    tasks = sum(table.tasks for table in found.tables)
+    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {found.to}; nothing was written")
+    return "\n".join(lines)

@@ -1,0 +1,175 @@
+"""Looking before a migration, and long after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estates import Estate
+
+from coldframe.cli import main
+from coldframe.errors import NotFoundError
+from coldframe.pipeline.audit import audit
+from coldframe.pipeline.convert import sha256
+from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview, preview_text
+from coldframe.pipeline.selection import select
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    made = Estate(tmp_path)
+    for number in range(4):
+        made.orc(f"t/p={number}/f", {"a": [number, number + 10]})
+    made.orc("u/1", {"x": ["y"]})
+    return made
+
+
+# Audits.
+
+
+def test_a_target_as_it_was_verified(estate: Estate) -> None:
+    estate.migrate()
+    for deep in (False, True):
+        found = audit(estate.target, deep=deep)
+        assert (found.exit_code, found.files, found.rows) == (0, 5, 9)
+        assert found.faults == []
+    assert found.bytes == sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
+    with pytest.raises(NotFoundError, match="no migration"):
+        audit(estate.source)
+
+
+def test_every_fault_is_found(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    estate.migrate()
+    gone, cut, flipped, replaced = estate.files("t")
+    gone.unlink()
+    cut.write_bytes(cut.read_bytes()[:-1])
+    content = bytearray(flipped.read_bytes())
+    content[20] ^= 1
+    flipped.write_bytes(bytes(content))
+    size = replaced.stat().st_size
+    pq.write_table(pa.table({"a": [1]}), replaced)
+    replaced.write_bytes(replaced.read_bytes().ljust(size)[:size])
+    pq.write_table(pa.table({"a": [1]}), estate.target / "t" / "p=0" / "extra.parquet")
+    assert main(["audit", str(estate.target), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    kinds = {fault["file"].rsplit("/", 1)[1]: fault["kind"] for fault in found["faults"]}
+    assert kinds == {
+        gone.name: "missing",
+        cut.name: "resized",
+        flipped.name: "altered",
+        replaced.name: "altered",
+        "extra.parquet": "foreign",
+    }
+    assert {fault["source"] for fault in found["faults"]} == {*(f"t/p={at}/f" for at in range(4)), None}
+    assert main(["audit", str(estate.target)]) == 1
+    assert "5 faults" in capsys.readouterr().out
+
+
+def test_a_deep_audit_compares_values(estate: Estate) -> None:
+    """Where whoever rewrote a file rewrote the checksum, too."""
+    estate.migrate()
+    (path,) = estate.files("u")
+    pq.write_table(pa.table({"x": ["z"]}), path)
+    (state,) = (estate.target / "_coldframe/state").glob("*2.jsonl")
+    events = [json.loads(line) for line in state.read_text().splitlines()]
+    for event in events:
+        for part in event.get("entry", {}).get("parts", []):
+            if part["final"].startswith("u/"):
+                part.update(sha256=sha256(str(path)), bytes=path.stat().st_size)
+    state.write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert audit(estate.target).exit_code == 0
+    (fault,) = audit(estate.target, deep=True).faults
+    assert fault.kind == "unlike"
+
+
+@pytest.mark.parametrize("target", ["delta", "iceberg", "orc"])
+def test_audits_of_other_targets(estate: Estate, target: str) -> None:
+    if target != "orc":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    estate.migrate(to=target)
+    estate.orc("t/p=0/f", {"a": [5]})
+    assert estate.migrate(to=target).exit_code == 0
+    found = audit(estate.target, deep=True)
+    assert (found.faults, found.files, found.rows) == ([], 5, 8)
+    if target == "delta":
+        from deltalake import write_deltalake
+
+        write_deltalake(estate.target / "u", pa.table({"x": ["new"]}), mode="append")
+        (fault,) = audit(estate.target).faults
+        assert fault.kind == "foreign"
+
+
+# Before a run.
+
+
+def tree(root: Path) -> list[Path]:
+    return sorted(root.rglob("*")) if root.exists() else []
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (estate.source / "t/p=9").mkdir()
+    (estate.source / "t/p=9/torn").write_bytes(b"no format of ours")
+    (estate.source / "t/p=9/short").write_bytes((estate.source / "u/1").read_bytes()[:-9])
+    command = ["migrate", str(estate.source), str(estate.target), "--dry-run"]
+    assert main([*command, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    table = next(table for table in found["tables"] if table["name"] == "t")
+    assert (table["files"], table["tasks"], table["rows"]) == (4, 4, 8)
+    assert table["bytes"] == sum((estate.source / f"t/p={at}/f").stat().st_size for at in range(4))
+    assert {file for file, _ in table["refused"]} == {"t/p=9/torn", "t/p=9/short"}
+    assert tree(estate.target) == []
+    assert main([*command, "--exclude", "p=9"]) == 0
+    said = capsys.readouterr().out
+    assert "t (orc) -> t: 4 files" in said
+    assert "a int64" in said
+    assert "5 files" in said
+    assert "nothing was written" in said
+    # What the run then does.
+    report = estate.migrate(exclude=["p=9"])
+    assert report.rows == 9
+    before = tree(estate.target)
+    after = preview(estate.source, estate.target, Options(selection=select([], ["p=9"])))
+    assert (sum(one.files for one in after.tables), sum(one.done for one in after.tables)) == (0, 5)
+    fresh = preview(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
+    assert sum(one.files for one in fresh.tables) == 5
+    (estate.source / "t/p=1/f").unlink()
+    estate.orc("t/p=2/f", {"a": ["no number"]})
+    gone = preview(estate.source, estate.target, Options())
+    assert gone.exit_code == 1
+    assert "gone since an earlier run, such as t/p=1/f" in preview_text(gone)
+    assert "is int64 in t/p=0/f and string in t/p=2/f" in preview_text(gone)
+    assert tree(estate.target) == before
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "files"),
+    [
+        ([], [], {"t/p=0/f", "t/p=1/f", "t/p=2/f", "t/p=3/f", "u/1"}),
+        (["u"], [], {"u/1"}),
+        (["t/p=[!0]*"], [], set()),  # no sets: brackets are themselves
+        (["t/p=?"], ["p=1"], {"t/p=0/f", "t/p=2/f", "t/p=3/f"}),
+        (["*"], ["t"], {"u/1"}),
+        (["**/f"], ["t/*/f"], set()),
+        (["t/*"], ["t/p=0/**"], {"t/p=1/f", "t/p=2/f", "t/p=3/f"}),
+        (["/u/"], [], {"u/1"}),
+    ],
+)
+def test_patterns(estate: Estate, include: list[str], exclude: list[str], files: set[str]) -> None:
+    found = take_inventory(str(estate.source), (), select(include, exclude))
+    assert {file.relative for file in found.files} == files
+    assert bool(found.excluded) == (len(files) < 5)
+
+
+def test_options_that_are_none() -> None:
+    wrong: list[dict[str, Any]] = [{"on_vanished": "ask"}, {"timestamp_unit": "s"}, {"split_bytes": 0}]
+    for given in wrong:
+        with pytest.raises(ValueError, match=next(iter(given))):
+            Options(**given)
