@@ -226,7 +226,8 @@ def test_a_hole_in_the_log_costs_rows_and_says_so(tmp_path: Path) -> None:
         row for row in rows(cf.open(WAL / "lz4", table="trips").read()) if row in rows(kept)
     ]
     assert file.verify()["damage"]
-    assert cf.open(hurt, table="trips", wal=False).read().num_rows == 60
+    # The change of columns had flushed what was new by then.
+    assert cf.open(hurt, table="trips", wal=False).read().num_rows == 75
 
 
 def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
