@@ -1,4 +1,4 @@
-# make demo   the main job on sample data: a Hive warehouse of RCFiles becomes verified Parquet, on local Spark
+# make demo   the main job on sample data: files of all five formats, one damaged, become verified Parquet, on local Spark
 # make test   Rust tests, Python tests, lints
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
@@ -18,8 +18,7 @@ DEMO_OUT ?= demo-out
 .PHONY: demo test test-rust test-python lint bench fuzz fuzz-smoke peers wheel clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
-	@rm -rf $(DEMO_OUT)
-	$(BIN)/coldframe migrate tests/data/rcfile/warehouse $(DEMO_OUT) --to parquet
+	$(BIN)/python benches/demo.py $(DEMO_OUT)
 
 test: test-rust test-python lint
 

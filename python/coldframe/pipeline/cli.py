@@ -248,7 +248,8 @@ def summary(report: Report) -> str:
                 lines.append(f"  {file.status}: {file.source}: {file.error}")
             elif file.damage:
                 lost = "an unknown number of" if file.rows_lost is None else f"{file.rows_lost:,}"
-                lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {len(file.damage)} places")
+                places = "1 place" if len(file.damage) == 1 else f"{len(file.damage)} places"
+                lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {places}")
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
         lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]

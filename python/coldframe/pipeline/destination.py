@@ -80,8 +80,8 @@ class Destination:
         self.settle([name])
         return True
 
-    def write(self, name: str, content: bytes) -> None:
-        """Puts a file in place of what there was."""
+    def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
+        """Puts a file in place of what there was; long ones in pieces."""
         os.replace(self._temporary(name, content), self.path(name))
         self.settle([name])
 
@@ -121,12 +121,13 @@ class Destination:
             with contextlib.suppress(OSError):
                 os.rmdir(at)
 
-    def _temporary(self, name: str, content: bytes) -> str:
+    def _temporary(self, name: str, content: bytes | Iterable[bytes]) -> str:
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{uuid.uuid4().hex[:8]}.new"
         with open(temporary, "xb") as out:
-            out.write(content)
+            for piece in (content,) if isinstance(content, bytes) else content:
+                out.write(piece)
             out.flush()
             os.fsync(out.fileno())
         return temporary

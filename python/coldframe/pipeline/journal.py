@@ -315,7 +315,7 @@ class Journal:
         if len(names) < COMPACT:
             return
         self._append()
-        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _lines(self.state.events()))
+        self.destination.write(f"{STATE}/{self._number:012d}.base.jsonl", _each_line(self.state.events()))
         base = f"{STATE}/{self._number:012d}.base.jsonl"
         for name in names:
             found = _SEGMENT.match(name.rsplit("/", 1)[-1])
@@ -338,7 +338,7 @@ class Journal:
             for part in entry.parts
         )
         kept = ({key: line[key] for key in line if key not in ("staged", "final")} for line in lines)
-        self.destination.write(f"{HOME}/manifest.jsonl", _lines(kept))
+        self.destination.write(f"{HOME}/manifest.jsonl", _each_line(kept))
         return self.destination.path(f"{HOME}/manifest.jsonl")
 
     def is_whole(self, name: str, size: int) -> bool:
@@ -452,4 +452,9 @@ class Journal:
 
 
 def _lines(events: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(event) + "\n" for event in events).encode()
+    return b"".join(_each_line(events))
+
+
+def _each_line(events: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    for event in events:
+        yield (json.dumps(event) + "\n").encode()

@@ -1,13 +1,62 @@
-"""A bar where somebody looks, nothing where nobody does."""
+"""How the work goes on: a bar where somebody looks, a line now and then where somebody may look later."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TextIO
 
-if TYPE_CHECKING:
-    from coldframe.pipeline.run import Progress
+LINE_SECONDS = 30.0
+"""Between two lines of a log."""
+MOST_BUCKETS = 240
+
+
+class Progress(Protocol):
+    """Is told how the work goes on."""
+
+    def start(self, tables: int, files: int, size: int) -> None: ...
+    def advance(self, table: str, size: int, rows: int) -> None: ...
+
+
+class NoProgress:
+    """Tells nobody."""
+
+    def start(self, tables: int, files: int, size: int) -> None:
+        """The whole of the work: `size` in bytes of the source."""
+
+    def advance(self, table: str, size: int, rows: int) -> None:
+        """A task is back: bytes of the source, about, and rows that it wrote."""
+
+
+@dataclass
+class Timeline:
+    """Bytes and rows by time, in at most `MOST_BUCKETS` steps of equal length."""
+
+    step: float = 0.25
+    """Seconds."""
+    bytes: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    _begun: float = field(default_factory=time.monotonic, repr=False)
+
+    def add(self, size: int, rows: int, *, at: float | None = None) -> None:
+        """Something was done now, or `at` seconds after the beginning."""
+        seconds = time.monotonic() - self._begun if at is None else at
+        while seconds >= self.step * MOST_BUCKETS:
+            self.step *= 2
+            self.bytes = [sum(self.bytes[at : at + 2]) for at in range(0, len(self.bytes), 2)]
+            self.rows = [sum(self.rows[at : at + 2]) for at in range(0, len(self.rows), 2)]
+        place = int(seconds / self.step)
+        missing = place + 1 - len(self.bytes)
+        self.bytes += [0] * missing
+        self.rows += [0] * missing
+        self.bytes[place] += size
+        self.rows[place] += rows
+
+    def to_json(self) -> dict[str, Any]:
+        """For the report."""
+        return {"step_seconds": self.step, "bytes": self.bytes, "rows": self.rows}
 
 
 class _Bar:
@@ -16,35 +65,76 @@ class _Bar:
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._task: Any = None
+        self._rows = 0
 
-    def start(self, files: int, size: int) -> None:
+    def start(self, tables: int, files: int, size: int) -> None:
         """Shows the whole of the work."""
-        self._task = self._bar.add_task(f"{files:,} files", total=max(1, size))
+        what = f"{files:,} files of {tables:,} tables"
+        self._task = self._bar.add_task(what, total=max(1, size), rows="")
 
-    def advance(self, file: str, size: int) -> None:
-        """One more file is done."""
-        self._bar.update(self._task, advance=size, description=file[-40:])
+    def advance(self, table: str, size: int, rows: int) -> None:
+        """One more task is done."""
+        self._rows += rows
+        self._bar.update(self._task, advance=size, description=table[-32:], rows=f"{self._rows:,} rows")
+
+
+class Lines:
+    """A line each half minute, for logs."""
+
+    def __init__(self, out: TextIO, *, every: float = LINE_SECONDS) -> None:
+        self._out = out
+        self._every = every
+        self._begun = self._last = time.monotonic()
+        self._size = self._bytes = self._rows = 0
+
+    def start(self, tables: int, files: int, size: int) -> None:
+        """Remembers the whole of the work."""
+        self._size = size
+        self._begun = self._last = time.monotonic()
+
+    def advance(self, table: str, size: int, rows: int) -> None:
+        """One more task is done."""
+        self._bytes += size
+        self._rows += rows
+        now = time.monotonic()
+        if now - self._last < self._every:
+            return
+        self._last = now
+        rate = self._bytes / max(1e-9, now - self._begun)
+        left = _duration((self._size - self._bytes) / rate) if rate else "unknown"
+        share = 100 * self._bytes / max(1, self._size)
+        mebibytes = (self._bytes / 2**20, self._size / 2**20, rate / 2**20)
+        print(
+            f"{share:.1f} %: {mebibytes[0]:,.1f} of {mebibytes[1]:,.1f} MiB, {self._rows:,} rows, "
+            f"{mebibytes[2]:,.1f} MiB/s, {left} left, at {table}",
+            file=self._out,
+            flush=True,
+        )
+
+
+def _duration(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 @contextlib.contextmanager
 def progress_for(terminal: TextIO) -> Iterator[Progress]:
-    """A bar on the terminal, if it is one and rich is installed."""
-    from coldframe.pipeline.run import NoProgress
-
+    """A bar on the terminal, if it is one and rich is installed; else lines."""
     try:
         from rich import progress
         from rich.console import Console
     except ImportError:
-        yield NoProgress()
+        yield Lines(terminal)
         return
     if not terminal.isatty():
-        yield NoProgress()
+        yield Lines(terminal)
         return
     with progress.Progress(
         progress.TextColumn("{task.description}", justify="left"),
         progress.BarColumn(),
         progress.DownloadColumn(binary_units=True),
         progress.TransferSpeedColumn(),
+        progress.TextColumn("{task.fields[rows]}"),
         progress.TimeRemainingColumn(),
         console=Console(file=terminal),
         transient=True,

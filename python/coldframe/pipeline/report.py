@@ -12,6 +12,16 @@ from coldframe.pipeline.journal import Entry
 STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "held", "empty")
 
 
+MOST_NAMED = 1000
+"""Of a list in report.json; files.jsonl has all files."""
+
+
+def _few(name: str, items: list[Any]) -> dict[str, Any]:
+    """A list for report.json, and how many there are where it is cut."""
+    more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
+    return {name: items[:MOST_NAMED], **more}
+
+
 @dataclass
 class FileReport:
     """What became of one source file."""
@@ -32,6 +42,8 @@ class FileReport:
     """Where a copy of it lies, relative to the target's root."""
     earlier: bool = False
     """Done by an earlier run."""
+    seconds: float = 0.0
+    """That its tasks took, together."""
 
     @staticmethod
     def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
@@ -49,7 +61,12 @@ class FileReport:
             None,
             details.get("quarantine"),
             earlier,
+            details.get("seconds", 0.0),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """A line of files.jsonl."""
+        return {**vars(self), "rows_lost": self.rows_lost}
 
     @property
     def rows_lost(self) -> int | None:
@@ -92,6 +109,16 @@ class TableReport:
         return sum(file.bytes_in for file in self.files)
 
     @property
+    def problems(self) -> list[FileReport]:
+        """Its files that were not simply converted."""
+        return [file for file in self.files if file.status not in ("converted", "empty")]
+
+    @property
+    def seconds(self) -> float:
+        """That the tasks of this run took, together."""
+        return sum(file.seconds for file in self.files if not file.earlier)
+
+    @property
     def bytes_out(self) -> int:
         """Bytes of the target."""
         return sum(file.bytes_out for file in self.files)
@@ -114,12 +141,13 @@ class TableReport:
             "bytes_out": self.bytes_out,
             "verified": self.verified,
             "counts": {"found": len(self.files), **{status: self.count(status) for status in STATUSES}},
-            "missing": self.missing,
-            "foreign": self.foreign,
-            "vanished": self.vanished,
+            "seconds": round(self.seconds, 3),
+            **_few("missing", self.missing),
+            **_few("foreign", self.foreign),
+            **_few("vanished", self.vanished),
             "metadata": self.metadata,
             "error": self.error,
-            "files": [{**vars(file), "rows_lost": file.rows_lost} for file in self.files],
+            **_few("problems", [file.to_json() for file in self.problems]),
         }
 
 
@@ -139,6 +167,8 @@ class Report:
     excluded: int = 0
     """Files and directories that the patterns leave out."""
     on_vanished: str = "fail"
+    timeline: dict[str, Any] = field(default_factory=dict)
+    """Bytes of the source and rows by time: see `progress.Timeline`."""
     safe_to_delete: int = 0
     """How many sources `safe-to-delete.txt` lists."""
     started: float = 0.0
@@ -195,7 +225,8 @@ class Report:
             "verified": self.verified,
             "exit_code": self.exit_code,
             "counts": self.statuses,
-            "unknown": self.unknown,
-            "unread": [vars(one) for one in self.unread],
+            "timeline": self.timeline,
+            **_few("unknown", self.unknown),
+            **_few("unread", [vars(one) for one in self.unread]),
             "tables": [table.to_json() for table in self.tables],
         }

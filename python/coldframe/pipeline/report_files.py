@@ -1,4 +1,4 @@
-"""The report in its two files: report.json for programs, report.html for people."""
+"""The report in its files: report.json and files.jsonl for programs, report.html and its pages for people."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ import json
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import HOME
 from coldframe.pipeline.report import Report
-from coldframe.pipeline.report_html import page
+from coldframe.pipeline.report_html import page, table_page
+
+PAGES = f"{HOME}/report"
 
 
 def write_report(report: Report, destination: Destination) -> None:
-    """Writes report.json and report.html."""
+    """Writes them all; pages of tables that are no more are deleted."""
     destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
+    lines = (
+        (json.dumps({"table": table.path, **file.to_json()}, default=str) + "\n").encode()
+        for table in report.tables
+        for file in table.files
+    )
+    destination.write(f"{HOME}/files.jsonl", lines)
+    pages = {f"{PAGES}/{number}.html": table for number, table in enumerate(report.tables, 1)}
+    for name, table in pages.items():
+        destination.write(name, table_page(report, table).encode(errors="replace"))
     destination.write(f"{HOME}/report.html", page(report).encode(errors="replace"))
+    for found in list(destination.list(PAGES)):
+        if found.name not in pages:
+            destination.delete(found.name)

@@ -1,15 +1,24 @@
-"""The report as one page: no script, font or picture from elsewhere; light or dark as the screen is."""
+"""The report as pages: no script, font or picture from elsewhere; light or dark as the screen is."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from coldframe.pipeline.report import FileReport, Report, TableReport
 
 MAX_DAMAGE_MAPS = 200
-"""Damaged files drawn for a table; report.json has them all."""
+"""Damaged files drawn on a table's page; files.jsonl has them all."""
+MAX_CARDS = 40
+"""Tables that the first page shows as cards;"""
+MAPS_ON_CARD = 10
+"""and damaged files on each of them."""
+MAX_ROWS = 10_000
+"""Tables on the first page."""
+MAX_FILES = 10_000
+"""Files listed on a table's page."""
 MAP_WIDTH = 600
 
 _STYLE = """
@@ -44,6 +53,7 @@ th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-top: 1px solid v
 th { color: var(--soft); font-weight: 500; border: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
+a { color: var(--cold); }
 """
 
 _COLOURS = {
@@ -58,44 +68,118 @@ _COLOURS = {
 
 
 def page(report: Report) -> str:
-    """The whole page."""
+    """The first page: all tables, each with a page of its own in `report/`."""
     started = datetime.datetime.fromtimestamp(report.started, datetime.timezone.utc).strftime(
         "%Y-%m-%d %H:%M:%S UTC"
     )
-    tables = "\n".join(_table(table) for table in report.tables)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Migration of {escape(report.source)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>Migration to {escape(report.to)}</h1>
+    body = f"""<h1>Migration to {escape(report.to)}</h1>
 <p class="soft"><code>{escape(report.source)}</code> &#8594; <code>{escape(report.target)}</code></p>
 <p class="soft">{started}, {report.seconds:.1f} s, damage: {escape(report.on_error)}</p>
 <section class="card">
 <p>{_verdict(report)}</p>
 {_figures(report)}
+{timeline_chart(report.timeline)}
 </section>
 {_unread(report)}
-{tables}
-{_unknown(report)}
+{_tables(report)}
+{_unknown(report)}"""
+    return _document(f"Migration of {report.source}", body)
+
+
+def table_page(report: Report, table: TableReport) -> str:
+    """One table: what became of its files, damage first."""
+    body = f"""<p class="soft"><a href="../report.html">Migration to {escape(report.to)}</a></p>
+{_table(table, maps=MAX_DAMAGE_MAPS)}
+{_files(table)}"""
+    return _document(f"{table.name}: migration of {report.source}", body)
+
+
+def _document(title: str, body: str) -> str:
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+{body}
 </body>
 </html>
 """
 
 
+def _tables(report: Report) -> str:
+    """A card for each table; where there are many, a line for each, those with problems first."""
+    numbered = list(enumerate(report.tables, 1))
+    if len(numbered) <= MAX_CARDS:
+        return "\n".join(_table(table, maps=MAPS_ON_CARD, number=number) for number, table in numbered)
+    numbered.sort(key=lambda one: not (one[1].problems or report.is_wrong(one[1])))
+    rows = "\n".join(
+        f'<tr><td><a href="report/{number}.html">{escape(table.name)}</a></td>'
+        f"<td>{escape(table.format)}</td>"
+        f'<td class="n">{len(table.files):,}</td><td class="n">{len(table.problems):,}</td>'
+        f'<td class="n">{table.rows:,}</td><td class="n">{size_text(table.bytes_in)}</td>'
+        f'<td class="n">{size_text(table.bytes_out)}</td><td>{_check(table)}</td></tr>'
+        for number, table in numbered[:MAX_ROWS]
+    )
+    more = len(numbered) - MAX_ROWS
+    tail = f'<p class="soft">{more:,} more tables in report.json</p>' if more > 0 else ""
+    return f"""<section class="card wide"><table><tr><th>table</th><th>format</th><th class="n">files</th>
+<th class="n">not simply converted</th><th class="n">rows</th><th class="n">before</th><th
+class="n">after</th> <th></th></tr>
+{rows}</table>{tail}</section>"""
+
+
+def _files(table: TableReport) -> str:
+    rows = "\n".join(
+        f"<tr><td><code>{escape(file.source)}</code></td><td>{escape(file.status)}</td>"
+        f'<td class="n">{file.rows:,}</td><td class="n">{size_text(file.bytes_in)}</td>'
+        f'<td class="n">{size_text(file.bytes_out)}</td></tr>'
+        for file in table.files[:MAX_FILES]
+    )
+    more = len(table.files) - MAX_FILES
+    tail = f'<p class="soft">{more:,} more in files.jsonl</p>' if more > 0 else ""
+    return f"""<section class="card wide"><table><tr><th>file</th><th></th><th class="n">rows</th>
+<th class="n">before</th><th class="n">after</th></tr>
+{rows}</table>{tail}</section>"""
+
+
+def timeline_chart(timeline: Mapping[str, Any]) -> str:
+    """Bytes of the source a second, over time; nothing where nothing was done."""
+    sizes = [int(size) for size in timeline.get("bytes", ())]
+    if not any(sizes):
+        return ""
+    step = float(timeline["step_seconds"])
+    most = max(sizes)
+    width = MAP_WIDTH / len(sizes)
+    bars = "".join(
+        f'<rect x="{place * width:.2f}" y="{40 - 40 * size / most:.2f}" width="{max(0.5, width - 0.5):.2f}" '
+        f'height="{40 * size / most:.2f}" fill="var(--cold)"/>'
+        for place, size in enumerate(sizes)
+        if size
+    )
+    label = f"at most {size_text(int(most / step))}/s, over {len(sizes) * step:.1f} s"
+    return f"""<svg viewBox="0 0 {MAP_WIDTH} 58" role="img" aria-label="Throughput: {label}">
+{bars}
+<text x="0" y="54">{label}</text>
+</svg>"""
+
+
 def _verdict(report: Report) -> str:
     failed = len(report.failures)
+    foreign = sum(len(table.foreign) for table in report.tables)
+    gone = sum(len(table.vanished) for table in report.tables) if report.on_vanished == "fail" else 0
     missing = sum(len(table.missing) for table in report.tables)
     broken = sum(table.error is not None for table in report.tables)
     unread = len(report.unread)
-    if failed or missing or broken or unread:
+    if failed or missing or broken or unread or foreign or gone:
         parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
         parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
-        parts += [f"{broken} table{'s' * (broken != 1)} without metadata"] if broken else []
+        parts += [f"{broken} table{'s' * (broken != 1)} not as asked for"] if broken else []
+        parts += [f"{foreign} foreign file{'s' * (foreign != 1)}"] if foreign else []
+        parts += [f"{gone} source{'s' * (gone != 1)} gone"] if gone else []
         parts += [f"{unread} place{'s' * (unread != 1)} not read"] if unread else []
         return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
@@ -120,8 +204,7 @@ def _figures(report: Report) -> str:
     return f'<div class="figures">{cells}</div>'
 
 
-def _table(table: TableReport) -> str:
-    damaged = [file for file in table.files if file.status not in ("converted", "empty")]
+def _table(table: TableReport, *, maps: int, number: int | None = None) -> str:
     earlier = sum(file.earlier for file in table.files)
     notes = f'<p class="soft">{earlier} of the files were done by an earlier run.</p>' if earlier else ""
     if table.metadata:
@@ -129,20 +212,35 @@ def _table(table: TableReport) -> str:
         notes += f'<p class="soft">{facts}</p>'
     if table.error is not None:
         notes += f'<p class="bad">{escape(table.error)}</p>'
-    if table.missing:
-        notes += (
-            '<p class="bad">Missing: '
-            + ", ".join(f"<code>{escape(name)}</code>" for name in table.missing)
-            + "</p>"
-        )
+    for what, names in (
+        ("Missing", table.missing),
+        ("In its directory, but none of the migration's", table.foreign),
+        ("Gone from the source since an earlier run", table.vanished),
+    ):
+        notes += _some(what, names)
+    facts = f"{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows"
+    if table.seconds:
+        done = sum(file.bytes_in for file in table.files if not file.earlier)
+        facts += f", {size_text(int(done / table.seconds))}/s a core"
+    title = escape(table.name)
+    if number is not None:
+        title = f'<a href="report/{number}.html">{title}</a>'
     return f"""<section class="card">
-<div class="head"><h2>{escape(table.name)}</h2><span>{_check(table)}</span></div>
-<p class="soft">{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows</p>
+<div class="head"><h2>{title}</h2><span>{_check(table)}</span></div>
+<p class="soft">{facts}</p>
 {_status_bar(table)}
 {_size_bars(table)}
 {notes}
-{_damaged(damaged)}
+{_damaged(table.problems, maps)}
 </section>"""
+
+
+def _some(what: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(f"<code>{escape(name)}</code>" for name in names[:20])
+    more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
+    return f'<p class="bad">{what}: {shown}{more}</p>'
 
 
 def _check(table: TableReport) -> str:
@@ -190,12 +288,13 @@ def _size_bars(table: TableReport) -> str:
     return f'<svg viewBox="0 0 {MAP_WIDTH} 34" role="img" aria-label="{label}">{"".join(rows)}</svg>'
 
 
-def _damaged(files: Sequence[FileReport]) -> str:
+def _damaged(files: Sequence[FileReport], most: int) -> str:
     if not files:
         return ""
-    maps = "\n".join(_damaged_file(file) for file in files[:MAX_DAMAGE_MAPS])
-    more = len(files) - MAX_DAMAGE_MAPS
-    tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
+    maps = "\n".join(_damaged_file(file) for file in files[:most])
+    more = len(files) - most
+    where = "on the table's page and in files.jsonl" if most < MAX_DAMAGE_MAPS else "in files.jsonl"
+    tail = f'<p class="soft">{more:,} more {where}</p>' if more > 0 else ""
     return f"<h3>Damage</h3>\n{maps}\n{tail}"
 
 
@@ -241,7 +340,7 @@ def _damage_rows(file: FileReport) -> str:
         for lost in file.damage[:50]
     )
     more = (
-        f'<p class="soft">{len(file.damage) - 50:,} more in report.json</p>' if len(file.damage) > 50 else ""
+        f'<p class="soft">{len(file.damage) - 50:,} more in files.jsonl</p>' if len(file.damage) > 50 else ""
     )
     return (
         '<div class="wide"><table><tr><th class="n">offset</th><th class="n">bytes</th>'

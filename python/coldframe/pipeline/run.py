@@ -14,8 +14,8 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import SchemaError, UnsupportedError
 from coldframe.file import renamed
@@ -29,6 +29,7 @@ from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, tak
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile, partition_values, plan_files
+from coldframe.pipeline.progress import NoProgress, Progress, Timeline
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
@@ -38,23 +39,6 @@ from coldframe.pipeline.targets import Target, find_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class Progress(Protocol):
-    """Is told how the work goes on."""
-
-    def start(self, files: int, size: int) -> None: ...
-    def advance(self, file: str, size: int) -> None: ...
-
-
-class NoProgress:
-    """Tells nobody."""
-
-    def start(self, files: int, size: int) -> None:
-        """Nothing."""
-
-    def advance(self, file: str, size: int) -> None:
-        """Nothing."""
 
 
 def migrate(
@@ -190,6 +174,7 @@ class _Run:
     target: Target
     options: Options
     progress: Progress
+    timeline: Timeline = field(default_factory=Timeline)
 
     def migrate(self, inventory: Inventory, tables: list[Table], journal: Journal) -> Report:
         reports = [TableReport(table.name, table.path, table.format) for table in tables]
@@ -215,6 +200,7 @@ class _Run:
         journal.end_fresh()
         finishing.register(works, journal, self.target, self.options)
         finishing.look_again(works, journal, self.target, lambda work: self._live(work.table))
+        report.timeline = self.timeline.to_json()
         report.safe_to_delete = finishing.write_safe_list(works, self.destination)
         return report
 
@@ -292,6 +278,7 @@ class _Run:
             salvaged=self._salvaged,
         )
         self.progress.start(
+            sum(bool(work.planned) for work in works),
             sum(len(work.planned) for work in works),
             sum(one.file.size for work in works for one in work.planned),
         )
@@ -300,7 +287,6 @@ class _Run:
 
         def finish(one: Underway) -> None:
             committer.finish(one)
-            self.progress.advance(one.planned.file.relative, one.planned.file.size)
             left[id(one.work)] -= 1
             if one.work.careful and not left[id(one.work)]:
                 committer.publish(one.work)
@@ -311,6 +297,7 @@ class _Run:
                 # Another attempt at what was accepted already.
                 continue
             one.outcomes[outcome["number"]] = outcome
+            self._tell(one, outcome)
             if len(one.outcomes) == len(one.planned.splits):
                 finish(under_way.pop(outcome["key"]))
         # What remains has no split at all: a file without rows.
@@ -320,6 +307,11 @@ class _Run:
             if work.careful and not work.planned:
                 committer.publish(work)
         committer.flush()
+
+    def _tell(self, one: Underway, outcome: dict[str, Any]) -> None:
+        size, rows = one.planned.file.size // len(one.planned.splits), int(outcome.get("rows", 0))
+        self.timeline.add(size, rows)
+        self.progress.advance(one.work.table.name, size, rows)
 
     def _tasks(
         self, works: Sequence[TableWork], under_way: dict[str, Underway], journal: Journal

@@ -1,0 +1,149 @@
+"""What people see of a migration: progress, and a report that stays small."""
+
+from __future__ import annotations
+
+import html.parser
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from estates import Estate
+
+from coldframe.pipeline import progress
+from coldframe.pipeline.progress import MOST_BUCKETS, Lines, Timeline, progress_for
+from coldframe.pipeline.report import FileReport, Report, TableReport
+from coldframe.pipeline.report_html import page, table_page
+
+DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "reason": "torn"}
+
+
+class Links(html.parser.HTMLParser):
+    """Collects links, and complains of tags that are not closed in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [str(value) for name, value in attrs if name in ("href", "src")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Closed at once."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def links(text: str) -> list[str]:
+    parser = Links()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == []
+    return parser.found
+
+
+@pytest.mark.parametrize(("tables", "files"), [(1, 1_000_000), (10_000, 100), (100, 10_000)])
+def test_the_pages_of_a_million_files_stay_small(tables: int, files: int) -> None:
+    name = "warehouse/a_long_name_of_a_database/and_of_a_table/dt=2014-01-01/region=europe/000000_0"
+    one = FileReport(name, "converted", 1 << 20, 1000, 1 << 19, [name], True)
+    bad = FileReport(name, "salvaged", 1 << 20, 1000, 1 << 19, [name], True, [DAMAGE] * 60)
+    found = [
+        TableReport(f"database.table{at}", f"t{at}", "orc", [one] * (files // 2) + [bad] * (files // 2))
+        for at in range(tables)
+    ]
+    report = Report("/src", "/dst", "parquet", "skip", found)
+    first = page(report)
+    assert len(first) < 5 << 20
+    assert len(table_page(report, found[0])) < 5 << 20
+    assert "report/1.html" in links(first)
+    text = json.dumps(found[0].to_json())
+    assert len(text) < 20 << 20
+
+
+def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
+    for number in range(50):
+        estate.orc(f"t{number:02d}/1", {"a": [number]})
+    (estate.source / "t49/2").write_bytes(b"no format of ours")
+    estate.migrate()
+    home = estate.target / "_coldframe"
+    found = links((home / "report.html").read_text())
+    assert len(found) == 50
+    # What has problems comes first.
+    assert "t49" in (home / found[0]).read_text()
+    for link in found:
+        assert links((home / link).read_text()) == ["../report.html"]
+    lines = [json.loads(line) for line in (home / "files.jsonl").read_text().splitlines()]
+    assert len(lines) == 51
+    assert {line["status"] for line in lines} == {"converted", "failed"}
+    assert "at most" in (home / "report.html").read_text()  # the throughput
+    for number in range(10, 50):
+        estate.orc(f"t{number:02d}/1", {"a": [number]}).unlink()
+    (estate.source / "t49/2").unlink()
+    estate.migrate(on_vanished="remove")
+    estate.migrate()
+    assert len(list((home / "report").iterdir())) == 10
+
+
+def test_time_is_kept_in_few_steps() -> None:
+    timeline = Timeline()
+    for second in range(10_000):
+        timeline.add(10, 1, at=second / 2)
+    assert sum(timeline.bytes) == 100_000
+    assert sum(timeline.rows) == 10_000
+    assert 100 < len(timeline.bytes) <= MOST_BUCKETS
+    assert timeline.step * len(timeline.bytes) >= 4999.5
+
+
+def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    out = io.StringIO()
+    lines = Lines(out)
+    lines.start(1, 10, 100 << 20)
+    for _ in range(10):
+        now += 10
+        lines.advance("sales", 10 << 20, 1000)
+    said = out.getvalue().splitlines()
+    assert said[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
+    assert len(said) == 3
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    pytest.importorskip("rich")
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    with progress_for(out) as bar:
+        bar.start(1, 2, 100)
+        bar.advance("sales", 100, 12_345)
+    with progress_for(io.StringIO()) as plain:
+        assert isinstance(plain, Lines)
+
+
+def test_progress_is_told_of_every_task(estate: Estate) -> None:
+    estate.orc("t/1", {"a": range(1000)})
+    estate.orc("u/1", {"a": range(10)})
+    told: list[Any] = []
+
+    class Ear:
+        def start(self, tables: int, files: int, size: int) -> None:
+            told.append((tables, files))
+
+        def advance(self, table: str, size: int, rows: int) -> None:
+            told.append((table, rows))
+
+    estate.migrate(progress=Ear())
+    assert told == [(2, 2), ("t", 1000), ("u", 10)]
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)

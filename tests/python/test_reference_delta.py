@@ -1,0 +1,66 @@
+"""Delta tables of a migration, judged by Spark with Delta's own reader: see tests/reference/README.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from estates import Estate
+
+PYTHON = os.environ.get("COLDFRAME_DELTA_PYTHON", "")
+READ = Path(__file__).parents[1] / "reference" / "delta" / "read.py"
+
+pytestmark = pytest.mark.skipif(not PYTHON, reason="COLDFRAME_DELTA_PYTHON names no Python with delta-spark")
+
+
+def spark_reads(table: Path, *versions: int) -> list[list[Any]]:
+    """The values of the column `a`, of each version."""
+    done = subprocess.run(
+        [PYTHON, str(READ), str(table), *map(str, versions)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line)["values"] for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.slow
+def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    from deltalake import DeltaTable, write_deltalake
+
+    estate = Estate(tmp_path)
+    table = estate.target / "t"
+    estate.orc("t/p=a b%2F/1", {"a": [1, 2]})
+    estate.orc("t/p=x/1", {"a": [3]})
+    meant: dict[int, list[int]] = {}
+
+    def run(*values: int, **options: Any) -> None:
+        report = estate.migrate(to="delta", **options)
+        assert (report.exit_code, [one.error for one in report.tables]) == (0, [None])
+        meant[DeltaTable(table).version()] = sorted(values)
+
+    run(1, 2, 3)
+    # A file replaced: Spark read 60 of 360 rows where one version added and removed one path.
+    estate.orc("t/p=x/1", {"a": [4, 5]})
+    run(1, 2, 4, 5)
+    # A new column, and a file gone.
+    estate.orc("t/p=x/2", {"a": [6], "b": ["new"]})
+    (estate.source / "t/p=a b%2F/1").unlink()
+    run(4, 5, 6, on_vanished="remove")
+    # Others append and compact, a run has nothing to do, then something.
+    rows = pa.table({"a": pa.array([7], pa.int64()), "b": ["theirs"], "p": ["x"]})
+    write_deltalake(table, rows, mode="append")
+    run(4, 5, 6, 7)
+    DeltaTable(table).optimize.compact()
+    estate.orc("t/p=y/1", {"a": [8]})
+    run(4, 5, 6, 7, 8, on_foreign_changes="append")
+    assert spark_reads(table, *meant) == list(meant.values())
+    assert spark_reads(table) == [[4, 5, 6, 7, 8]]
