@@ -85,14 +85,9 @@ def compare(
         work.report.vanished.append(entry.source)
     for work in works:
         listed = live(work.table)
+        settings = settings_of(options, target, work.table)
         for file in work.table.files:
-            _sort(
-                work,
-                file,
-                journal,
-                file_key(file, work.table, settings_of(options, target, work.table)),
-                listed,
-            )
+            _sort(work, file, journal, file_key(file, work.table, settings), listed)
         if options.on_vanished == "remove":
             work.drops = [entry.source for entry in work.vanished]
         elif options.on_vanished == "fail" and work.vanished:
