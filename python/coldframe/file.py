@@ -278,8 +278,9 @@ class File(AsTables, Lookups, Ordinals):
     ) -> Any:
         """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is asked for.
 
+        `columns`, `filter`, `limit` and `on_error` are those of `read`.
+
         Args:
-            columns, filter, limit, on_error: as in `read`.
             batch_size: rows in a batch, at most.
             split: one of `splits()`, or a byte range `(start, length)`: ranges that tile the file give each
                 row once.

@@ -45,10 +45,9 @@ class AsTables:
         use_threads: bool = True,
         **options: Any,
     ) -> Any:
-        """The rows as a pandas.DataFrame.
+        """The rows as a pandas.DataFrame; the first arguments are those of `to_table`.
 
         Args:
-            columns, filter, limit, on_error, use_threads: as in `to_table`.
             **options: those of `pyarrow.Table.to_pandas`, such as `types_mapper=` and `split_blocks=`.
         """
         table = self.to_table(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)

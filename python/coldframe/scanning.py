@@ -65,7 +65,9 @@ def scan(
             that, every file is opened when the columns are first asked for, unless a `schema` given says
             them. False takes the columns of the first file alone, and no other file is opened before its
             turn: one that has more columns, or values that do not fit, raises SchemaError then.
-        format, storage_options, verify_checksums, keys, **options: as for `open`, for every file.
+
+    `format`, `storage_options`, `verify_checksums`, `keys` and the formats' options are those of `open`, for
+    every file.
 
     Columns are found by name, and are null where a file lacks them.
     """

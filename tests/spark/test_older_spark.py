@@ -1,0 +1,62 @@
+"""The migration on an older Spark, in an environment of its own: `make` builds it where it can."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import coldframe as cf
+
+ROOT = Path(__file__).resolve().parents[2]
+WAREHOUSE = ROOT / "tests" / "data" / "rcfile" / "warehouse"
+
+
+def _python() -> str | None:
+    given = os.environ.get("COLDFRAME_PYSPARK35")
+    candidates = [Path(given)] if given else [ROOT / ".venv-spark35" / "bin" / "python"]
+    for candidate in candidates:
+        if candidate.exists():
+            done = subprocess.run(
+                [candidate, "-c", "import pyspark; print(pyspark.__version__)"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0 and done.stdout.startswith("3."):
+                return str(candidate)
+    return None
+
+
+PYTHON = _python()
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here: not tried on it"),
+]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parents[1])}
+    environment.pop("SPARK_HOME", None)
+    command = [str(PYTHON), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=600)
+
+
+def test_migrate_runs_unchanged(tmp_path: Path) -> None:
+    done = run("-m", "coldframe", "migrate", WAREHOUSE, tmp_path / "lake", "--master", "local[2]", "--json")
+    if "Spark without Java" in done.stderr:
+        pytest.skip(f"Spark 3.5 runs on Java 8 to 17: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr[-3000:]
+    tables = {table["name"]: table for table in json.loads(done.stdout)["tables"]}
+    assert {name: table["rows"] for name, table in tables.items()} == {"events": 2100, "sales": 3078}
+    assert all(table["verified"] for table in tables.values())
+
+
+def test_the_data_source_says_what_it_needs() -> None:
+    done = run("-c", "import coldframe.spark; coldframe.spark.register(None)")
+    assert done.returncode != 0
+    assert "UnsupportedError" in done.stderr
+    assert "it needs 4.1 or later; `coldframe migrate` runs on this one too" in done.stderr
