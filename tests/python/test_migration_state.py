@@ -17,7 +17,7 @@ from estates import Estate
 
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.file import Split
-from coldframe.pipeline import journal, run
+from coldframe.pipeline import destination, journal, run
 from coldframe.pipeline.destination import Destination, rename_without_overwrite
 from coldframe.pipeline.journal import Entry, Journal, Part, read_state
 
@@ -404,7 +404,7 @@ def test_a_driver_that_was_taken_for_dead_is_fenced(tmp_path: Path, monkeypatch:
         with pytest.raises(ColdframeError, match="another migration"), Journal(root):
             pass
         # Its lock is lost, as on a file system that forgets locks; another driver does all the work.
-        monkeypatch.setattr(journal.fcntl, "flock", lambda *_: None)
+        monkeypatch.setattr(destination.fcntl, "flock", lambda *_: None)
         late = staged(book, "late")
         monkeypatch.setattr(journal, "COMPACT", 3)
         for number in range(3):

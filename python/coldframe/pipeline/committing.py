@@ -8,8 +8,6 @@ and the types changed or sources are gone, the earlier result stays; what is con
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +67,9 @@ class Committer:
         errors = errors or _losses(planned, outcomes)
         if errors:
             for outcome in outcomes:
-                _discard(outcome.get("staged"))
+                if outcome.get("staged") is not None:
+                    destination = self._journal.destination
+                    destination.delete(destination.name_of(outcome["staged"]))
             changed = any(outcome.get("changed") for outcome in outcomes)
             self._fail(work, planned, "; ".join(errors), changed)
             return
@@ -191,9 +191,3 @@ def _stem(relative: str) -> str:
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     # Not hidden from readers of the table, and short enough for every file system.
     return safe.lstrip("_.")[:80] or "file"
-
-
-def _discard(path: str | None) -> None:
-    if path is not None:
-        with contextlib.suppress(OSError):
-            os.unlink(path)

@@ -5,6 +5,8 @@
     write                   a file, whole or not at all, in place of what there was
     publish                 a staged file under its final name; never over another file
     delete                  a file, if it is there
+    copy_in                 a file or directory of elsewhere
+    lock                    one holder at a time, on one host
 
 Names are relative to the root and have slashes. What is whole on return is on disk, too. Temporary files end
 in `.new`, and `sweep` deletes those that a kill has left.
@@ -15,10 +17,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import IO
 
 _RENAME_NOREPLACE = 1
 _AT_FDCWD = -100
@@ -98,6 +103,31 @@ class Destination:
         except (FileNotFoundError, NotADirectoryError):
             return False
         return True
+
+    def copy_in(self, path: str, name: str) -> None:
+        """Copies a file, or a directory with all that is in it, in place of what there was."""
+        place = self.path(name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if os.path.isdir(path):
+            shutil.copytree(path, place, dirs_exist_ok=True)
+        else:
+            shutil.copy2(path, place)
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing at all, or not even a directory."""
+        return not os.path.isdir(self.root) or not os.listdir(self.root)
+
+    def lock(self, name: str) -> IO[str] | None:
+        """Holds a lock until the answer is closed; None where another one holds it."""
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        held = open(path, "w", encoding="utf-8")  # noqa: SIM115 - the caller closes it
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            held.close()
+            return None
+        return held
 
     def settle(self, names: Iterable[str]) -> None:
         """What was published and deleted among these names survives a power cut from here on."""

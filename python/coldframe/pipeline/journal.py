@@ -22,7 +22,6 @@ if each of its parts is found whole under one of its two names, else undone: the
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -224,15 +223,11 @@ class Journal:
 
     def __enter__(self) -> Journal:
         root = self.destination.root
-        if not os.path.isdir(self.destination.path(HOME)) and os.path.isdir(root) and os.listdir(root):
+        if not self.destination.is_empty() and not os.path.isdir(self.destination.path(HOME)):
             raise UnsupportedError(f"migrating into {root}: it is neither empty nor of an earlier migration")
-        os.makedirs(self.destination.path(STATE), exist_ok=True)
-        self._lock = open(self.destination.path(f"{HOME}/lock"), "w", encoding="utf-8")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as reason:
-            self._lock.close()
-            raise ColdframeError(f"{root}: another migration is at work here") from reason
+        self._lock = self.destination.lock(f"{HOME}/lock")
+        if self._lock is None:
+            raise ColdframeError(f"{root}: another migration is at work here")
         try:
             self.destination.sweep(HOME)
             self._take_over()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -239,12 +238,7 @@ class _Run:
     def _quarantine(self, report: TableReport, file: SourceFile, error: str | None, damage: list[Any]) -> str:
         """A copy of the file, and what is known of its damage beside it; the source is not touched."""
         place = f"{HOME}/quarantine/{file.relative}"
-        path = self.destination.path(place)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.isdir(file.path):
-            shutil.copytree(file.path, path, dirs_exist_ok=True)
-        else:
-            shutil.copy2(file.path, path)
+        self.destination.copy_in(file.path, place)
         details = {"source": file.path, "table": report.name, "error": error, "damage": damage}
         content = json.dumps(details, indent=2, default=str).encode()
         self.destination.write(f"{place}.damage.json", content)
