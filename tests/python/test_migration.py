@@ -127,6 +127,63 @@ def test_old_files_get_the_type_that_newer_ones_need(estate: Estate) -> None:
     assert estate.migrate().rows == 4
 
 
+WIDER: dict[str, tuple[pa.Array, pa.Array, pa.DataType, list[Any]]] = {
+    "int and double": (
+        pa.array([1, None, -7], pa.int32()),
+        pa.array([0.5]),
+        pa.float64(),
+        [1.0, None, -7.0, 0.5],
+    ),
+    "int and decimal": (
+        pa.array([12], pa.int32()),
+        pa.array([Decimal("0.25")], pa.decimal128(8, 2)),
+        pa.decimal128(12, 2),
+        [Decimal("12.00"), Decimal("0.25")],
+    ),
+    "decimals": (
+        pa.array([Decimal("1.5"), None], pa.decimal128(5, 1)),
+        pa.array([Decimal("12345.678")], pa.decimal128(20, 3)),
+        pa.decimal128(20, 3),
+        [Decimal("1.500"), None, Decimal("12345.678")],
+    ),
+    "struct fields": (
+        pa.array([{"x": 1, "y": "a"}, None]),
+        pa.array([{"y": "b", "z": [1.5], "x": 2}]),
+        pa.struct([("x", pa.int64()), ("y", pa.string()), ("z", pa.list_(pa.float64()))]),
+        [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": [1.5]}],
+    ),
+    "lists": (
+        pa.array([[1, None], None, []], pa.list_(pa.int16())),
+        pa.array([[0.5]]),
+        pa.list_(pa.float64()),
+        [[1.0, None], None, [], [0.5]],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WIDER)
+def test_columns_that_widen_are_converted_and_verified(estate: Estate, case: str) -> None:
+    first, second, kind, values = WIDER[case]
+    estate.orc("t/1", {"a": first})
+    estate.orc("t/2", {"a": second})
+    report = estate.migrate()
+    assert [file.error for file in report.tables[0].files] == [None, None]
+    assert (report.exit_code, report.verified) == (0, True)
+    tables = [pq.read_table(path, partitioning=None) for path in estate.files("t")]
+    assert [value for table in tables for value in table["a"].to_pylist()] == values
+    for table in tables:
+        assert table.schema.field("a").type.equals(kind)
+
+
+def test_a_number_that_the_wider_type_cannot_hold_fails_its_file(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [2**53 + 1]})
+    estate.orc("t/2", {"a": [0.5]})
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/1"]
+    assert "column a" in str(report.failures[0].error)
+    assert estate.values() == [0.5]
+
+
 def test_types_that_do_not_go_together_are_the_tables_error(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     estate.orc("t/2", {"a": ["x"]})
