@@ -235,6 +235,18 @@ def test_tables_whose_names_are_alike_stay_apart(estate: Estate) -> None:
     assert [table.path for table in estate.migrate().tables] == [table.path for table in report.tables]
 
 
+def test_formats_that_share_a_directory_are_tables_apart(estate: Estate) -> None:
+    estate.orc("x/1", {"a": [1]})
+    estate.rc("x/2", {"a": [2]})
+    toml = estate.source / "tables.toml"
+    entry = 'format = "rcfile"\nschema = "a bigint"\nserde = "binary"\n'
+    toml.write_text(f'[tables.old]\npath = "x"\n{entry}[tables.new]\npath = "x"\nformat = "orc"\n')
+    report = estate.migrate()
+    assert report.exit_code == 0
+    found = {table.name: estate.values(table.path) for table in report.tables}
+    assert found == {"new": [1], "old": [2]}
+
+
 def test_decimal_partitions(estate: Estate) -> None:
     estate.orc("t/p=1.50/1", {"a": [1]})
     estate.orc("t/p=12/1", {"a": [2]})

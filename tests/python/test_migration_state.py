@@ -147,6 +147,33 @@ def test_what_is_left_out_is_not_gone(estate: Estate) -> None:
     assert estate.values() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("target", ["delta", "iceberg"])
+@pytest.mark.parametrize("made", [False, True])
+def test_killed_while_a_table_is_registered(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch, target: str, made: bool
+) -> None:
+    """The journal does not know whether the commit was made; the table does."""
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    estate.orc("t/1", {"a": [1]})
+    estate.migrate(to=target)
+    estate.orc("t/2", {"a": [2]})
+    real = {"announce": Journal.announce, "settle": Journal.settle}
+
+    def killed(self: Journal, *given: Any, **named: Any) -> None:
+        if not made:
+            real["announce"](self, *given, **named)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "settle" if made else "announce", killed)
+        with pytest.raises(Killed):
+            estate.migrate(to=target)
+    assert estate.migrate(to=target).exit_code == 0
+    state, _ = read_state(Destination(str(estate.target)))
+    assert not state.registering
+    assert {name.partition("-")[0] for name in state.registered["t"]} == {"t/1", "t/2"}
+
+
 # Targets that others touch.
 
 

@@ -74,7 +74,11 @@ def compare(
     """The work of each table; those that are known by the state alone come last."""
     works = [TableWork(table, report) for table, report in zip(tables, reports, strict=True)]
     by_path = {work.table.path: work for work in works}
-    for entry in _vanished(inventory, tables, journal, options):
+    there = _there(inventory, tables)
+    for source, waiting in list(journal.held.items()):
+        if source not in there:
+            journal.forget(waiting)
+    for entry in _vanished(inventory, there, journal, options):
         work = by_path.get(entry.table)
         if work is None:
             gone = Table(entry.table.replace("/", "."), entry.table, "gone", None)
@@ -85,14 +89,9 @@ def compare(
         work.report.vanished.append(entry.source)
     for work in works:
         listed = live(work.table)
+        settings = settings_of(options, target, work.table)
         for file in work.table.files:
-            _sort(
-                work,
-                file,
-                journal,
-                file_key(file, work.table, settings_of(options, target, work.table)),
-                listed,
-            )
+            _sort(work, file, journal, file_key(file, work.table, settings), listed)
         if options.on_vanished == "remove":
             work.drops = [entry.source for entry in work.vanished]
         elif options.on_vanished == "fail" and work.vanished:
@@ -105,12 +104,14 @@ def compare(
     return works
 
 
-def _vanished(
-    inventory: Inventory, tables: Iterable[Table], journal: Journal, options: Options
-) -> list[Entry]:
-    """What was done once and is not there now; what could not be looked at, or is left out, is not gone."""
+def _there(inventory: Inventory, tables: Iterable[Table]) -> set[str]:
+    """The sources that there are."""
     there = {file.relative for table in tables for file in (*table.files, *table.damaged)}
-    there |= {file.relative for file in inventory.unknown}
+    return there | {file.relative for file in inventory.unknown}
+
+
+def _vanished(inventory: Inventory, there: set[str], journal: Journal, options: Options) -> list[Entry]:
+    """What was done once and is not there now; what could not be looked at, or is left out, is not gone."""
     unread = {one.relative for one in inventory.unread}
     return [
         entry

@@ -100,8 +100,8 @@ class TableReport:
 
     @property
     def rows(self) -> int:
-        """Rows in the target."""
-        return sum(file.rows for file in self.files)
+        """Rows in the target; what is held is not there yet."""
+        return sum(file.rows for file in self.files if file.status != "held")
 
     @property
     def bytes_in(self) -> int:

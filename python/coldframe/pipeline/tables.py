@@ -292,13 +292,17 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
 
 
 def _part_formats(tables: list[Table]) -> None:
-    """Several formats in one directory: each but the first gets its format added to name and path."""
-    seen: set[tuple[str, str]] = set()
+    """Several formats in one directory: each but the first gets its format added to its path, and to its name
+    where tables.toml gives it none of its own.
+    """
+    seen: dict[str, set[str]] = {}
     for table in tables:
-        if (table.path, table.name) in seen:
-            table.name = f"{table.name}__{table.format}"
+        names = seen.setdefault(table.path, set())
+        if names:
             table.path = f"{table.path}__{table.format}"
-        seen.add((table.path, table.name))
+        if table.name in names:
+            table.name = f"{table.name}__{table.format}"
+        names.add(table.name)
 
 
 def _make_distinct(tables: list[Table]) -> None:
