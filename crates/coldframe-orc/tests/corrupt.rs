@@ -5,20 +5,17 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use coldframe_core::{ErrorKind, OnError, Op, OpenOptions, Predicate, Scan, Value};
 use coldframe_orc::Kind;
 use coldframe_orc::proto::{self, Footer, StripeInformation, Type};
+use coldframe_testing::counted::Counted;
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::{Dice, Fixture, mutate, rows};
 use support::crafted::{Crafted, tailed};
 use support::{open, written};
-
-/// No mutant of a small file may take longer.
-const TOO_LONG: Duration = Duration::from_secs(10);
 
 /// The small files under `tests/data`, and one of each codec of our writer.
 fn samples() -> Vec<(String, Bytes)> {
@@ -49,12 +46,12 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way; gives the rows that skipping brings back.
+/// Reads `bytes` in every way, which the source ends if it never would; gives the rows that skipping brings back.
 fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
-    let start = Instant::now();
     let mut options = OpenOptions::default();
     options.extra.insert("timestamp_unit".into(), Value::from("us"));
-    let file = match open(what, bytes.clone(), &options) {
+    let counted = Arc::new(Counted::new(bytes.clone()));
+    let file = match open_source(what, counted, &options) {
         Ok(opened) => opened.file,
         Err(e) => {
             assert!(!e.to_string().is_empty());
@@ -89,7 +86,6 @@ fn survive(bytes: &Bytes, what: &str) -> Option<RecordBatch> {
     file.verify_structure().unwrap();
     // Statistics may be damaged, which is an error or nothing.
     drop(file.statistics());
-    assert!(start.elapsed() < TOO_LONG, "{what}: {:?}", start.elapsed());
     Some(skipped.batch)
 }
 
@@ -110,7 +106,7 @@ fn cut_at_every_byte() {
 
 #[test]
 fn each_byte_changed() {
-    let (start, mut mutants) = (Instant::now(), 0);
+    let mut mutants = 0;
     for (name, bytes) in samples() {
         // The tail and the first stripe's index are where the numbers are.
         let places = mutate::spread(bytes.len(), budget(bytes.len(), 2 * bytes.len()))
@@ -122,12 +118,12 @@ fn each_byte_changed() {
             survive(&mutate::flipped(&bytes, at, mask), &format!("{name} byte {at} ^ {mask:#x}"));
         }
     }
-    println!("{mutants} flips in {:?}", start.elapsed());
+    println!("{mutants} flips");
 }
 
 #[test]
 fn shaken_files() {
-    let (start, mut mutants) = (Instant::now(), 0);
+    let mut mutants = 0;
     for (seed, (name, bytes)) in samples().into_iter().enumerate() {
         let mut dice = Dice::new(seed as u64);
         for round in 0..budget(4000, bytes.len() * 2) {
@@ -135,7 +131,7 @@ fn shaken_files() {
             survive(&mutate::shaken(&bytes, &mut dice), &format!("{name} round {round}"));
         }
     }
-    println!("{mutants} shaken files in {:?}", start.elapsed());
+    println!("{mutants} shaken files");
 }
 
 fn first_error(bytes: &Bytes) -> coldframe_core::Error {

@@ -11,20 +11,18 @@
     reason = "tests"
 )]
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{ErrorKind, OnError, OpenOptions, Result, SchemaSpec, TableFile, Value};
+use coldframe_core::{ErrorKind, OnError, OpenOptions, Result, SchemaSpec, Source, TableFile, Value};
 use coldframe_encoding::varint::{put_hadoop_text, put_hadoop_vlong};
 use coldframe_rcfile::RcFile;
+use coldframe_testing::counted::Counted;
 use coldframe_testing::fixture::{self, Fixture, source};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::rows;
 use coldframe_testing::{Dice, mutate};
-
-/// No mutant of a small file takes longer, however busy the machine is: one that does hangs.
-const TOO_LONG: Duration = Duration::from_secs(120);
 
 fn fixtures() -> Vec<Fixture> {
     let mut all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
@@ -43,10 +41,10 @@ fn budget(all: usize, len: usize) -> usize {
     }
 }
 
-/// Reads `bytes` in every way; gives the rows that skipping brings back.
+/// Reads `bytes` in every way, which the source ends if it never would; gives the rows that skipping brings back.
 fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBatch> {
-    let start = Instant::now();
-    let file = match RcFile::open(&source(bytes.clone()), options) {
+    let counted = Source::file("mutant", Arc::new(Counted::new(bytes.clone())));
+    let file = match RcFile::open(&counted, options) {
         Ok(file) => file,
         Err(e) => {
             assert!(!e.to_string().is_empty());
@@ -67,7 +65,6 @@ fn survive(bytes: &Bytes, options: &OpenOptions, what: &str) -> Option<RecordBat
     assert_tiled(&file.inspect().unwrap());
     file.metadata().unwrap();
     file.verify_structure().unwrap();
-    assert!(start.elapsed() < TOO_LONG, "{what}: {:?}", start.elapsed());
     Some(skipped.batch)
 }
 
@@ -79,7 +76,7 @@ fn truth(one: &Fixture) -> RecordBatch {
 /// A file that ends early gives the first rows, and says so unless it ends between two groups.
 #[test]
 fn cut_at_every_byte() {
-    let (start, mut mutants) = (Instant::now(), 0);
+    let mut mutants = 0;
     for one in fixtures() {
         let (bytes, options, truth) = (one.bytes(), one.options(), truth(&one));
         for len in mutate::spread(bytes.len(), budget(bytes.len(), bytes.len())) {
@@ -91,7 +88,7 @@ fn cut_at_every_byte() {
             }
         }
     }
-    println!("{mutants} cuts in {:?}", start.elapsed());
+    println!("{mutants} cuts");
 }
 
 /// The header and the first record header: all masks at all their places in each run.
@@ -107,7 +104,7 @@ fn places(len: usize) -> Vec<usize> {
 
 #[test]
 fn each_byte_changed() {
-    let (start, mut mutants) = (Instant::now(), 0);
+    let mut mutants = 0;
     for one in fixtures().into_iter().filter(|f| f.bytes().len() <= 16 << 10) {
         let (bytes, options) = (one.bytes(), one.options());
         let masks = [0x01, 0x80, 0xff];
@@ -125,12 +122,12 @@ fn each_byte_changed() {
             }
         }
     }
-    println!("{mutants} flips in {:?}", start.elapsed());
+    println!("{mutants} flips");
 }
 
 #[test]
 fn shaken_files() {
-    let (start, mut mutants) = (Instant::now(), 0);
+    let mut mutants = 0;
     for (seed, one) in fixtures().into_iter().enumerate() {
         let (bytes, options) = (one.bytes(), one.options());
         let mut dice = Dice::new(seed as u64);
@@ -140,7 +137,7 @@ fn shaken_files() {
             survive(&mutant, &options, &format!("{} round {round}", one.name()));
         }
     }
-    println!("{mutants} shaken files in {:?}", start.elapsed());
+    println!("{mutants} shaken files");
 }
 
 /// A header without codec.
@@ -167,7 +164,6 @@ fn group(numbers: &[i64], data: &[u8]) -> Vec<u8> {
 }
 
 fn first_error(bytes: Vec<u8>, options: &OpenOptions) -> coldframe_core::Error {
-    let start = Instant::now();
     let open = |bytes: &[u8]| -> Result<()> {
         let file = RcFile::open(&source(bytes.to_vec()), options)?;
         let outcome = rows::read(&file, OnError::Raise)?;
@@ -175,7 +171,6 @@ fn first_error(bytes: Vec<u8>, options: &OpenOptions) -> coldframe_core::Error {
     };
     let e = open(&bytes).unwrap_err();
     survive(&bytes.into(), options, "bomb");
-    assert!(start.elapsed() < 2 * TOO_LONG, "{e}: {:?}", start.elapsed());
     e
 }
 
