@@ -36,7 +36,8 @@ pub fn options<'a>(extra: impl IntoIterator<Item = (&'a str, Value)>) -> OpenOpt
 fn file(name: &str, bytes: &[u8], options: &OpenOptions) {
     if let Some(table) = open(name, source(bytes.to_vec()), options) {
         let len = bytes.len() as u64;
-        laws::assert_tolerant(table.as_ref(), Some(len), &[1, len / 3 + 1]);
+        // As many splits as bytes would take seconds: the crates' own tests have those.
+        laws::assert_tolerant(table.as_ref(), Some(len), &[len / 16 + 1, len / 3 + 1]);
     }
 }
 
@@ -93,7 +94,7 @@ pub fn redfile(bytes: &[u8]) {
 fn directory(bytes: &[u8], name: &str, options: &OpenOptions) {
     let folder = archive::unpack(bytes);
     if let Some(table) = open(name, folder.source(), options) {
-        laws::assert_tolerant(table.as_ref(), None, &[1, 1 << 14]);
+        laws::assert_tolerant(table.as_ref(), None, &[1 << 11, 1 << 14]);
     }
 }
 
