@@ -127,6 +127,9 @@ class Store:
     def check_exclusive(self, path: str) -> None:
         """Raises UnsupportedError if the store overwrites in mode "new". Writes and deletes a file there."""
 
+def hash_rows(batch: ArrowArrayExportable, target: ArrowSchemaExportable) -> bytes:
+    """The hash of each row as 64-bit words, little-endian: of its values as `target`'s columns hold them."""
+
 def open_file(
     source: object,
     *,
@@ -270,6 +273,27 @@ class RawBatch:
     @property
     def num_rows(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class RawFingerprint:
+    """The fingerprint of the rows that were added: the same for the same rows in any order.
+
+    `target`: the columns as they are written; what is added has them in their types, or in types that they
+    widen.
+    """
+
+    def __new__(cls, target: ArrowSchemaExportable) -> RawFingerprint: ...
+    def add(self, batch: ArrowArrayExportable) -> None: ...
+    def add_parquet(self, path: str) -> None:
+        """Adds the rows of a Parquet file, read by another implementation than Arrow's C++ one."""
+
+    @property
+    def rows(self) -> int: ...
+    def differences(self, written: RawFingerprint) -> list[str]:
+        """What `written` has differently, in words; empty where both are of the same rows."""
+
+    def to_json(self) -> dict[str, Any]:
+        """{"rows": n, "row_checksum": hex, "columns": {name: {"nulls", "min", "max", "checksum"}}}"""
 
 @final
 class RawCells:

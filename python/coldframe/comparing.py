@@ -21,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import hash_rows
 from coldframe.errors import SchemaError, unsupported
 from coldframe.unified import unified
 
@@ -68,12 +69,9 @@ def compare(a: Side, b: Side, *, key: Sequence[str] = (), examples: int = 10) ->
     names, only_columns = _columns(a.schema, b.schema)
     if missing := [name for name in key if name not in names]:
         raise SchemaError(f"the key {missing} is not among the columns of both: {names}")
-    targets = _targets(a, b, names)
+    target = _target(a, b, names)
     with tempfile.TemporaryDirectory(prefix="coldframe-diff-") as folder:
-        sides = [
-            _hashed(side, names, key, targets, os.path.join(folder, str(at)))
-            for at, side in enumerate((a, b))
-        ]
+        sides = [_hashed(side, target, key, os.path.join(folder, str(at))) for at, side in enumerate((a, b))]
         found = _Found(examples, keyed=bool(key))
         for part in range(_PARTS):
             found.add(sides[0].part(part), sides[1].part(part))
@@ -83,7 +81,7 @@ def compare(a: Side, b: Side, *, key: Sequence[str] = (), examples: int = 10) ->
     if found.samples:
         for label, side in (("A", a), ("B", b)):
             wanted = {pair for which, pair in found.samples if which == label}
-            result.examples += [(label, row) for row in _rows(side, names, key, targets, wanted)]
+            result.examples += [(label, row) for row in _rows(side, target, key, wanted)]
     return result
 
 
@@ -95,46 +93,34 @@ def _columns(a: Any, b: Any) -> tuple[list[str], tuple[list[str], list[str]]]:
     return names, only
 
 
-def _targets(a: Side, b: Side, names: Sequence[str]) -> dict[str, Any]:
-    """The type in which a column is hashed, where those of the two sides hash alike in no other way."""
+def _target(a: Side, b: Side, names: Sequence[str]) -> Any:
+    """The columns in the types that hold the values of both sides, in which they are hashed."""
     from coldframe.spark.types import plain_type
 
-    targets: dict[str, Any] = {}
+    fields = []
     for name in names:
         types = [side.schema.field(name).type for side in (a, b)]
-        plain = [plain_type(found, timestamp_unit="us") for found in types]
-        if plain[0] != plain[1]:
-            pair = [
-                (side.name, pa.schema([pa.field(name, t)])) for side, t in zip((a, b), plain, strict=True)
-            ]
-            wide = unified(pair).field(0).type
-            if not all(pa.types.is_integer(t) for t in plain):
-                targets[name] = wide
-    return targets
+        unit = "ns" if any("[ns" in str(found) for found in types) else "us"
+        plain = [plain_type(found, timestamp_unit=unit) for found in types]
+        sides = [(side.name, pa.schema([pa.field(name, t)])) for side, t in zip((a, b), plain, strict=True)]
+        fields.append(pa.field(name, plain[0] if plain[0] == plain[1] else unified(sides).field(0).type))
+    return pa.schema(fields)
 
 
-def _hashes(batch: Any, names: Sequence[str], key: Sequence[str], targets: dict[str, Any]) -> Any:
+def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
     """A record of two words for each row: the hash of its key, and of the row."""
     try:
         import numpy as np
     except ImportError as missing:
         raise unsupported("comparing tables without numpy; pip install 'coldframe[diff]'") from missing
-    from coldframe.pipeline.checks import hash_values, mix
-    from coldframe.spark.types import conform
+
+    def hashes(names: Sequence[str]) -> Any:
+        columns = pa.schema([target.field(name) for name in names])
+        return np.frombuffer(hash_rows(batch.select(names), columns), dtype="<u8")
 
     found = np.empty((batch.num_rows, 2), dtype=np.uint64)
-    row = np.zeros(batch.num_rows, dtype=np.uint64)
-    of_key = np.zeros(batch.num_rows, dtype=np.uint64)
-    for place, name in enumerate(names):
-        column = batch.column(batch.schema.get_field_index(name))
-        if name in targets:
-            column = conform(column, pa.field(name, targets[name]), name)
-        hashes = hash_values(column, unit="ns")
-        row = mix(row ^ mix(hashes + np.uint64(place + 1)))
-        if name in key:
-            of_key = mix(of_key ^ mix(hashes + np.uint64(place + 1)))
-    found[:, 0] = of_key if key else row
-    found[:, 1] = row
+    found[:, 1] = hashes(target.names)
+    found[:, 0] = hashes(key) if key else found[:, 1]
     return found
 
 
@@ -183,12 +169,10 @@ class _Hashed:
         return os.path.join(self._folder, f"{at}.hashes")
 
 
-def _hashed(
-    side: Side, names: Sequence[str], key: Sequence[str], targets: dict[str, Any], folder: str
-) -> _Hashed:
+def _hashed(side: Side, target: Any, key: Sequence[str], folder: str) -> _Hashed:
     hashed = _Hashed(folder)
-    for batch in side.batches(names):
-        hashed.add(_hashes(batch, names, key, targets))
+    for batch in side.batches(target.names):
+        hashed.add(_hashes(batch, target, key))
     return hashed
 
 
@@ -235,17 +219,11 @@ def _more_in_first(a: Any, b: Any) -> tuple[Any, Any]:
     return rows[starts], np.add.reduceat(side, starts)
 
 
-def _rows(
-    side: Side,
-    names: Sequence[str],
-    key: Sequence[str],
-    targets: dict[str, Any],
-    wanted: set[tuple[int, int]],
-) -> Iterable[Any]:
+def _rows(side: Side, target: Any, key: Sequence[str], wanted: set[tuple[int, int]]) -> Iterable[Any]:
     """The first row for each pair of hashes."""
     wanted = set(wanted)
-    for batch in side.batches(names) if wanted else ():
-        hashes = _hashes(batch, names, key, targets)
+    for batch in side.batches(target.names) if wanted else ():
+        hashes = _hashes(batch, target, key)
         for at, pair in enumerate(map(tuple, hashes.tolist())):
             if pair in wanted:
                 wanted.discard(pair)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from coldframe import SchemaError, UnsupportedError
-from coldframe.pipeline.checks import checks_of, hash_values
+from coldframe import CorruptFileError, SchemaError, UnsupportedError
+from coldframe._coldframe import RawFingerprint, hash_rows
 from coldframe.spark.types import conform, conform_batch, plain_field, plain_schema, plain_type
 
 UTC = datetime.timezone.utc
@@ -103,6 +103,21 @@ def _samples() -> dict[str, pa.Array]:
 SAMPLES = _samples()
 
 
+def print_of(data: pa.RecordBatch | pa.Table, target: pa.Schema | None = None, *, rows: int = 1 << 16) -> Any:
+    """The fingerprint of some rows."""
+    found = RawFingerprint(plain_schema(data.schema) if target is None else target)
+    for batch in pa.table(data).to_batches(max_chunksize=rows):
+        found.add(batch)
+    return found
+
+
+def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
+    """The hash of each row of a table of one column, in the plain type of another."""
+    kind = plain_field(pa.field("x", array.type)).type if kind is None else kind
+    words = hash_rows(pa.record_batch([array], names=["x"]), pa.schema([pa.field("x", kind)]))
+    return [int.from_bytes(words[at : at + 8], "little") for at in range(0, len(words), 8)]
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
     array = SAMPLES[name]
@@ -112,18 +127,15 @@ def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
     assert plain.type.equals(field.type)
     assert len(plain) == len(array)
     assert plain_type(plain.type) == plain.type
-    assert hash_values(plain).tolist() == hash_values(array).tolist()
+    assert hashes(plain) == hashes(array)
     source = pa.record_batch([array], names=["x"])
     written = pa.record_batch([plain], names=["x"])
-    assert checks_of([source]).differences(checks_of([written])) == []
+    assert print_of(source).differences(print_of(written)) == []
     for piece in (array.slice(3, 40), array.slice(0, 0), array.slice(63)):
         part = conform(piece, field, "x")
         part.validate(full=True)
         assert part.equals(plain.slice(piece.offset, len(piece)))
-        assert (
-            hash_values(piece).tolist()
-            == hash_values(array)[piece.offset : piece.offset + len(piece)].tolist()
-        )
+        assert hashes(piece) == hashes(array)[piece.offset : piece.offset + len(piece)]
 
 
 def test_values_survive() -> None:
@@ -178,23 +190,23 @@ def test_rows_survive_without_columns() -> None:
 def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:
     names = ["int64", "string", "double", "list", "struct", "decimal128", "timestamp ns", "map"]
     table = pa.table({name: SAMPLES[name] for name in names})
-    whole = checks_of(table.to_batches())
+    whole = print_of(table)
     order = list(range(table.num_rows))
     random.Random(7).shuffle(order)
     shuffled = table.take(order)
-    assert whole.differences(checks_of(shuffled.to_batches(max_chunksize=5))) == []
+    assert whole.differences(print_of(shuffled, rows=5)) == []
     # One value changed, rows lost, rows doubled, two columns' values exchanged between rows: each is seen.
     for name in names:
         swapped = table.set_column(
             table.schema.get_field_index(name), name, pc.take(table[name], [1, 2, *range(2, 63), 1])
         )
-        assert whole.differences(checks_of(swapped.to_batches())), name
-    assert "rows" in whole.differences(checks_of(table.slice(1).to_batches()))[0]
+        assert whole.differences(print_of(swapped)), name
+    assert "rows" in whole.differences(print_of(table.slice(1)))[0]
     doubled = pa.concat_tables([table.slice(1), table.slice(5, 1)])
-    assert whole.differences(checks_of(doubled.to_batches()))
+    assert whole.differences(print_of(doubled))
     exchanged = table.set_column(0, "int64", pc.take(table["int64"], [2, 1, 0, *range(3, 64)]))
     # Each column has the same values as before: only the checksum of the rows can tell.
-    (difference,) = whole.differences(checks_of(exchanged.to_batches()))
+    (difference,) = whole.differences(print_of(exchanged))
     assert difference.startswith("row checksum")
 
 
@@ -206,8 +218,7 @@ def test_each_byte_of_a_text_counts() -> None:
             base[:i] + bytes([base[i] ^ 1]) + base[i + 1 :] for i in range(0, length, max(1, length // 50))
         ]
         variants = [base, base + b"\0", b"\0" + base, base[:-1], *changed]
-        hashes = hash_values(pa.array(variants, pa.binary()))
-        assert len(set(hashes.tolist())) == len(variants)
+        assert len(set(hashes(pa.array(variants, pa.binary())))) == len(variants)
 
 
 def test_plain_schema_drops_promises() -> None:
@@ -216,3 +227,104 @@ def test_plain_schema_drops_promises() -> None:
     assert plain_schema(pa.schema([("t", pa.timestamp("s"))]), timestamp_unit="ns").field(
         "t"
     ).type == pa.timestamp("ns")
+
+
+def test_fingerprint_is_taken_in_the_type_that_is_written() -> None:
+    ints = pa.array([1, -7, None, 10**9], pa.int32())
+    wide = pa.array([1, -7, None, 10**9], pa.int64())
+    floats = pa.array([1.0, -7.0, None, 1e9])
+    decimals = pa.array(
+        [None if v is None else decimal.Decimal(v) for v in wide.to_pylist()], pa.decimal128(10, 0)
+    )
+    cents = decimals.cast(pa.decimal128(12, 2))
+    for source, target in ((ints, wide), (ints, floats), (wide, cents), (decimals, cents), (ints, cents)):
+        assert hashes(source, target.type) == hashes(target, target.type), (source.type, target.type)
+        one = pa.record_batch([source], names=["x"])
+        other = pa.record_batch([target], names=["x"])
+        assert print_of(one, other.schema).differences(print_of(other, other.schema)) == []
+    narrow = pa.array([{"b": "x", "a": 1}, None], pa.struct([("b", pa.string()), ("a", pa.int32())]))
+    kind = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())])
+    grown = pa.array([{"a": 1, "b": "x", "c": None}, None], kind)
+    assert hashes(narrow, kind) == hashes(grown, kind)
+
+
+def test_what_the_written_type_cannot_hold_is_never_taken_for_it() -> None:
+    big = pa.array([2**53 + 1])
+    assert hashes(big, pa.float64()) != hashes(pa.array([float(2**53 + 1)]), pa.float64())
+    fine = pa.array([decimal.Decimal("1.25")], pa.decimal128(9, 2))
+    assert hashes(fine, pa.decimal128(9, 1)) != hashes(
+        pa.array([decimal.Decimal("1.2")], pa.decimal128(9, 1))
+    )
+    far = pa.array([2**62]).view(pa.timestamp("s"))
+    assert hashes(far, pa.timestamp("us")) != hashes(pa.array([0]).view(pa.timestamp("us")))
+    for array, kind in (
+        (pa.array(["1"]), pa.int64()),
+        (pa.array([1.5]), pa.decimal128(9, 2)),
+        (pa.array([1]).view(pa.timestamp("us")), pa.timestamp("us", tz="UTC")),
+        (pa.array([{"a": 1, "z": 2}]), pa.struct([("a", pa.int64())])),
+    ):
+        with pytest.raises(SchemaError, match="column x"):
+            hashes(array, kind)
+
+
+def test_smallest_and_largest_for_people() -> None:
+    batch = pa.record_batch(
+        {
+            "a": pa.array([3, None, -2]),
+            "b": pa.array([float("nan"), float("-inf"), -0.0]),
+            "c": pa.array([decimal.Decimal("-0.05"), None, decimal.Decimal("12.00")], pa.decimal128(9, 2)),
+            "d": pa.array(["é" * 70, "b", None]),
+            "e": pa.array([b"\x00\xff", None, b"\x01"]),
+            "f": pa.array([None, None, None], pa.int8()),
+            "g": pa.array([[1], None, []]),
+            "h": pa.array([True, False, None]),
+        }
+    )
+    found = print_of(batch).to_json()
+    ends = {name: (column["min"], column["max"]) for name, column in found["columns"].items()}
+    assert ends == {
+        "a": (-2, 3),
+        "b": ("-inf", 0.0),
+        "c": ("-0.05", "12.00"),
+        "d": ("b", "é" * 64),
+        "e": ("00ff", "01"),
+        "f": (None, None),
+        "g": (None, None),
+        "h": (False, True),
+    }
+    assert [column["nulls"] for column in found["columns"].values()] == [1, 0, 1, 1, 1, 3, 1, 1]
+    assert found["rows"] == 3
+    assert all(len(column["checksum"]) == 32 for column in found["columns"].values())
+
+
+def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:
+    import pyarrow.parquet as pq
+
+    names = [
+        "int64",
+        "string",
+        "double",
+        "list",
+        "struct",
+        "decimal128",
+        "timestamp us",
+        "map",
+        "instant",
+        "bool",
+    ]
+    source = pa.record_batch({name: SAMPLES[name] for name in names})
+    table = pa.table(
+        [conform_batch(source, plain_schema(source.schema)).column(i) for i in range(len(names))], names
+    )
+    path = str(tmp_path / "x.parquet")
+    pq.write_table(table, path, write_page_checksum=True, compression="zstd")
+    written = RawFingerprint(table.schema)
+    written.add_parquet(path)
+    assert print_of(source).differences(written) == []
+    bytes_ = bytearray((tmp_path / "x.parquet").read_bytes())
+    bytes_[60] ^= 1
+    (tmp_path / "x.parquet").write_bytes(bytes_)
+    with pytest.raises(CorruptFileError, match=r"x\.parquet"):
+        RawFingerprint(table.schema).add_parquet(path)
+    with pytest.raises(SchemaError, match="expected columns"):
+        RawFingerprint(pa.schema([("other", pa.int64())])).add_parquet(path)

@@ -6,6 +6,7 @@ mod cfile;
 mod error;
 mod file;
 mod filesystem;
+mod fingerprint;
 mod hfile;
 mod keys;
 mod literal;
@@ -81,6 +82,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
+    module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
@@ -97,6 +99,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
+    module.add_class::<fingerprint::RawFingerprint>()?;
     module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
     module.add_class::<predicate::PyCondition>()?;

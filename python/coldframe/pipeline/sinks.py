@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coldframe
-from coldframe._coldframe import formats
+from coldframe._coldframe import RawFingerprint, formats
 
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group: what a task holds in memory."""
 ROW_GROUP_ROWS = 1 << 20
-READ_BATCH_ROWS = 64 * 1024
 
 
 class Sink(Protocol):
@@ -29,8 +28,8 @@ class Sink(Protocol):
     def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
         """Writes a whole file, and has it on disk when it returns."""
 
-    def read(self, path: str) -> Iterator[pa.RecordBatch]:
-        """Reads it back, every checksum checked."""
+    def read(self, path: str, into: RawFingerprint) -> None:
+        """Adds what the file gives back, every checksum checked."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,9 @@ class ParquetSink:
                 writer.write_table(pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS)
         _sync(path)
 
-    def read(self, path: str) -> Iterator[pa.RecordBatch]:
-        """The batches of the file; a wrong page CRC is an error."""
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from file.iter_batches(batch_size=READ_BATCH_ROWS)
+    def read(self, path: str, into: RawFingerprint) -> None:
+        """By another implementation than the one that wrote it; a wrong page CRC is an error."""
+        into.add_parquet(path)
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,12 @@ class ColdframeSink:
         coldframe.write(stream, path, format=self.format, **dict(self.options))
         _sync(path)
 
-    def read(self, path: str) -> Iterator[pa.RecordBatch]:
+    def read(self, path: str, into: RawFingerprint) -> None:
         """Reads with coldframe.open."""
         known = formats().get(self.format, {}).get("open", {})
         options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
-        yield from coldframe.open(path, format=self.format, **options).to_batches()
+        for batch in coldframe.open(path, format=self.format, **options).to_batches():
+            into.add(batch)
 
 
 def _gather(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:

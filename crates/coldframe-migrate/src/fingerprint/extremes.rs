@@ -1,0 +1,217 @@
+//! The smallest and the largest value of a column, as the target's type holds them.
+//!
+//! Numbers and times are counted in the target's scale and unit; of long texts and blobs the beginning counts, which is
+//! enough for people to recognise a column by and for a first look at what differs.
+
+use arrow_arith::aggregate::{self, max, min};
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, ArrowNumericType, RunArray, UInt64Array};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+use coldframe_core::{Result, arrow_error};
+
+use super::numbers::{in_unit, scale_of, unit_of};
+
+/// One of the two.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+pub enum Extreme {
+    /// A truth value.
+    Bool(bool),
+    /// A whole number; a date in days, a time in its target's unit.
+    Whole(i128),
+    /// A decimal's digits, and its scale.
+    Decimal(i128, i8),
+    /// A float, never a NaN.
+    Float(f64),
+    /// The first 64 characters of a text.
+    Text(String),
+    /// The first 64 bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Letters and bytes that are kept.
+const KEPT: usize = 64;
+
+type Ends = Option<(Extreme, Extreme)>;
+
+/// Those of both.
+pub(super) fn merged(a: Ends, b: Ends) -> Ends {
+    let (Some((low, high)), Some((smallest, largest))) = (&a, &b) else { return a.or(b) };
+    Some((
+        if smallest < low { smallest.clone() } else { low.clone() },
+        if largest > high { largest.clone() } else { high.clone() },
+    ))
+}
+
+fn both<T>(smallest: Option<T>, largest: Option<T>, make: impl Fn(T) -> Option<Extreme>) -> Ends {
+    Some((make(smallest?)?, make(largest?)?))
+}
+
+/// Of nested types nothing, nor of values that are all null or do not fit the target.
+pub(super) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
+    let text = |t: &str| Some(Extreme::Text(t.chars().take(KEPT).collect()));
+    let blob = |b: &[u8]| Some(Extreme::Bytes(b.iter().take(KEPT).copied().collect()));
+    Ok(match array.data_type() {
+        DataType::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            return extremes(
+                &take(dictionary.values(), dictionary.keys(), None).map_err(arrow_error)?,
+                target,
+            );
+        }
+        DataType::RunEndEncoded(ends, _) => {
+            let plain = match ends.data_type() {
+                DataType::Int16 => unrolled::<Int16Type>(array)?,
+                DataType::Int32 => unrolled::<Int32Type>(array)?,
+                _ => unrolled::<Int64Type>(array)?,
+            };
+            return plain.map_or(Ok(None), |plain| extremes(&plain, target));
+        }
+        DataType::Boolean => {
+            let bits = array.as_boolean();
+            both(aggregate::min_boolean(bits), aggregate::max_boolean(bits), |b| Some(Extreme::Bool(b)))
+        }
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>();
+            both(aggregate::min_string(texts), aggregate::max_string(texts), text)
+        }
+        DataType::LargeUtf8 => {
+            let texts = array.as_string::<i64>();
+            both(aggregate::min_string(texts), aggregate::max_string(texts), text)
+        }
+        DataType::Utf8View => {
+            let texts = array.as_string_view();
+            both(aggregate::min_string_view(texts), aggregate::max_string_view(texts), text)
+        }
+        DataType::Binary => {
+            let blobs = array.as_binary::<i32>();
+            both(aggregate::min_binary(blobs), aggregate::max_binary(blobs), blob)
+        }
+        DataType::LargeBinary => {
+            let blobs = array.as_binary::<i64>();
+            both(aggregate::min_binary(blobs), aggregate::max_binary(blobs), blob)
+        }
+        DataType::BinaryView => {
+            let blobs = array.as_binary_view();
+            both(aggregate::min_binary_view(blobs), aggregate::max_binary_view(blobs), blob)
+        }
+        DataType::FixedSizeBinary(_) => {
+            let blobs = array.as_fixed_size_binary();
+            both(aggregate::min_fixed_size_binary(blobs), aggregate::max_fixed_size_binary(blobs), blob)
+        }
+        DataType::Float16 => floats::<Float16Type>(array, |v| v.to_f64()),
+        DataType::Float32 => floats::<Float32Type>(array, f64::from),
+        DataType::Float64 => floats::<Float64Type>(array, |v| v),
+        _ => whole(array, target),
+    })
+}
+
+/// The plain array behind runs.
+fn unrolled<T: RunEndIndexType>(array: &ArrayRef) -> Result<Option<ArrayRef>> {
+    let Some(runs) = array.as_any().downcast_ref::<RunArray<T>>() else { return Ok(None) };
+    let places: UInt64Array = (0..array.len()).map(|row| Some(runs.get_physical_index(row) as u64)).collect();
+    take(runs.values(), &places, None).map(Some).map_err(arrow_error)
+}
+
+/// -0.0 and 0.0 are equal: which of them comes first is chance.
+fn floats<T: ArrowNumericType>(array: &ArrayRef, double: impl Fn(T::Native) -> f64) -> Ends {
+    let values = array.as_primitive::<T>().iter().flatten().map(double).filter(|v| !v.is_nan());
+    let ends = values.fold(None, |ends: Option<(f64, f64)>, v| {
+        Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
+    });
+    ends.map(|(low, high)| (Extreme::Float(low + 0.0), Extreme::Float(high + 0.0)))
+}
+
+/// Whole numbers, dates, times and decimals.
+fn whole(array: &ArrayRef, target: &DataType) -> Ends {
+    fn of<T: ArrowNumericType>(array: &ArrayRef, make: impl Fn(T::Native) -> Option<Extreme>) -> Ends {
+        let array = array.as_primitive::<T>();
+        both(min(array), max(array), make)
+    }
+    let number = |v: i128| number(v, array.data_type(), target);
+    match array.data_type() {
+        DataType::Int8 => of::<Int8Type>(array, |v| number(v.into())),
+        DataType::Int16 => of::<Int16Type>(array, |v| number(v.into())),
+        DataType::Int32 => of::<Int32Type>(array, |v| number(v.into())),
+        DataType::Int64 => of::<Int64Type>(array, |v| number(v.into())),
+        DataType::UInt8 => of::<UInt8Type>(array, |v| number(v.into())),
+        DataType::UInt16 => of::<UInt16Type>(array, |v| number(v.into())),
+        DataType::UInt32 => of::<UInt32Type>(array, |v| number(v.into())),
+        DataType::UInt64 => of::<UInt64Type>(array, |v| number(v.into())),
+        DataType::Decimal32(_, _) => of::<Decimal32Type>(array, |v| number(v.into())),
+        DataType::Decimal64(_, _) => of::<Decimal64Type>(array, |v| number(v.into())),
+        DataType::Decimal128(_, _) => of::<Decimal128Type>(array, number),
+        DataType::Decimal256(_, _) => of::<Decimal256Type>(array, |v| v.to_i128().and_then(number)),
+        DataType::Date32 => of::<Date32Type>(array, |v| number(v.into())),
+        DataType::Date64 => of::<Date64Type>(array, |v| number(v.div_euclid(86_400_000).into())),
+        found => {
+            let units = unit_of(found).zip(unit_of(target));
+            let number = |v: i64| {
+                let ((own, _), (goal, _)) = units?;
+                in_unit(v, own, goal).map(|v| Extreme::Whole(v.into()))
+            };
+            times(array, number)
+        }
+    }
+}
+
+fn times(array: &ArrayRef, number: impl Fn(i64) -> Option<Extreme>) -> Ends {
+    use arrow_schema::TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    fn of<T: ArrowNumericType>(array: &ArrayRef, make: impl Fn(T::Native) -> Option<Extreme>) -> Ends {
+        let array = array.as_primitive::<T>();
+        both(min(array), max(array), make)
+    }
+    match array.data_type() {
+        DataType::Timestamp(Second, _) => of::<TimestampSecondType>(array, number),
+        DataType::Timestamp(Millisecond, _) => of::<TimestampMillisecondType>(array, number),
+        DataType::Timestamp(Microsecond, _) => of::<TimestampMicrosecondType>(array, number),
+        DataType::Timestamp(Nanosecond, _) => of::<TimestampNanosecondType>(array, number),
+        DataType::Time32(Second) => of::<Time32SecondType>(array, |v| number(v.into())),
+        DataType::Time32(_) => of::<Time32MillisecondType>(array, |v| number(v.into())),
+        DataType::Time64(Microsecond) => of::<Time64MicrosecondType>(array, number),
+        DataType::Time64(_) => of::<Time64NanosecondType>(array, number),
+        DataType::Duration(Second) => of::<DurationSecondType>(array, number),
+        DataType::Duration(Millisecond) => of::<DurationMillisecondType>(array, number),
+        DataType::Duration(Microsecond) => of::<DurationMicrosecondType>(array, number),
+        DataType::Duration(Nanosecond) => of::<DurationNanosecondType>(array, number),
+        _ => None,
+    }
+}
+
+/// A number as the target has it: a decimal of its scale, a float, or a whole number.
+#[expect(clippy::cast_precision_loss, reason = "what is lost is told by the values' hashes")]
+fn number(value: i128, found: &DataType, target: &DataType) -> Option<Extreme> {
+    if target.is_floating() {
+        return Some(Extreme::Float(value as f64));
+    }
+    let Some(scale) = scale_of(target) else { return Some(Extreme::Whole(value)) };
+    let by = i32::from(scale) - i32::from(scale_of(found).unwrap_or(0));
+    let power = 10i128.checked_pow(by.unsigned_abs())?;
+    let scaled = if by >= 0 { value.checked_mul(power) } else { value.checked_div(power) };
+    scaled.map(|value| Extreme::Decimal(value, scale))
+}
+
+impl std::fmt::Display for Extreme {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Whole(value) => value.fmt(f),
+            Self::Decimal(value, scale) => decimal(*value, *scale).fmt(f),
+            Self::Float(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+            Self::Bytes(value) => value.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}
+
+/// Digits with the point where the scale has it.
+fn decimal(value: i128, scale: i8) -> String {
+    let Ok(places @ 1..) = usize::try_from(scale) else {
+        return format!("{value}{}", "0".repeat(scale.unsigned_abs().into()));
+    };
+    let (sign, digits) = (if value < 0 { "-" } else { "" }, value.unsigned_abs().to_string());
+    let digits = format!("{digits:0>width$}", width = places + 1);
+    let (before, after) = digits.split_at(digits.len() - places);
+    format!("{sign}{before}.{after}")
+}

@@ -1,0 +1,240 @@
+//! The hashes of truth values, numbers and times: each value as one word in the target's scale and unit.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_buffer::i256;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use coldframe_core::Result;
+
+use super::hash::{LOST, mismatch, mix};
+
+fn map<T: ArrowPrimitiveType>(array: &dyn Array, hash: impl Fn(T::Native) -> u64) -> Vec<u64> {
+    array.as_primitive::<T>().values().iter().map(|value| hash(*value)).collect()
+}
+
+/// Calls a function over the values of an array of integers, each as an `i128`.
+macro_rules! integers {
+    ($array:expr, $hash:expr, $otherwise:expr) => {
+        match $array.data_type() {
+            DataType::Int8 => map::<Int8Type>($array, |v| $hash(v.into())),
+            DataType::Int16 => map::<Int16Type>($array, |v| $hash(v.into())),
+            DataType::Int32 => map::<Int32Type>($array, |v| $hash(v.into())),
+            DataType::Int64 => map::<Int64Type>($array, |v| $hash(v.into())),
+            DataType::UInt8 => map::<UInt8Type>($array, |v| $hash(v.into())),
+            DataType::UInt16 => map::<UInt16Type>($array, |v| $hash(v.into())),
+            DataType::UInt32 => map::<UInt32Type>($array, |v| $hash(v.into())),
+            DataType::UInt64 => map::<UInt64Type>($array, |v| $hash(v.into())),
+            _ => $otherwise,
+        }
+    };
+}
+
+/// Of an array whose nulls the caller overwrites.
+pub(super) fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+    let found = array.data_type();
+    Ok(match target {
+        DataType::Boolean if found == target => {
+            array.as_boolean().values().iter().map(|bit| mix(u64::from(bit))).collect()
+        }
+        t if t.is_integer() => integers!(array, whole, return Err(mismatch(found, target))),
+        t if t.is_floating() => floats(array, target)?,
+        t if t.is_decimal() => decimals(array, target)?,
+        DataType::Date32 | DataType::Date64 => dates(array, target)?,
+        DataType::Timestamp(unit, zone) => match found {
+            // An instant is not a wall clock's time; the names of zones do not change instants.
+            DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
+                return Err(mismatch(found, target));
+            }
+            _ => times(array, *unit, target)?,
+        },
+        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
+            times(array, *unit, target)?
+        }
+        DataType::Interval(unit) if found == target => intervals(array, *unit),
+        _ => return Err(mismatch(found, target)),
+    })
+}
+
+/// An integer, also a decimal's: of 64 bits by these, of more by all that differ from the sign.
+#[inline]
+fn whole(value: i128) -> u64 {
+    let [low, high] = halves(value);
+    let hash = mix(low);
+    let sign = if low >> 63 == 1 { u64::MAX } else { 0 };
+    if high == sign { hash } else { mix(hash ^ high.wrapping_mul(3)) }
+}
+
+/// The low and the high 64 bits.
+fn halves(value: i128) -> [u64; 2] {
+    let bytes = value.to_le_bytes();
+    let (low, high) = bytes.split_at(8);
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+    [word(low), word(high)]
+}
+
+/// A float by its bits as a double, all NaNs alike.
+#[inline]
+fn float(value: f64) -> u64 {
+    mix(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
+}
+
+fn floats(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+    Ok(match array.data_type() {
+        DataType::Float16 => map::<Float16Type>(array, |v| float(v.to_f64())),
+        DataType::Float32 => map::<Float32Type>(array, |v| float(v.into())),
+        DataType::Float64 => map::<Float64Type>(array, float),
+        found => integers!(array, exactly, return Err(mismatch(found, target))),
+    })
+}
+
+/// An integer as a double, if there is one of its value.
+#[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and what it gives is compared")]
+#[expect(clippy::cast_precision_loss, reason = "what is lost is found by the way back")]
+fn exactly(value: i128) -> u64 {
+    let near = value as f64;
+    if near as i128 == value { float(near) } else { LOST }
+}
+
+/// From one scale to another, exactly.
+#[derive(Clone, Copy)]
+enum Scale {
+    Same,
+    Up(i128),
+    Down(i128),
+}
+
+impl Scale {
+    fn between(own: i8, target: i8) -> Self {
+        let by = i32::from(target) - i32::from(own);
+        // A power that is too great for a number makes none of it but zero.
+        let power = 10i128.checked_pow(by.unsigned_abs()).unwrap_or(i128::MAX);
+        match by {
+            0 => Self::Same,
+            1.. => Self::Up(power),
+            _ => Self::Down(power),
+        }
+    }
+
+    #[inline]
+    fn hash(self, value: i128) -> u64 {
+        let scaled = match self {
+            Self::Same => Some(value),
+            Self::Up(power) => value.checked_mul(power),
+            Self::Down(power) => (value % power == 0).then(|| value / power),
+        };
+        scaled.map_or(LOST, whole)
+    }
+}
+
+fn decimals(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+    let goal = scale_of(target).unwrap_or(0);
+    let scale = Scale::between(scale_of(array.data_type()).unwrap_or(0), goal);
+    Ok(match (array.data_type(), scale) {
+        (DataType::Decimal32(_, _), _) => map::<Decimal32Type>(array, |v| scale.hash(v.into())),
+        (DataType::Decimal64(_, _), _) => map::<Decimal64Type>(array, |v| scale.hash(v.into())),
+        (DataType::Decimal128(_, _), Scale::Same) => map::<Decimal128Type>(array, whole),
+        (DataType::Decimal128(_, _), _) => map::<Decimal128Type>(array, |v| scale.hash(v)),
+        (DataType::Decimal256(_, _), Scale::Same) => map::<Decimal256Type>(array, wide),
+        (DataType::Decimal256(_, _), _) => {
+            map::<Decimal256Type>(array, |v| v.to_i128().map_or(LOST, |v| scale.hash(v)))
+        }
+        (found, _) => {
+            integers!(array, |v: i128| scale.hash(v), return Err(mismatch(found, target)))
+        }
+    })
+}
+
+/// A decimal's scale.
+pub(super) fn scale_of(of: &DataType) -> Option<i8> {
+    match of {
+        DataType::Decimal32(_, s)
+        | DataType::Decimal64(_, s)
+        | DataType::Decimal128(_, s)
+        | DataType::Decimal256(_, s) => Some(*s),
+        _ => None,
+    }
+}
+
+/// Of 256 bits; one that fits 128 as it is there.
+fn wide(value: i256) -> u64 {
+    value.to_i128().map_or_else(
+        || {
+            let (low, high) = value.to_parts();
+            let [a, b] = halves(low.cast_signed());
+            let [c, d] = halves(high);
+            [b, c, d].iter().fold(mix(a), |hash, word| mix(hash ^ word))
+        },
+        whole,
+    )
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+fn dates(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+    Ok(match array.data_type() {
+        DataType::Date32 => map::<Date32Type>(array, |days| whole(days.into())),
+        DataType::Date64 => map::<Date64Type>(array, |ms| whole(ms.div_euclid(DAY_MS).into())),
+        found => return Err(mismatch(found, target)),
+    })
+}
+
+/// How many of a unit a second has.
+pub(super) fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// The unit of a time, and whether it is a timestamp's, a time's of day or a duration's.
+pub(super) fn unit_of(of: &DataType) -> Option<(TimeUnit, u8)> {
+    match of {
+        DataType::Timestamp(unit, _) => Some((*unit, 0)),
+        DataType::Time32(unit) | DataType::Time64(unit) => Some((*unit, 1)),
+        DataType::Duration(unit) => Some((*unit, 2)),
+        _ => None,
+    }
+}
+
+/// From one unit to another: down to the one below, also before 1970; up exactly.
+pub(super) fn in_unit(value: i64, own: TimeUnit, target: TimeUnit) -> Option<i64> {
+    let (have, want) = (per_second(own), per_second(target));
+    if have > want { Some(value.div_euclid(have / want)) } else { value.checked_mul(want / have) }
+}
+
+fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType) -> Result<Vec<u64>> {
+    let found = array.data_type();
+    let own = unit_of(found).filter(|(_, kind)| unit_of(target).is_some_and(|(_, other)| *kind == other));
+    let Some((own, _)) = own else { return Err(mismatch(found, target)) };
+    let hash = |v: i64| in_unit(v, own, target_unit).map_or(LOST, |v| whole(v.into()));
+    Ok(match found {
+        DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, hash),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, hash),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, hash),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => map::<TimestampNanosecondType>(array, hash),
+        DataType::Time32(TimeUnit::Second) => map::<Time32SecondType>(array, |v| hash(v.into())),
+        DataType::Time32(_) => map::<Time32MillisecondType>(array, |v| hash(v.into())),
+        DataType::Time64(TimeUnit::Microsecond) => map::<Time64MicrosecondType>(array, hash),
+        DataType::Time64(_) => map::<Time64NanosecondType>(array, hash),
+        DataType::Duration(TimeUnit::Second) => map::<DurationSecondType>(array, hash),
+        DataType::Duration(TimeUnit::Millisecond) => map::<DurationMillisecondType>(array, hash),
+        DataType::Duration(TimeUnit::Microsecond) => map::<DurationMicrosecondType>(array, hash),
+        _ => map::<DurationNanosecondType>(array, hash),
+    })
+}
+
+fn intervals(array: &dyn Array, unit: IntervalUnit) -> Vec<u64> {
+    let pair = |a: i64, b: i64| mix(whole(a.into()) ^ whole(b.into()).rotate_left(1));
+    match unit {
+        IntervalUnit::YearMonth => map::<IntervalYearMonthType>(array, |v| whole(v.into())),
+        IntervalUnit::DayTime => {
+            map::<IntervalDayTimeType>(array, |v| pair(v.days.into(), v.milliseconds.into()))
+        }
+        IntervalUnit::MonthDayNano => map::<IntervalMonthDayNanoType>(array, |v| {
+            mix(pair(v.months.into(), v.days.into()) ^ whole(v.nanoseconds.into()))
+        }),
+    }
+}

@@ -1,0 +1,84 @@
+//! The same rows have the same fingerprint, however they are stored; other rows have another one.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray,
+};
+use arrow_schema::{DataType, Field, Schema};
+use coldframe_migrate::{Fingerprint, row_hashes};
+
+fn one(array: ArrayRef) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([("x", array, true)]).unwrap()
+}
+
+fn target(kind: DataType) -> Schema {
+    Schema::new(vec![Field::new("x", kind, true)])
+}
+
+fn hashes(array: ArrayRef, kind: &DataType) -> Vec<u64> {
+    row_hashes(&one(array), &target(kind.clone())).unwrap()
+}
+
+#[test]
+fn a_value_counts_as_the_target_holds_it() {
+    let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(5), None, Some(-3)]));
+    let cents: ArrayRef = Arc::new(
+        Decimal128Array::from(vec![Some(500), None, Some(-300)]).with_precision_and_scale(12, 2).unwrap(),
+    );
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![Some(5.0), None, Some(-3.0)]));
+    let longs: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None, Some(-3)]));
+    for written in [&cents, &floats, &longs] {
+        let kind = written.data_type();
+        assert_eq!(hashes(ints.clone(), kind), hashes(written.clone(), kind), "{kind}");
+    }
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
+    let entries: DictionaryArray<Int32Type> = [Some("a"), None, Some("b"), Some("a")].into_iter().collect();
+    assert_eq!(hashes(Arc::new(entries), &DataType::Utf8), hashes(words, &DataType::LargeUtf8));
+}
+
+#[test]
+fn what_does_not_fit_is_no_value_of_the_target() {
+    let big: ArrayRef = Arc::new(Int64Array::from(vec![(1 << 53) + 1]));
+    let near: ArrayRef = Arc::new(Float64Array::from(vec![9_007_199_254_740_992.0]));
+    assert_ne!(hashes(big, &DataType::Float64), hashes(near, &DataType::Float64));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["1"]));
+    let error = row_hashes(&one(texts), &target(DataType::Int32)).unwrap_err();
+    assert!(error.to_string().contains("column x"), "{error}");
+}
+
+fn print(batches: &[RecordBatch]) -> Fingerprint {
+    let mut print = Fingerprint::new(batches[0].schema());
+    batches.iter().for_each(|batch| print.add(batch).unwrap());
+    print
+}
+
+fn table(a: Vec<i64>, b: Vec<&str>) -> RecordBatch {
+    let lists = a.iter().map(|n| Some((0..n % 4).map(|i| Some(i32::try_from(i).unwrap()))));
+    let lists: ListArray = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+    RecordBatch::try_from_iter([
+        ("a", Arc::new(Int64Array::from(a)) as ArrayRef),
+        ("b", Arc::new(StringArray::from(b))),
+        ("c", Arc::new(lists)),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn neither_order_nor_cuts_count_and_all_else_does() {
+    let whole = print(&[table(vec![1, 2, 3, 7], vec!["p", "q", "r", "s"])]);
+    let cut = print(&[table(vec![7, 3], vec!["s", "r"]), table(vec![2, 1], vec!["q", "p"])]);
+    assert!(whole.differences(&cut).is_empty());
+    assert_eq!(whole.checksum(), cut.checksum());
+    let exchanged = print(&[table(vec![1, 2, 3, 7], vec!["q", "p", "r", "s"])]);
+    assert_eq!(whole.differences(&exchanged).len(), 1, "only the rows can tell");
+    assert!(whole.differences(&exchanged)[0].starts_with("row checksum"));
+    let fewer = print(&[table(vec![1, 2, 3], vec!["p", "q", "r"])]);
+    assert!(whole.differences(&fewer)[0].starts_with("rows: read 4, written 3"));
+    let another = print(&[table(vec![1, 2, 3, 8], vec!["p", "q", "r", "s"])]);
+    assert!(whole.differences(&another).iter().any(|d| d.contains("column a: smallest and largest")));
+}

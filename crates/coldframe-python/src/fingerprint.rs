@@ -1,0 +1,107 @@
+//! Fingerprints of batches and of written files, for the migration.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use coldframe::Error;
+use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, add_parquet, row_hashes};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::capsule::{import_array, import_schema};
+use crate::error::to_python;
+
+/// The fingerprint of the rows that were added.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawFingerprint(Mutex<Fingerprint>);
+
+impl RawFingerprint {
+    fn get(&self) -> MutexGuard<'_, Fingerprint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl RawFingerprint {
+    #[new]
+    fn new(target: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Mutex::new(Fingerprint::new(import_schema(target)?))))
+    }
+
+    fn add(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        let batch = import_batch(batch)?;
+        py.detach(|| self.get().add(&batch)).map_err(to_python)
+    }
+
+    fn add_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| add_parquet(&mut self.get(), &path)).map_err(to_python)
+    }
+
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.get().rows()
+    }
+
+    /// What another one, of what was written, has differently.
+    fn differences(&self, written: &Self) -> Vec<String> {
+        // One after the other: they may be the same.
+        let other = written.get().clone();
+        self.get().differences(&other)
+    }
+
+    fn to_json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let print = self.get();
+        let (whole, columns) = (PyDict::new(py), PyDict::new(py));
+        for (name, column) in print.columns() {
+            columns.set_item(name, described(py, column)?)?;
+        }
+        whole.set_item("rows", print.rows())?;
+        whole.set_item("row_checksum", print.checksum())?;
+        whole.set_item("columns", columns)?;
+        Ok(whole)
+    }
+}
+
+fn import_batch(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    let array = import_array(batch)?;
+    let Some(columns) = array.as_struct_opt() else {
+        let found = array.data_type();
+        return Err(to_python(Error::schema(format!("expected a batch, found {found}"))));
+    };
+    Ok(RecordBatch::from(columns.clone()))
+}
+
+/// The hash of each row as 64-bit words, little-endian.
+#[pyfunction]
+pub(crate) fn hash_rows<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
+    target: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (batch, target) = (import_batch(batch)?, import_schema(target)?);
+    let hashes = py.detach(|| row_hashes(&batch, &target)).map_err(to_python)?;
+    let words: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+    Ok(PyBytes::new(py, &words))
+}
+
+fn described<'py>(py: Python<'py>, column: &ColumnPrint) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let (smallest, largest) = column.extremes.as_ref().map(|(low, high)| (low, high)).unzip();
+    dict.set_item("nulls", column.nulls)?;
+    dict.set_item("min", smallest.map(|end| json(py, end)).transpose()?)?;
+    dict.set_item("max", largest.map(|end| json(py, end)).transpose()?)?;
+    dict.set_item("checksum", column.checksum())?;
+    Ok(dict)
+}
+
+/// As JSON has it: infinities and decimals are text, bytes hexadecimal digits.
+fn json<'py>(py: Python<'py>, end: &Extreme) -> PyResult<Bound<'py, PyAny>> {
+    match end {
+        Extreme::Bool(value) => Ok(value.into_pyobject(py)?.to_owned().into_any()),
+        Extreme::Whole(value) => Ok(value.into_pyobject(py)?.into_any()),
+        Extreme::Float(value) if value.is_finite() => Ok(value.into_pyobject(py)?.into_any()),
+        other => Ok(other.to_string().into_pyobject(py)?.into_any()),
+    }
+}
