@@ -137,7 +137,7 @@ def _faults(
         elif deep:
             kind = state.tables.get(entry.table, {})
             sink = find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
-            if fingerprint(sink, path, str(kind.get("unit", "us"))) != part.checks:
+            if fingerprint(sink, path) != part.checks:
                 yield "unlike", "its rows are not those that were verified"
     except (ColdframeError, pa.ArrowException, OSError) as error:
         yield "altered", f"it cannot be read: {describe(error)}"

@@ -162,17 +162,12 @@ def _convert(task: Task) -> dict[str, Any]:
 
 def verify(task: Task, read: RawFingerprint) -> list[str]:
     """Reads the written file back and compares fingerprints; empty where they agree."""
-    written = RawFingerprint(task.schema)
-    task.sink.read(task.staged, written)
-    return read.differences(written)
+    return read.differences(task.sink.read(task.staged, task.schema))
 
 
-def fingerprint(sink: Sink, path: str, unit: str) -> dict[str, Any]:
+def fingerprint(sink: Sink, path: str) -> dict[str, Any]:
     """The fingerprint of a file of the target, as its entry in the manifest has it."""
-    found = Checks()
-    for batch in sink.read(path):
-        found.add(batch, unit=unit)
-    as_stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    as_stored: dict[str, Any] = json.loads(json.dumps(sink.read(path).to_json()))
     return as_stored
 
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 import coldframe
 from coldframe._coldframe import RawFingerprint, formats
+from coldframe.spark.types import plain_schema
 
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group: what a task holds in memory."""
@@ -28,8 +29,11 @@ class Sink(Protocol):
     def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
         """Writes a whole file, and has it on disk when it returns."""
 
-    def read(self, path: str, into: RawFingerprint) -> None:
-        """Adds what the file gives back, every checksum checked."""
+    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
+        """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
+
+        Every checksum is checked.
+        """
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,11 @@ class ParquetSink:
                 writer.write_table(pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS)
         _sync(path)
 
-    def read(self, path: str, into: RawFingerprint) -> None:
+    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
         """By another implementation than the one that wrote it; a wrong page CRC is an error."""
-        into.add_parquet(path)
+        found = RawFingerprint(pq.read_schema(path) if schema is None else schema)
+        found.add_parquet(path)
+        return found
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,17 @@ class ColdframeSink:
         coldframe.write(stream, path, format=self.format, **dict(self.options))
         _sync(path)
 
-    def read(self, path: str, into: RawFingerprint) -> None:
+    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
         """Reads with coldframe.open."""
         known = formats().get(self.format, {}).get("open", {})
         options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
-        for batch in coldframe.open(path, format=self.format, **options).to_batches():
-            into.add(batch)
+        opened = coldframe.open(path, format=self.format, **options)
+        found = RawFingerprint(
+            plain_schema(opened.schema, timestamp_unit=self.unit) if schema is None else schema
+        )
+        for batch in opened.to_batches():
+            found.add(batch)
+        return found
 
 
 def _gather(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
