@@ -208,6 +208,7 @@ class RawFile:
     @property
     def num_rows(self) -> int | None: ...
     def metadata(self) -> Any: ...
+    def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
     def inspect(self) -> dict[str, Any]:
         """{"name", "offset", "length", "detail": {..}, "children": [..]}"""
@@ -344,14 +345,15 @@ def lookup_value(file: RawFile, value: ArrowArrayExportable) -> RawBatch:
 def might_contain_key(file: RawFile, key: bytes) -> bool:
     """False only if an encoded primary key is not in a bloom file of Kudu's."""
 
-def kudu_tables(
+def tables(
     path: object,
     *,
+    format: str,
     storage_options: Mapping[str, str] | None = None,
     verify_checksums: bool = True,
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
 ) -> list[tuple[str, str]]:
-    """The ids and names of the tables of a Kudu data directory, by name."""
+    """The tables of a folder of a format: what the option `table` takes, and the name of each."""
 
 def write(
     data: ArrowStreamExportable,

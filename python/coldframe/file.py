@@ -85,12 +85,13 @@ def open(
     keys: Keys | None = None,
     **options: Any,
 ) -> File:
-    """Opens a file of any of the formats, or a directory that is one table (a Kudu data directory).
+    """Opens a file of any of the formats, or a directory that is one table (of Kudu, HBase, Hudi, Hive).
 
     Args:
         source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
             knows), bytes, a seekable binary file, or an fsspec file.
-        format: `"cfile"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at the bytes.
+        format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at
+            the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
@@ -204,7 +205,7 @@ class File(AsTables, Lookups, Ordinals):
 
     @property
     def format(self) -> str:
-        """`"orc"`, `"rcfile"`, `"hfile"`, `"cfile"`, `"kudu"` or `"redfile"`."""
+        """`"orc"`, `"rcfile"`, `"hfile"`, `"hbase"`, `"cfile"`, `"kudu"` or `"redfile"`."""
         return self._raw.format
 
     @property
@@ -362,6 +363,14 @@ class File(AsTables, Lookups, Ordinals):
     def statistics(self) -> Any:
         """Per column min, max, null_count ..., per file, stripe, row group or block, as the file has them."""
         return self._raw.statistics()
+
+    def proposal(self) -> dict[str, Any] | None:
+        """Options of `open` that would show more of it, guessed from its values, where the format can.
+
+        Of an HBase table, the columns of a wide one. For people to look over; None where there is nothing to
+        propose.
+        """
+        return self._raw.proposal()
 
     def inspect(self) -> dict[str, Any]:
         """The physical layout as a tree: every byte belongs to a node with a name, an offset and a length."""

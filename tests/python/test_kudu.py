@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
-from coldframe._coldframe import kudu_tables
+from coldframe._coldframe import tables as held_tables
 from coldframe.pipeline.inventory import take_inventory
 from coldframe.pipeline.tables import TableSpec, find_tables
 
@@ -131,15 +131,15 @@ def test_what_a_damaged_directory_loses_is_named(tmp_path: Path) -> None:
 
 
 def test_the_tables_of_a_directory_are_listed() -> None:
-    held = kudu_tables(FILES / "file_blocks")
+    held = held_tables(FILES / "file_blocks", format="kudu")
     assert [name for _, name in held] == ["events", "numbers"]
     for table_id, name in held:
         assert cf.open(FILES / "file_blocks", table=table_id).metadata["table"] == name
-    assert [name for _, name in kudu_tables(FILES / "replicas")] == ["numbers"]
+    assert [name for _, name in held_tables(FILES / "replicas", format="kudu")] == ["numbers"]
     with pytest.raises(cf.UnsupportedError, match=r"MANIFEST\.json: .*data directory"):
-        kudu_tables(FILES / "MANIFEST.json")
+        held_tables(FILES / "MANIFEST.json", format="kudu")
     with pytest.raises(cf.NotFoundError):
-        kudu_tables(FILES / "file_blocks" / "data")
+        held_tables(FILES / "file_blocks" / "data", format="kudu")
 
 
 def migrated(root: Path, specs: list[TableSpec]) -> dict[str, tuple[str, str, int]]:

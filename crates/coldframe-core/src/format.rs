@@ -151,6 +151,8 @@ pub struct Capabilities {
     pub needs_schema: bool,
     /// A folder may be one table.
     pub folders: bool,
+    /// A folder may be several tables: the option `table` says which, [`Format::tables`] names them.
+    pub tables: bool,
     /// Files can be written.
     pub written: bool,
     /// How the names of its files end, without the dot; the usual ending first.
@@ -174,6 +176,11 @@ pub trait Format: Send + Sync {
     /// Whether a folder is one table of this format.
     fn probe_folder(&self, _folder: &dyn crate::io::Folder) -> Result<bool> {
         Ok(false)
+    }
+
+    /// The tables of a folder: what the option `table` takes, and the name of each.
+    fn tables(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<(String, String)>> {
+        Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
     }
 
     /// Reads the metadata.
@@ -265,6 +272,11 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;
+
+    /// Options of `open` that would show more of it, where those can be guessed from its values: for people to look over.
+    fn proposal(&self) -> Result<Option<Value>> {
+        Ok(None)
+    }
 
     /// Statistics as the format stores them; `Null` if it stores none.
     fn statistics(&self) -> Result<Value> {

@@ -8,6 +8,7 @@
 //! The folders of parents stay until nobody refers to them and somebody has cleaned up. A region that takes the place of
 //! others always has the greater id; so one that a region of a greater id overlaps is dead.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
@@ -111,7 +112,7 @@ impl Covered {
 
 /// The regions that no region with a greater id overlaps, in the order of their rows.
 pub(crate) fn youngest(mut regions: Vec<Region>) -> Vec<Region> {
-    regions.sort_by(|a, b| b.id.cmp(&a.id));
+    regions.sort_by_key(|region| Reverse(region.id));
     let mut covered = Covered::default();
     let mut alive = Vec::with_capacity(regions.len());
     for same in regions.chunk_by(|a, b| a.id == b.id) {

@@ -6,6 +6,8 @@ use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::{Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
 
+use crate::layout::names::TableName;
+use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
 use crate::root;
 use crate::table::HBaseTable;
@@ -20,7 +22,7 @@ impl Format for HBaseFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, keys: true, ..Capabilities::default() }
+        Capabilities { folders: true, keys: true, tables: true, ..Capabilities::default() }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {
@@ -29,6 +31,17 @@ impl Format for HBaseFormat {
 
     fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
         root::probe(folder)
+    }
+
+    fn tables(&self, source: &Source, _options: &OpenOptions) -> Result<Vec<(String, String)>> {
+        let Source::Folder { folder, .. } = source else {
+            return Err(Error::unsupported("tables of a file: expected a root directory of HBase"));
+        };
+        let shown = |table: &TableName| match table.namespace.as_str() {
+            "default" => table.name.clone(),
+            namespace => format!("{namespace}.{}", table.name),
+        };
+        Ok(tables(folder)?.iter().map(|table| (table.to_string(), shown(table))).collect())
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {

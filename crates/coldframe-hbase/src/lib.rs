@@ -22,7 +22,7 @@
 //! | `splits` | parts that are read by themselves |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
 //! | `table`, `format`, `options` | a table of regions |
-//! | `inspect`, `verify`, `describe` | the layout; what a scan does not come by; what a table says of itself |
+//! | `inspect`, `verify`, `describe`, `propose` | the layout; what a scan does not come by; what a table says of itself; a guess at its columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase leaves it.
 
@@ -37,6 +37,7 @@ mod lookup;
 mod meta;
 mod open;
 mod options;
+mod propose;
 mod root;
 mod scan;
 mod splits;
@@ -47,5 +48,4 @@ mod wide;
 pub use format::HBaseFormat;
 pub use layout::names::TableName;
 pub use lookup::RowScan;
-pub use open::tables;
 pub use table::HBaseTable;

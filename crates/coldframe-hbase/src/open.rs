@@ -86,7 +86,7 @@ pub(crate) struct SnapshotFacts {
 }
 
 /// The tables of a root directory, hbase:meta and other tables of HBase's own left out.
-pub fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
+pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
     let mut all = match Opened::new(folder)? {
         Opened::Root(root) => root.tables()?,
         Opened::Table(_, name) => name.into_iter().collect(),
@@ -203,7 +203,17 @@ impl Found {
     }
 
     fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
-        let families = policy::families(&schema)?;
+        let mut families = policy::families(&schema)?;
+        if let Some(only) = &options.families {
+            if let Some(unknown) = only.iter().find(|name| families.iter().all(|f| f.name != **name)) {
+                let names: Vec<&str> = families.iter().map(|f| f.name.as_str()).collect();
+                return Err(Error::not_found(format!(
+                    "family {unknown:?}; the table has: {}",
+                    names.join(", ")
+                )));
+            }
+            families.retain(|f| only.contains(&f.name));
+        }
         let shared = Arc::new(Shared { root, table, families, options: options.files.clone() });
         Ok(Self {
             logs: Some(Arc::new(Logs::new(shared.clone()))),
@@ -292,6 +302,7 @@ impl Found {
             view: OfCells::Latest,
             versions: 1,
             time_range: None,
+            families: None,
             ..self.options.clone()
         };
         let limits = options.files.limits;

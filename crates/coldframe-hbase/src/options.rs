@@ -26,6 +26,7 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "{\"family:qualifier\": type}: the columns of view=\"pivot\"; types are HBase's Bytes: binary, string, \
                long, int, short, float, double, boolean, decimal (as text)",
     },
+    OptionDoc { name: "families", help: "the only families to read; default all" },
     OptionDoc {
         name: "rest",
         help: "with view=\"pivot\": whether the column `rest` has all other columns; default true",
@@ -78,6 +79,8 @@ pub(crate) struct Options {
     pub(crate) wal: bool,
     /// The columns of a wide table.
     pub(crate) columns: Vec<WideColumn>,
+    /// The only families that are read.
+    pub(crate) families: Option<Vec<String>>,
     /// Whether it has a column of the others.
     pub(crate) rest: bool,
     /// How HFiles are read.
@@ -130,9 +133,26 @@ impl Options {
             now: time(extra, "as_of")?.unwrap_or_else(now),
             wal: boolean(extra, "wal")?.unwrap_or(true),
             columns,
+            families: families(extra)?,
             rest: boolean(extra, "rest")?.unwrap_or(true),
             files,
         })
+    }
+}
+
+fn families(extra: &BTreeMap<String, Value>) -> Result<Option<Vec<String>>> {
+    let wrong = |found: &Value| unexpected("families", "a list of names", found);
+    match extra.get("families") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Str(names)) => Ok(Some(names.split(',').map(|name| name.trim().to_owned()).collect())),
+        Some(Value::List(names)) => {
+            let name = |name: &Value| match name {
+                Value::Str(name) => Ok(name.clone()),
+                other => Err(wrong(other)),
+            };
+            names.iter().map(name).collect::<Result<_>>().map(Some)
+        }
+        Some(other) => Err(wrong(other)),
     }
 }
 

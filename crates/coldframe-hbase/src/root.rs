@@ -128,8 +128,11 @@ impl Opened {
     }
 }
 
-/// The folder `levels` above, and the names that lead back.
-fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<(Arc<dyn Folder>, Vec<String>)>> {
+/// A folder above another, and the names that lead back.
+type Above = (Arc<dyn Folder>, Vec<String>);
+
+/// The folder `levels` above.
+fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
     let mut at = folder.clone();
     let mut names = Vec::new();
     for _ in 0..levels {

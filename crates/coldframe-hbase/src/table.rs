@@ -157,6 +157,10 @@ impl TableFile for HBaseTable {
         Ok(Box::new(RegionPlan::new(self.found.source(), region.clone(), scanning, families, rows)))
     }
 
+    fn proposal(&self) -> Result<Option<Value>> {
+        crate::propose::proposal(&self.found)
+    }
+
     fn inspect(&self) -> Result<Node> {
         crate::inspect::table(&self.found)
     }

@@ -6,6 +6,7 @@ use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::{Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
 
+use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
 use crate::store::roots;
 use crate::table::KuduTable;
@@ -20,7 +21,7 @@ impl Format for KuduFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, ..Capabilities::default() }
+        Capabilities { folders: true, tables: true, ..Capabilities::default() }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {
@@ -29,6 +30,15 @@ impl Format for KuduFormat {
 
     fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
         roots::probe(folder)
+    }
+
+    fn tables(&self, source: &Source, options: &OpenOptions) -> Result<Vec<(String, String)>> {
+        match source {
+            Source::Folder { folder, path } => tables(folder, path, options),
+            Source::File { .. } => {
+                Err(Error::unsupported("tables of a file: expected a data directory of Kudu's"))
+            }
+        }
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {

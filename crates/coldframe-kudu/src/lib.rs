@@ -39,5 +39,4 @@ mod verify;
 mod wal;
 
 pub use format::KuduFormat;
-pub use open::tables;
 pub use table::KuduTable;

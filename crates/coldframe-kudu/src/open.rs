@@ -40,7 +40,7 @@ pub(crate) struct Found {
 }
 
 /// The ids and names of all tables in `folder`, which errors call `path`, sorted by name.
-pub fn tables(
+pub(crate) fn tables(
     folder: &Arc<dyn Folder>,
     path: &Arc<str>,
     options: &OpenOptions,

@@ -11,7 +11,7 @@ use crate::capsule::{export_schema, import_schema};
 use crate::error::{from_python as foreign, to_python};
 use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
-use crate::{source, value};
+use crate::{keys, source, value};
 
 /// What a thread decodes at least, where several do.
 const PARALLEL_BYTES: u64 = 8 << 20;
@@ -114,6 +114,11 @@ impl RawFile {
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let metadata = py.detach(|| self.0.table.metadata()).map_err(|e| self.raise(e))?;
         value::to_python(py, &metadata)
+    }
+
+    fn proposal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let proposal = py.detach(|| self.0.table.proposal()).map_err(|e| self.raise(e))?;
+        proposal.map(|proposal| value::to_python(py, &proposal)).transpose()
     }
 
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -241,4 +246,23 @@ fn parse_on_error(on_error: &str) -> PyResult<OnError> {
             "on_error: expected \"raise\", \"skip\" or \"null\", found {other:?}"
         ))),
     }
+}
+
+/// The tables of a folder of a format: what the option `table` takes, and the name of each.
+#[pyfunction]
+#[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None))]
+pub(crate) fn tables(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    format: &str,
+    storage_options: Option<BTreeMap<String, String>>,
+    verify_checksums: bool,
+    keys: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<(String, String)>> {
+    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
+    let options =
+        OpenOptions { skip_checksums: !verify_checksums, keys, key_source, ..OpenOptions::default() };
+    let source = source::from_python(path, &storage_options.unwrap_or_default(), None)?;
+    let held = || coldframe::format_named(format)?.tables(&source, &options);
+    py.detach(held).map_err(|e| to_python(e.in_file(&**source.path())))
 }

@@ -57,7 +57,8 @@ fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>> {
-    let Capabilities { keys, seek, lookup, might_contain, needs_schema, folders, written, endings } = of;
+    let Capabilities { keys, seek, lookup, might_contain, needs_schema, folders, tables, written, endings } =
+        of;
     let dict = PyDict::new(py);
     dict.set_item("keys", keys)?;
     dict.set_item("seek", seek)?;
@@ -65,6 +66,7 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("might_contain", might_contain)?;
     dict.set_item("needs_schema", needs_schema)?;
     dict.set_item("folders", folders)?;
+    dict.set_item("tables", tables)?;
     dict.set_item("written", written)?;
     dict.set_item("endings", endings)?;
     Ok(dict)
@@ -91,7 +93,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cfile::lookup_value, module)?)?;
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_function(wrap_pyfunction!(lookups::might_contain, module)?)?;
-    module.add_function(wrap_pyfunction!(cfile::kudu_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(file::tables, module)?)?;
     module.add_class::<store::PyStore>()?;
     module.add_class::<store::PyListing>()?;
     module.add_class::<store::PyUpload>()?;

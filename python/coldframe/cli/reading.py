@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +27,7 @@ from coldframe.cli.options import (
     parsed,
 )
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
+from coldframe.errors import unsupported
 from coldframe.file import File
 
 __all__ = ["add_parsers", "describe", "print_rows"]
@@ -57,11 +59,16 @@ def _add_facts(commands: Commands) -> None:
         commands,
         "schema",
         "show the columns and their types",
-        "coldframe schema 000000_0\ncoldframe schema 000000_0 --as hive   # for CREATE TABLE or --schema",
+        "coldframe schema 000000_0\ncoldframe schema 000000_0 --as hive   # for CREATE TABLE or --schema\n"
+        "coldframe schema hbase --option table=orders --as tables   # an entry of tables.toml to begin with",
     )
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument(
-        "--as", dest="form", choices=["arrow", "hive"], default="arrow", help="whose names of types"
+        "--as",
+        dest="form",
+        choices=["arrow", "hive", "tables"],
+        default="arrow",
+        help="whose names of types; tables: what `File.proposal` guesses, as an entry of tables.toml",
     )
     add_open_options(parser)
     _json(parser, schema)
@@ -188,6 +195,10 @@ def detect(args: argparse.Namespace) -> int:
 
 def schema(args: argparse.Namespace) -> None:
     """One line a column."""
+    if args.form == "tables":
+        for source in args.source:
+            print(tables_entry(open_file(args, source).proposal()))
+        return
     fields = list(open_rows(args).schema)
     if args.form == "hive":
         print(hive_columns(fields))
@@ -197,6 +208,20 @@ def schema(args: argparse.Namespace) -> None:
         output.print_table(
             ["column", "type"], [[f.name, str(f.type) + ("" if f.nullable else " not null")] for f in fields]
         )
+
+
+def tables_entry(proposal: dict[str, Any] | None) -> str:
+    """An entry of tables.toml with some options."""
+    if proposal is None:
+        raise unsupported("a proposal of options: the format has its types")
+    name = str(proposal.get("table", "table")).replace(":", ".").removeprefix("default.")
+    plain = [f"{key} = {json.dumps(value)}" for key, value in proposal.items() if not isinstance(value, dict)]
+    lines = [f"[tables.{json.dumps(name)}]", 'path = "."', *plain]
+    for key, values in proposal.items():
+        if isinstance(values, dict):
+            lines += [f"[tables.{json.dumps(name)}.{key}]"]
+            lines += [f"{json.dumps(column)} = {json.dumps(value)}" for column, value in values.items()]
+    return "\n".join(lines)
 
 
 def meta(args: argparse.Namespace) -> None:

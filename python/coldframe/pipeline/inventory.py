@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError
+from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.pipeline.identity import identity_of
 from coldframe.pipeline.selection import Selection
 
@@ -25,11 +25,12 @@ ROOT = "."
 """The relative path of the source's root itself, where that is the data of one server or of several."""
 _LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 _THREADS = 8
+_SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the source tree, or a directory that a format takes as a whole (Kudu's)."""
+    """A file of the source tree, or a directory that a format takes as a whole (of Kudu, HBase)."""
 
     path: str
     relative: str
@@ -78,19 +79,21 @@ class Inventory:
 def take_inventory(root: str, named: Iterable[str] = (), selection: Selection | None = None) -> Inventory:
     """Walks the tree and looks at each file that is meant.
 
-    A root that holds nothing but Kudu's data is one source, unless `named` has paths of directories below it.
+    A root that holds nothing but the data of one server or of several is one source, unless `named` has paths
+    of directories below it.
     """
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
     inventory = Inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
-    if not below and _is_kudu(root):
+    several = None if below else _several_tables(root)
+    if several is not None:
         whole = _look(root, root, True)
         if isinstance(whole, Unread):
             inventory.unread.append(whole)
         else:
-            inventory.files.append(replace(whole, format="kudu"))
+            inventory.files.append(replace(whole, format=several))
         return inventory
     with ThreadPoolExecutor(_THREADS) as threads:
         for file in threads.map(
@@ -105,17 +108,18 @@ def take_inventory(root: str, named: Iterable[str] = (), selection: Selection | 
     return inventory
 
 
-def _is_kudu(root: str) -> bool:
-    """Whether a folder holds Kudu's data and nothing else but a tables.toml: the servers by themselves would
-    give the rows of their replicas more than once.
+def _several_tables(root: str) -> str | None:
+    """The format of a folder that is several tables and holds nothing else but a tables.toml; also where each
+    folder in it is such (Kudu's servers by themselves would give the rows of their replicas more than once).
     """
-    if _is_table(root) and _detect(root) == "kudu":
-        return True
+    if _is_table(root) and (found := _detect(root)) in _SEVERAL:
+        return found
     with os.scandir(root) as entries:
         shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
-    return bool(shown) and all(
-        one.is_dir() and _is_table(one.path) and _detect(one.path) == "kudu" for one in shown
-    )
+    if not all(one.is_dir() and _is_table(one.path) for one in shown):
+        return None
+    kinds = {_detect(one.path) for one in shown}
+    return "kudu" if kinds == {"kudu"} else None
 
 
 def is_partition(folder: str) -> bool:

@@ -14,8 +14,8 @@
     "field.delim" = "|"
 
 A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
-directory. A data directory of Kudu's is as many tables as it holds: those that entries of its path name by
-`table`, or all.
+directory. A data directory of Kudu's or a root directory of HBase is as many tables as it holds: those that
+entries of its path name by `table`, or all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from typing import Any
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, formats, kudu_tables
+from coldframe._coldframe import ColdframeError, SchemaError, formats
+from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.inventory import ROOT, Inventory, SourceFile, is_partition
 
 # Part of Python since 3.11.
@@ -41,6 +42,9 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
 """Formats that know nothing of their columns but how many there are."""
+
+SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
+"""Formats of which a directory may be several tables."""
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
 _PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
@@ -227,7 +231,7 @@ def _tables_of(
 ) -> Iterator[tuple[str, str, TableSpec | None, SourceFile]]:
     """The tables that a file's rows go to: name, path, entry, and the file as a part of the table."""
     spec = entries.holding(file)
-    if file.format == "kudu":
+    if file.format in SEVERAL:
         given = [] if spec is None else entries.at(spec.path)
         if len(given) > 1 or any("table" in one.options for one in given):
             # What is done with a source goes by its relative path: each of its tables has one.
@@ -253,13 +257,13 @@ def _below(place: str, name: str) -> str:
 
 
 def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
-    """An entry for each table that a data directory of Kudu's holds, with the options that its own entry has
+    """An entry for each table that a directory holds, with the options that its own entry has
     for all of them; its path is a folder's name. None where they cannot be told: opening it says why.
     """
     options = dict(spec.options) if spec is not None else {}
     ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}
     try:
-        held = kudu_tables(file.path, **ways)
+        held = tables_held(file.path, format=str(file.format), **ways)
     except (ColdframeError, OSError, ValueError):
         return []
     names = [name for _, name in held]
@@ -268,7 +272,7 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
         TableSpec(
             name if names.count(name) == 1 else f"{name}-{table_id}",
             folder if folders.count(folder) == 1 else f"{folder}-{table_id}",
-            "kudu",
+            file.format,
             options={**options, "table": table_id},
         )
         for (table_id, name), folder in zip(held, folders, strict=True)

@@ -156,14 +156,17 @@ enum Stop {
 
 /// What seen cells are collected in.
 enum Sink {
-    Cells(Columns),
+    Cells(Box<Columns>),
     Wide(Box<Wide>),
 }
 
 impl Sink {
     fn new(scanning: &Scanning) -> Result<Self> {
         Ok(match &scanning.wide {
-            None => Self::Cells(Columns::new(scanning.columns.clone(), scanning.batch_rows)?),
+            None => {
+                let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+                Self::Cells(Box::new(columns))
+            }
             Some(named) => {
                 let how = (scanning.batch_rows, scanning.on_error, scanning.damage.clone());
                 Self::Wide(Box::new(Wide::new(&scanning.columns, named, how)?))

@@ -134,7 +134,7 @@ impl RegionPlan {
                 return self.rows.upper.clone();
             };
             let row = row.to_vec();
-            let Some(feed) = feeds.get_mut(i) else { return None };
+            let feed = feeds.get_mut(i)?;
             let ends =
                 |upper: &Option<Vec<u8>>| upper.as_ref().is_some_and(|u| order.compare(&row, u).is_ge());
             if ends(&self.rows.upper) || ends(&feed.file.upper) {

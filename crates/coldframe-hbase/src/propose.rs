@@ -1,0 +1,159 @@
+//! Guesses which columns a wide table of this one might have, and of which types: from the qualifiers and values of some rows.
+//!
+//! What has eight bytes may be a number of either kind or text; the guess is the one that most values would hardly have by
+//! chance. People are to look it over.
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, BinaryArray, RecordBatch};
+use coldframe_core::{DamageLog, Error, OnError, Plan, Result, Value};
+
+use crate::open::{Asking, Found, cell_schema};
+use crate::options::{Options, View};
+use crate::scan::plan::{RegionPlan, Rows};
+
+/// Cells that are looked at of each region, and of all.
+const OF_REGION: u64 = 20_000;
+const OF_TABLE: u64 = 200_000;
+/// Most columns that are proposed: qualifiers may be data themselves.
+const MOST_COLUMNS: usize = 1000;
+
+/// What is known of the values of a column.
+#[derive(Debug)]
+struct Seen {
+    cells: u64,
+    /// The length of all of them, if it is one.
+    len: Option<usize>,
+    text: bool,
+    flags: bool,
+    small: u64,
+    float: u64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { cells: 0, len: None, text: true, flags: true, small: 0, float: 0 }
+    }
+}
+
+impl Seen {
+    fn add(&mut self, value: &[u8]) {
+        self.len =
+            if self.cells == 0 { Some(value.len()) } else { self.len.filter(|len| *len == value.len()) };
+        self.cells += 1;
+        let printable = |text: &str| !text.chars().any(|c| c.is_control() && !c.is_whitespace());
+        self.text &= std::str::from_utf8(value).is_ok_and(printable);
+        self.flags &= matches!(value, [0 | 1 | 0xff]);
+        let plausible = |n: f64| n == 0.0 || (1e-9..1e15).contains(&n.abs());
+        match (<[u8; 8]>::try_from(value), <[u8; 4]>::try_from(value)) {
+            (Ok(eight), _) => {
+                self.small += u64::from(i64::from_be_bytes(eight).unsigned_abs() < 1 << 50);
+                self.float += u64::from(plausible(f64::from_be_bytes(eight)));
+            }
+            (_, Ok(four)) => {
+                self.small += u64::from(i32::from_be_bytes(four).unsigned_abs() < 1 << 27);
+                self.float += u64::from(plausible(f64::from(f32::from_be_bytes(four))));
+            }
+            _ => {}
+        }
+    }
+
+    fn guess(&self) -> &'static str {
+        let mostly = |n: u64| n.saturating_mul(10) >= self.cells.saturating_mul(9);
+        match self.len {
+            Some(1) if self.flags => "boolean",
+            _ if self.text => "string",
+            Some(8) if mostly(self.small) => "long",
+            Some(8) if mostly(self.float) => "double",
+            Some(8) => "long",
+            Some(4) if mostly(self.small) => "int",
+            Some(4) if mostly(self.float) => "float",
+            Some(4) => "int",
+            Some(2) => "short",
+            _ => "binary",
+        }
+    }
+}
+
+/// Options that make a wide table of this one; none if it has no cells to guess by.
+pub(crate) fn proposal(found: &Found) -> Result<Option<Value>> {
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let options = Options { view: View::Latest, versions: 1, ..found.options.clone() };
+    let mut all = 0;
+    for region in &found.regions {
+        let asking = Asking {
+            columns: cell_schema(),
+            on_error: OnError::Skip,
+            damage: DamageLog::default(),
+            batch_rows: 4096,
+        };
+        let rows =
+            Rows { lower: region.start.clone(), upper: region.upper().map(<[u8]>::to_vec), first: true };
+        let families = vec![true; found.shared.families.len()];
+        let scanning = found.scanning_by(&options, asking);
+        let mut plan = RegionPlan::new(found.source(), region.clone(), scanning, families, rows);
+        let mut own = 0;
+        'region: while let Some(unit) = plan.next_unit()? {
+            let bytes = unit.fetch.iter().map(|f| f.source.read(f.range.clone())).collect::<Result<_>>()?;
+            for batch in unit.decode.decode(bytes)? {
+                own += add(&batch?, &mut seen)?;
+                if own >= OF_REGION {
+                    break 'region;
+                }
+            }
+        }
+        all += own;
+        if all >= OF_TABLE {
+            break;
+        }
+    }
+    if seen.is_empty() {
+        return Ok(None);
+    }
+    let columns = seen.into_iter().take(MOST_COLUMNS).map(|(name, seen)| (name, Value::from(seen.guess())));
+    Ok(Some(Value::map([
+        ("table", Value::from(found.shared.table.to_string())),
+        ("view", "pivot".into()),
+        ("columns", Value::map(columns)),
+    ])))
+}
+
+fn add(batch: &RecordBatch, seen: &mut BTreeMap<String, Seen>) -> Result<u64> {
+    let column = |name: &str| -> Result<&BinaryArray> {
+        let found = batch.column_by_name(name).and_then(|c| c.as_any().downcast_ref());
+        found.ok_or_else(|| Error::schema(format!("expected the column `{name}`")))
+    };
+    let (families, qualifiers, values) = (column("family")?, column("qualifier")?, column("value")?);
+    for i in 0..batch.num_rows() {
+        let name = [families.value(i), b":", qualifiers.value(i)].concat();
+        // What is not text cannot be the name of a column.
+        let Ok(name) = String::from_utf8(name) else { continue };
+        if seen.len() < MOST_COLUMNS || seen.contains_key(&name) {
+            seen.entry(name).or_default().add(values.value(i));
+        }
+    }
+    Ok(batch.num_rows() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guess(values: &[&[u8]]) -> &'static str {
+        let mut seen = Seen::default();
+        values.iter().for_each(|value| seen.add(value));
+        seen.guess()
+    }
+
+    #[test]
+    fn types_by_values() {
+        assert_eq!(guess(&[&17_i64.to_be_bytes(), &(-4_i64).to_be_bytes()]), "long");
+        assert_eq!(guess(&[&17.25_f64.to_be_bytes(), &(-4e7_f64).to_be_bytes()]), "double");
+        assert_eq!(guess(&[&17_i32.to_be_bytes(), &0_i32.to_be_bytes()]), "int");
+        assert_eq!(guess(&[&0.5_f32.to_be_bytes()]), "float");
+        assert_eq!(guess(&[&300_i16.to_be_bytes()]), "short");
+        assert_eq!(guess(&[&[0], &[255]]), "boolean");
+        assert_eq!(guess(&[b"caf\xc3\xa9", b"", b"12345678"]), "string");
+        assert_eq!(guess(&[b"caf\xc3\xa9", b"\xff"]), "binary");
+    }
+}
