@@ -38,7 +38,15 @@ class Case:
 
     @property
     def options(self) -> dict[str, Any]:
-        return dict(self.entry.get("open", {}))
+        if "as_of_ms" not in self.entry:
+            return dict(self.entry.get("open", {}))
+        # A table of HBase at the time when it was asked.
+        asked = {
+            "table": self.entry["table"],
+            "as_of": self.entry["as_of_ms"],
+            "wal": self.entry.get("wal", False),
+        }
+        return asked | ({"snapshot": self.entry["snapshot"]} if self.entry["snapshot"] else {})
 
     @property
     def path(self) -> Path:

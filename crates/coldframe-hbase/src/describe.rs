@@ -35,10 +35,10 @@ pub(crate) fn metadata(found: &Found) -> Result<Value> {
     ]))
 }
 
-/// More than so many bytes of logs are not read only to count edits.
+/// More than so many bytes of logs are not read only to count cells.
 const COUNTED: u64 = 256 << 20;
 
-/// Which logs there are, and how many edits of the table they have; whether those were flushed since, only a scan finds out.
+/// Which logs there are, and how many cells only they have.
 fn logs(found: &Found) -> Result<Value> {
     let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
@@ -48,8 +48,8 @@ fn logs(found: &Found) -> Result<Value> {
     }
     let sum = |files: &[(String, u64)]| files.iter().map(|(_, len)| *len).fold(0, u64::saturating_add);
     let bytes = sum(&servers).saturating_add(sum(&recovered));
-    let edits = match bytes <= COUNTED {
-        true => logs.count(&found.regions).ok(),
+    let cells = match bytes <= COUNTED {
+        true => logs.count(&found.regions, found.order()).ok(),
         false => None,
     };
     let paths =
@@ -59,7 +59,7 @@ fn logs(found: &Found) -> Result<Value> {
         ("logs", paths(servers)),
         ("recovered_edits", paths(recovered)),
         ("bytes", bytes.into()),
-        ("edits", edits.into()),
+        ("cells", cells.into()),
     ]))
 }
 

@@ -113,17 +113,19 @@ impl Logs {
         Ok(index)
     }
 
-    /// How many edits all logs have of some regions.
-    pub(crate) fn count(&self, regions: &[Arc<Region>]) -> Result<usize> {
-        let mut own = Index::default();
-        for region in regions {
-            for (path, _) in self.recovered(region)? {
-                own.add(&self.shared, path)?;
-            }
-        }
-        let of = |index: &Index, region: &Region| index.by_region.get(&region.encoded).map_or(0, Vec::len);
+    /// How many cells of some regions only logs have.
+    pub(crate) fn count(&self, regions: &[Arc<Region>], order: RowOrder) -> Result<usize> {
         let servers = self.index()?;
-        Ok(regions.iter().map(|region| of(&servers, region) + of(&own, region)).sum())
+        let mut cells = 0;
+        for region in regions {
+            if !servers.by_region.contains_key(&region.encoded) && self.recovered(region)?.is_empty() {
+                continue;
+            }
+            let open = self.shared.open(region)?;
+            let (edits, _) = self.edits(region, &open, order, OnError::Skip)?;
+            cells += edits.iter().map(|e| e.starts.len()).sum::<usize>();
+        }
+        Ok(cells)
     }
 
     /// What was not flushed of an open region; logs that are damaged are raised, or told with what they lack.

@@ -292,6 +292,8 @@ impl Shared {
             Place::Elsewhere(at) => &at.file,
         };
         let hfile = HFile::new(source, self.options.clone())?;
+        // Without its trailer nobody knows how new it is, nor without its index which rows a lost block had.
+        hfile.raw().check()?;
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
         // The upper half counts as newer, should both come together again.

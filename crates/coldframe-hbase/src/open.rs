@@ -159,7 +159,7 @@ impl Found {
             if info.split.unwrap_or(false) || info.replica_id.unwrap_or(0) != 0 {
                 continue;
             }
-            let encoded = encoded(&info, &table);
+            let encoded = encoded_name(&info, &table);
             let of = Region::of(&encoded, info, &table).within(|| format!("snapshot manifest {path}"))?;
             alive.extend(of.map(|of| Region { listed: Some(region.families), ..of }));
         }
@@ -243,9 +243,15 @@ impl Found {
         for encoded in root.regions(table)? {
             let path = join(&join(&root.table(table), &encoded), ".regioninfo");
             let read = root.read(&path, &limits).and_then(|bytes| {
-                let info = messages::region_info(&bytes, &limits);
-                info.and_then(|info| Region::of(&encoded, info, table))
-                    .within(|| format!("region info {path}"))
+                let info = messages::region_info(&bytes, &limits).and_then(|info| {
+                    // The folder is named by a digest of what is said here.
+                    let named = encoded_name(&info, table);
+                    if named != encoded {
+                        return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
+                    }
+                    Region::of(&encoded, info, table)
+                });
+                info.within(|| format!("region info {path}"))
             });
             match read {
                 Ok(region) => all.extend(region),
@@ -402,8 +408,8 @@ impl Found {
     }
 }
 
-/// The name of a region's folder, which a manifest does not say: its files name it, or its position does.
-fn encoded(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
+/// The name of a region's folder: a digest of its name, which is table, first row and id.
+fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
     let plain = if table.namespace == "default" { table.name.clone() } else { table.to_string() };
     let start = info.start_key.as_deref().unwrap_or_default();
     let name = [plain.as_bytes(), b",", start, b",", info.region_id.to_string().as_bytes()].concat();
