@@ -140,6 +140,10 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     assert (sum(one.files for one in after.tables), sum(one.done for one in after.tables)) == (0, 5)
     fresh = preview(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
     assert sum(one.files for one in fresh.tables) == 5
+    # As long and as much as it was.
+    written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
+    assert fresh.expected_bytes == written
+    assert "s of one core" in preview_text(fresh)
     (estate.source / "t/p=1/f").unlink()
     estate.orc("t/p=2/f", {"a": ["no number"]})
     gone = preview(estate.source, estate.target, Options())

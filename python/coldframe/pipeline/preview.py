@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.comparing import TableWork, compare
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import Journal, read_state
+from coldframe.pipeline.journal import Entry, Journal, read_state
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile, plan_files
 from coldframe.pipeline.report import TableReport
@@ -51,6 +51,10 @@ class Preview:
     unknown: list[str]
     unread: list[tuple[str, str]]
     excluded: int
+    expected_seconds: float | None = None
+    """Of one core, at the rate of earlier runs; None where there was none."""
+    expected_bytes: int | None = None
+    """To be written, likewise."""
 
     @property
     def exit_code(self) -> int:
@@ -103,7 +107,7 @@ def preview(
         work.planned = planner([(file, work.table, key) for file, key in work.work])
         settle_columns(work, book.state, target, planner, refuse)
         _describe(work, by_path[work.table.path], options)
-    return Preview(
+    found_now = Preview(
         source,
         goal,
         target.name,
@@ -112,6 +116,21 @@ def preview(
         [(one.relative, one.reason) for one in inventory.unread],
         inventory.excluded,
     )
+    _expect(found_now, book.done.values())
+    return found_now
+
+
+def _expect(found: Preview, done: Iterable[Entry]) -> None:
+    """Time and size by what earlier runs took."""
+    read = seconds = written = 0.0
+    for entry in done:
+        read += entry.details["bytes"]
+        seconds += entry.details["seconds"]
+        written += sum(part.bytes for part in entry.parts)
+    if read:
+        size = sum(table.bytes for table in found.tables)
+        found.expected_seconds = round(seconds * size / read, 3)
+        found.expected_bytes = int(written * size / read)
 
 
 def _describe(work: TableWork, table: TablePreview, options: Options) -> None:
@@ -160,5 +179,9 @@ def preview_text(found: Preview) -> str:
     total = sum(table.files for table in found.tables)
     size = size_text(sum(table.bytes for table in found.tables))
     tasks = sum(table.tasks for table in found.tables)
-    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {found.to}; nothing was written")
+    expected = ""
+    if total and found.expected_seconds is not None and found.expected_bytes is not None:
+        wanted = size_text(found.expected_bytes)
+        expected = f", about {found.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
+    lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {found.to}{expected}; nothing was written")
     return "\n".join(lines)
