@@ -23,8 +23,8 @@ import pyarrow as pa
 from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.sinks import Sink
-from coldframe.pipeline.widening import shape_of, with_fields
-from coldframe.spark.types import conform, conform_batch, plain_type
+from coldframe.pipeline.widening import with_fields
+from coldframe.spark.types import conform_batch
 
 BATCH_ROWS = 64 * 1024
 RESULT_SCHEMA = "result string"
@@ -188,20 +188,10 @@ def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
         if at is None:
             columns.append(pa.nulls(batch.num_rows, field.type))
         else:
-            columns.append(_widened(batch.column(at), field, task.unit))
+            columns.append(with_fields(batch.column(at), field.type))
     if not columns:
         raise SchemaError("a table without columns")
     return pa.RecordBatch.from_arrays(columns, names=task.schema.names)
-
-
-def _widened(column: pa.Array, field: pa.Field, unit: str) -> pa.Array:
-    """The column as it was decoded; in the table's type where other files made that a wider one. Each value
-    is checked to be the same there, and the fingerprint is of what it then is.
-    """
-    column = with_fields(column, field.type)
-    if shape_of(plain_type(column.type, timestamp_unit=unit)) == shape_of(field.type):
-        return column
-    return conform(column, field, field.name)
 
 
 def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
