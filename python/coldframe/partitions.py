@@ -4,25 +4,23 @@
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
 
 As Hive and Spark lay tables out: values escaped, null by a name of its own. Everything is written below a
-directory whose name readers pass over, and renamed when all of it is there.
+directory whose name readers pass over, and published file by file when all of it is there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
-import shutil
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import Store
 from coldframe.discovery import HIVE_NULL
-from coldframe.errors import SchemaError, unsupported
+from coldframe.errors import ColdframeError, SchemaError, unsupported
 
 __all__ = ["write_partitioned"]
 
@@ -33,38 +31,43 @@ _BATCHES_WAITING = 4
 # What Hive escapes in the names of directories, beside control characters.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
 
-# Writes batches (a RecordBatchReader) to a path, and gives {"rows": .., "bytes": ..}.
-WriteFile = Callable[[Any, str], Mapping[str, Any]]
+# Writes batches (a RecordBatchReader) to a store's root, and gives {"rows": .., "bytes": ..}.
+WriteFile = Callable[[Any, Store], Mapping[str, Any]]
 
 
 def write_partitioned(
-    reader: Any, dest: str, partitioning: Any, *, ending: str, write_file: WriteFile
+    reader: Any, store: Store, partitioning: Any, *, ending: str, write_file: WriteFile
 ) -> dict[str, Any]:
-    """Writes all batches of a pyarrow.RecordBatchReader below `dest`, which is absent or empty.
+    """Writes all batches of a pyarrow.RecordBatchReader below a store's root, which is absent or empty.
 
-    Gives rows, bytes and the files' paths below `dest`.
+    Gives rows, bytes and the files' paths below it.
     """
     names = _partition_names(partitioning, reader.schema)
-    root = Path(dest)
-    if root.is_dir() and any(root.iterdir()):
-        raise FileExistsError(f"{dest}: expected no directory, or an empty one")
-    existed = root.is_dir()
-    root.mkdir(parents=True, exist_ok=True)
-    staging = root / f"_coldframe-{uuid.uuid4().hex}"
-    files = _Files(staging, reader.schema, names, ending, write_file)
+    existed = store.stat()
+    if existed is not None and (not existed.is_folder or next(store.list(), None)):
+        raise FileExistsError(f"{store.url}: expected no directory, or an empty one")
+    staging = f"_coldframe-{uuid.uuid4().hex}"
+    files = _Files(store, staging, reader.schema, names, ending, write_file)
     try:
         with contextlib.closing(files):
             for batch in reader:
                 for folder, rows in _divided(batch, names):
                     files.write(folder, rows)
             files.finish()
-        for folder in sorted(path.name for path in staging.iterdir()):
-            os.replace(staging / folder, root / folder)
+        for path in sorted(files.paths):
+            store.publish(f"{staging}/{path}", path)
     except BaseException:
-        shutil.rmtree(staging if existed else root, ignore_errors=True)
+        _take_back(store, [staging, *{path.split("/")[0] for path in files.paths}], whole=existed is None)
         raise
-    staging.rmdir()
+    store.delete(staging, recursive=True)
     return {"rows": files.rows, "bytes": files.bytes, "files": sorted(files.paths)}
+
+
+def _take_back(store: Store, folders: Sequence[str], *, whole: bool) -> None:
+    """Deletes what was written; the error that led here is the one to tell."""
+    for folder in [""] if whole else folders:
+        with contextlib.suppress(ColdframeError, OSError):
+            store.delete(folder, recursive=True)
 
 
 def _partition_names(partitioning: Any, schema: Any) -> list[str]:
@@ -132,9 +135,16 @@ class _Files:
     """The files that are being written, each by a thread that takes batches from a queue."""
 
     def __init__(
-        self, root: Path, schema: Any, names: Sequence[str], ending: str, write_file: WriteFile
+        self,
+        store: Store,
+        staging: str,
+        schema: Any,
+        names: Sequence[str],
+        ending: str,
+        write_file: WriteFile,
     ) -> None:
-        self._root = root
+        self._store = store
+        self._staging = staging
         self._schema = pa.schema(
             [field for field in schema if field.name not in names], metadata=schema.metadata
         )
@@ -144,7 +154,6 @@ class _Files:
         self._numbers: dict[str, int] = {}
         self.rows = self.bytes = 0
         self.paths: list[str] = []
-        root.mkdir()
 
     def write(self, folder: str, rows: Any) -> None:
         writing = self._open.pop(folder, None)
@@ -167,10 +176,9 @@ class _Files:
     def _start(self, folder: str) -> _Writing:
         number = self._numbers[folder] = self._numbers.get(folder, -1) + 1
         relative = f"{folder}/part-{number}{self._ending}"
-        path = self._root / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = self._store.below(f"{self._staging}/{relative}")
         self.paths.append(relative)
-        return _Writing(self._schema, lambda reader: self._write_file(reader, str(path)))
+        return _Writing(self._schema, lambda reader: self._write_file(reader, staged))
 
     def _finish(self, folder: str) -> None:
         written = self._open.pop(folder).finish()

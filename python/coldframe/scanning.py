@@ -29,7 +29,7 @@ from coldframe.file import (
 from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Source
+from coldframe.sources import Source, is_remote
 from coldframe.unified import unified
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ __all__ = ["Dataset", "scan"]
 
 # Files are opened by so many threads, which wait for the disk or the network.
 _OPENERS = 16
+# Files of a store elsewhere that are read at once, where the machine has fewer processors.
+_REMOTE_FILES = 8
 # So many stay open, that is to say with what was read to open them in memory.
 _KEPT_OPEN = 256
 
@@ -348,6 +350,8 @@ class Dataset(AsTables):
         # The columns of one file are shared among threads where there are not enough files for all.
         threads = self._open(matching[0])._threads()
         alone = len(matching) == 1
+        if threads > 1 and is_remote(self._found[matching[0]].source):
+            threads = max(threads, _REMOTE_FILES)  # most of them wait
 
         def rows(at: int) -> Iterator[Any]:
             file = self._open(at)

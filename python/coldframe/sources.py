@@ -47,6 +47,11 @@ def is_of_core(path: str) -> bool:
     return scheme in (None, "file") or scheme in CORE_SCHEMES
 
 
+def is_remote(source: object) -> bool:
+    """Whether it is the URL of another store."""
+    return isinstance(source, str) and scheme_of(source) not in (None, "file")
+
+
 def text_options(storage_options: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Storage options as the core takes them: texts by names; what is nested has names with a dot."""
     return dict(_texts("", storage_options)) if storage_options else None

@@ -15,7 +15,7 @@ from coldframe.file import File, open
 from coldframe.filters import Filter
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
-from coldframe.sources import Source
+from coldframe.sources import Source, open_store
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
 
@@ -60,7 +60,8 @@ def write(
     try:
         target = Source(dest, storage_options)
         if partitioning is not None:
-            return _write_partitioned(stream, os.fsdecode(dest), format, partitioning, progress, options)
+            store = open_store(os.fsdecode(dest), storage_options)
+            return _write_partitioned(stream, store, format, partitioning, progress, options)
         return _coldframe.write(
             stream,
             target.handle(),
@@ -77,27 +78,24 @@ def write(
 
 def _write_partitioned(
     stream: Any,
-    dest: str,
+    store: _coldframe.Store,
     format: str,
     partitioning: Any,
     progress: Callable[[int], None] | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    local = _coldframe.local_path(dest)
-    if local is None:
-        raise unsupported(f"{dest}: partitioned tables are written to local directories")
     about = _coldframe.formats().get(format)
     if about is None or not about["capabilities"]["written"]:
         raise unsupported(f"writing {format!r}")
     reader = pa.RecordBatchReader.from_stream(stream)
 
-    def write_file(batches: Any, path: str) -> dict[str, Any]:
-        return _coldframe.write(batches, path, format=format, options=options)
+    def write_file(batches: Any, dest: _coldframe.Store) -> dict[str, Any]:
+        return _coldframe.write(batches, dest, format=format, options=options, new=True)
 
     ending = "." + about["capabilities"]["endings"][0]
     if progress is not None:
         reader = pa.RecordBatchReader.from_batches(reader.schema, _told(reader, progress))
-    return write_partitioned(reader, local, partitioning, ending=ending, write_file=write_file)
+    return write_partitioned(reader, store, partitioning, ending=ending, write_file=write_file)
 
 
 def _told(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:

@@ -67,6 +67,11 @@ impl Ahead {
         Ok(Some((next.unit, bytes)))
     }
 
+    /// Whether units are on their way.
+    pub(crate) fn asks_early(&self) -> bool {
+        self.early && !self.coming.is_empty()
+    }
+
     /// The next unit of the plan, which nobody asks for the bytes of.
     pub(crate) fn plan_unit(&mut self) -> Result<Option<Unit>> {
         self.plan.next_unit()

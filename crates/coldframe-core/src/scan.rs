@@ -91,6 +91,11 @@ impl ScanReader {
         }
     }
 
+    /// Whether the units behind are asked for while one is decoded: known once the first was asked for.
+    pub fn asks_early(&self) -> bool {
+        self.units.asks_early()
+    }
+
     /// The columns handed out.
     pub fn output_schema(&self) -> &SchemaRef {
         &self.projection.output

@@ -84,15 +84,16 @@ impl Files for PyFiles {
     }
 
     fn open(&self, key: &str, url: &str, known: Option<&Identity>) -> Result<Arc<dyn ReadAt>> {
-        let known = match known {
-            Some(known) => known.clone(),
-            None => match self.told(key)? {
-                Some(stat) if !stat.is_folder => stat.identity(),
-                _ => return Err(Error::not_found("no such file")),
-            },
+        let found = match self.told(key)? {
+            Some(stat) if !stat.is_folder => stat.identity(),
+            _ => return Err(Error::not_found("no such file")),
         };
+        if known.is_some_and(|known| !known.may_be(&found)) {
+            let text = "the file was changed since it was listed or opened";
+            return Err(Error::new(ErrorKind::Io(io::Error::other(text))));
+        }
         let files = Self(Python::attach(|py| self.0.clone_ref(py)));
-        Ok(Arc::new(RangedFile { files, key: key.to_owned(), url: url.to_owned(), known }))
+        Ok(Arc::new(RangedFile { files, key: key.to_owned(), url: url.to_owned(), known: found }))
     }
 
     fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {

@@ -206,6 +206,10 @@ impl PyStore {
         Ok(self.0.os_url_of(&self.path(path)?))
     }
 
+    fn below(&self, path: PathBuf) -> PyResult<Self> {
+        self.0.below(&self.path(path)?).map(Self).map_err(to_python)
+    }
+
     #[pyo3(signature = (path=PathBuf::new(), *, recursive=false))]
     fn list(&self, py: Python<'_>, path: PathBuf, recursive: bool) -> PyResult<PyListing> {
         let entries = self.ask(py, path, |path| self.0.list(path, recursive))?;

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending, check_range};
 use coldframe_core::{Error, ReadAt, Result};
 
-const HEAD: u64 = 16 << 10;
+pub(crate) const HEAD: u64 = 16 << 10;
 pub(crate) const TAIL: u64 = 64 << 10;
 
 /// A file that is asked for its ends once.
@@ -29,10 +29,9 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// `file`, which errors call `url`; `tail` is what is known of its end.
-    pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, tail: Option<Bytes>) -> Self {
-        let kept = tail.map(|t| (file.len().saturating_sub(t.len() as u64), t)).into_iter().collect();
-        Self { file, url: url.into(), kept: Mutex::new(kept) }
+    /// `file`, which errors call `url`; `ends` is what is known of them, by offsets.
+    pub(crate) fn new(file: Arc<dyn ReadAt>, url: &str, ends: Vec<(u64, Bytes)>) -> Self {
+        Self { file, url: url.into(), kept: Mutex::new(ends) }
     }
 
     fn kept(&self) -> Vec<(u64, Bytes)> {
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn each_end_is_asked_for_once() {
         let (file, bytes) = file(300_000);
-        let ends = Ends::new(file.clone(), "u", None);
+        let ends = Ends::new(file.clone(), "u", Vec::new());
         let len = u64::from(300_000u32);
         for _ in 0..2 {
             assert_eq!(ends.read_ranges(&[0..10, len - 10..len]).unwrap()[1], bytes.slice(299_990..));
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn a_tail_that_is_known_is_not_asked_for() {
         let (file, bytes) = file(300_000);
-        let ends = Ends::new(file.clone(), "u", Some(bytes.slice(299_000..)));
+        let ends = Ends::new(file.clone(), "u", vec![(299_000, bytes.slice(299_000..))]);
         assert_eq!(ends.read(299_500..299_501).unwrap(), bytes.slice(299_500..299_501));
         assert!(file.1.lock().unwrap().is_empty());
     }
@@ -183,7 +182,7 @@ mod tests {
         #[test]
         fn the_same_bytes_as_without(len in 0u32..200_000, asked in proptest::collection::vec((0u64..200_000, 0u64..90_000), 1..8)) {
             let (file, bytes) = file(len);
-            let ends = Ends::new(file, "u", None);
+            let ends = Ends::new(file, "u", Vec::new());
             let ranges: Vec<_> = asked
                 .into_iter()
                 .map(|(start, n)| (start.min(u64::from(len)), n))

@@ -78,7 +78,9 @@ impl Cluster {
     /// The client of this process.
     fn client(&self) -> Result<Arc<Client>> {
         self.client.get(|| {
-            let mut settings: HashMap<String, String> = HashMap::new();
+            // A DataNode that hangs is given up before the cluster is, so that another has time to answer.
+            let silence = (self.patience / 3).as_millis().to_string();
+            let mut settings = HashMap::from([("dfs.client.socket-timeout".to_owned(), silence)]);
             let mut builder = ClientBuilder::new().with_url(&*self.base).with_io_runtime(handle()?);
             for (name, value) in self.options.iter() {
                 match name {
@@ -134,7 +136,7 @@ fn no_overwrite(mode: &Mode) -> Result<bool> {
 impl Files for HdfsFiles {
     fn list(&self, folder: &str, deep: bool) -> Result<Listing> {
         let entries = self.cluster.client()?.list_status_iter(folder, deep).into_stream();
-        let listing = Entries { cluster: self.cluster.clone(), deep, entries, failed: false };
+        let listing = Entries { cluster: self.cluster.clone(), deep, entries, ended: false };
         Ok(Box::new(listing))
     }
 
@@ -193,21 +195,22 @@ struct Entries {
     cluster: Cluster,
     deep: bool,
     entries: BoxStream<'static, hdfs_native::Result<FileStatus>>,
-    failed: bool,
+    ended: bool,
 }
 
 impl Iterator for Entries {
     type Item = Result<Stat>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.failed {
+        while !self.ended {
             let entries = &mut self.entries;
-            let next = self.cluster.ask(async { entries.next().await.transpose() }).transpose()?;
-            match next {
-                Ok(status) if self.deep && status.isdir => {}
-                Ok(status) => return Some(Ok(stat_of(&status))),
+            match self.cluster.ask(async { entries.next().await.transpose() }) {
+                Ok(Some(status)) if self.deep && status.isdir => {}
+                Ok(Some(status)) => return Some(Ok(stat_of(&status))),
+                // The stream must not be asked again.
+                Ok(None) => self.ended = true,
                 Err(e) => {
-                    self.failed = true;
+                    self.ended = true;
                     return Some(Err(e));
                 }
             }

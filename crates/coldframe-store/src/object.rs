@@ -239,23 +239,29 @@ pub(crate) fn error(e: object_store::Error) -> Error {
     let io = |kind, text: String| Error::from(io::Error::new(kind, text));
     let why = told(&e);
     match e {
-        E::NotFound { .. } if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
+        _ if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
             Error::not_found(format!("no such bucket: {why}"))
         }
         E::NotFound { .. } => Error::not_found("no such object"),
         E::AlreadyExists { .. } => already_exists(),
         E::Precondition { .. } | E::NotModified { .. } => changed(&why),
         E::PermissionDenied { .. } => {
-            io(io::ErrorKind::PermissionDenied, format!("the store refuses this (403): {why}"))
+            io(io::ErrorKind::PermissionDenied, format!("the store refuses this (403){}", behind(&why)))
         }
         E::Unauthenticated { .. } => {
-            io(io::ErrorKind::PermissionDenied, format!("the store does not know who asks (401): {why}"))
+            let why = behind(&why);
+            io(io::ErrorKind::PermissionDenied, format!("the store does not know who asks (401){why}"))
         }
         E::NotSupported { .. } | E::NotImplemented { .. } => Error::unsupported(why),
         E::InvalidPath { .. } => Error::unsupported(format!("an object's name: {why}")),
         _ if why.contains("timed out") => io(io::ErrorKind::TimedOut, why),
         _ => io(io::ErrorKind::Other, why),
     }
+}
+
+/// A reason behind what is said already; an answer without a body has none.
+fn behind(why: &str) -> String {
+    if why.starts_with("Server returned") { String::new() } else { format!(": {why}") }
 }
 
 /// What a store says of it in the XML of its answer, or the innermost reason.

@@ -30,6 +30,8 @@ pub struct Store {
     url: Arc<str>,
     root: String,
     is_local: bool,
+    /// Whether it is a part of another store, below whose root folders are made.
+    is_part: bool,
 }
 
 impl Store {
@@ -38,7 +40,13 @@ impl Store {
         match Location::parse(location)? {
             Location::Local(path) => {
                 let path = name::to_text(path.as_os_str());
-                Ok(Self { files: Arc::new(LocalFiles), url: ended(&path).into(), root: path, is_local: true })
+                Ok(Self {
+                    files: Arc::new(LocalFiles),
+                    url: ended(&path).into(),
+                    root: path,
+                    is_local: true,
+                    is_part: false,
+                })
             }
             Location::Url { url, scheme } => remote(&url, &scheme, options),
         }
@@ -46,7 +54,7 @@ impl Store {
 
     /// The files of a store of the caller's own, by their keys below `root`. `url` is what to call them.
     pub fn of(files: Arc<dyn Files>, url: &str, root: &str) -> Self {
-        Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false }
+        Self { files, url: ended(url).into(), root: ended(root).to_owned(), is_local: false, is_part: false }
     }
 
     /// The path or URL it was made of.
@@ -94,7 +102,13 @@ impl Store {
     /// The files below a folder.
     pub fn below(&self, path: &str) -> Result<Self> {
         let root = self.key(path)?;
-        Ok(Self { files: self.files.clone(), url: self.url_of(path).into(), root, is_local: self.is_local })
+        Ok(Self {
+            files: self.files.clone(),
+            url: self.url_of(path).into(),
+            root,
+            is_local: self.is_local,
+            is_part: true,
+        })
     }
 
     /// What lies directly below `path` or, if `deep`, all files below it; in any order, as it comes in.
@@ -128,7 +142,8 @@ impl Store {
     /// Starts a file, which appears whole when it is finished. Folders below the root are made.
     pub fn create(&self, path: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
         // A local folder around the root that is not there is a mistake; elsewhere folders come with their files.
-        if let (true, true, Some((folder, _))) = (self.is_local, path.is_empty(), self.above())
+        if let (true, true, Some((folder, _))) =
+            (self.is_local && !self.is_part, path.is_empty(), self.above())
             && folder.stat("")?.is_none()
         {
             return Err(self.named(Error::not_found("no such folder"), ""));
@@ -222,7 +237,13 @@ impl Store {
         let url = if url.ends_with("://") || url == "/" { url } else { ended(url) };
         let root = above.to_owned();
         Some((
-            Self { files: self.files.clone(), url: url.into(), root, is_local: self.is_local },
+            Self {
+                files: self.files.clone(),
+                url: url.into(),
+                root,
+                is_local: self.is_local,
+                is_part: false,
+            },
             name.to_owned(),
         ))
     }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use coldframe_core::{Damage, DamageLog, Error, Result, Scan, Split};
+use coldframe_core::{Damage, DamageLog, Error, Result, Scan, ScanReader, Split};
 
 use crate::File;
 
@@ -132,10 +132,16 @@ impl Workers {
         for _ in 0..threads {
             let (file, scan, queue, room) = (file.clone(), scan.clone(), queue.clone(), room.clone());
             thread::Builder::new().name("coldframe-read".to_owned()).spawn(move || {
-                loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(job) = job else { break };
-                    run(&file, &scan, &job, &room);
+                let take = |wait: bool| {
+                    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                    let job = if wait { queue.recv().ok() } else { queue.try_recv().ok() };
+                    job.map(|job| Begun::new(&file, &scan, job))
+                };
+                let mut next: Option<Begun> = None;
+                while let Some(begun) = next.take().or_else(|| take(true)) {
+                    // The bytes of the split behind come while this one is decoded, where it is worth asking early.
+                    next = if begun.asks_early() { take(false) } else { None };
+                    begun.run(&room);
                 }
             })?;
         }
@@ -208,25 +214,47 @@ impl Drop for Workers {
     }
 }
 
-fn run(file: &File, scan: &Scan, job: &Job, room: &Room) {
-    let damage = DamageLog::default();
-    let read = || -> Result<bool> {
-        let mut reader = file.scan_logged(scan, &job.split, damage.clone())?;
-        while let Some(batch) = reader.next_batch()? {
-            let bytes = bytes_of(&batch);
-            if !room.enter(job.number, bytes) || job.rows.send(Message::Batch(batch, bytes)).is_err() {
-                return Ok(false);
-            }
+/// A split whose first bytes were asked for.
+struct Begun {
+    job: Job,
+    damage: DamageLog,
+    reader: Result<ScanReader>,
+}
+
+impl Begun {
+    fn new(file: &File, scan: &Scan, job: Job) -> Self {
+        let damage = DamageLog::default();
+        let mut reader = file.scan_logged(scan, &job.split, damage.clone());
+        if let Ok(reader) = &mut reader {
+            reader.prime();
         }
-        Ok(true)
-    };
-    let last = match read() {
-        Ok(true) => Message::End(damage.records()),
-        Ok(false) => return,
-        Err(e) => Message::Failed(e),
-    };
-    // Nobody waits for it any more where this fails.
-    drop(job.rows.send(last));
+        Self { job, damage, reader }
+    }
+
+    fn asks_early(&self) -> bool {
+        self.reader.as_ref().is_ok_and(ScanReader::asks_early)
+    }
+
+    fn run(self, room: &Room) {
+        let Self { job, damage, reader } = self;
+        let read = || -> Result<bool> {
+            let mut reader = reader?;
+            while let Some(batch) = reader.next_batch()? {
+                let bytes = bytes_of(&batch);
+                if !room.enter(job.number, bytes) || job.rows.send(Message::Batch(batch, bytes)).is_err() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let last = match read() {
+            Ok(true) => Message::End(damage.records()),
+            Ok(false) => return,
+            Err(e) => Message::Failed(e),
+        };
+        // Nobody waits for it any more where this fails.
+        drop(job.rows.send(last));
+    }
 }
 
 /// The bytes of the rows alone: batches of one unit may be parts of the same memory.

@@ -44,7 +44,7 @@ pub(super) fn open(
     if let Some(known) = known {
         check(known, &Identity { len, ..Identity::default() })?;
     }
-    Ok(Arc::new(Ends::new(Arc::new(HdfsFile { len, ..file }), url, None)))
+    Ok(Arc::new(Ends::new(Arc::new(HdfsFile { len, ..file }), url, Vec::new())))
 }
 
 impl HdfsFile {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
 use coldframe_core::{ErrorKind, ReadAt, Result};
+use futures_util::future::join;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 
 use super::connect::Connection;
 use super::error;
-use crate::ends::{Ends, TAIL};
+use crate::ends::{Ends, HEAD, TAIL};
 use crate::files::changed;
 use crate::parts::gather;
 use crate::runtime::{start, wait};
@@ -38,34 +39,46 @@ struct Target {
     etag: Option<String>,
 }
 
-/// Opens an object, by one request for its last bytes where its length is not known yet.
+/// Opens an object, by a request for each of its ends where its length is not known yet.
 pub(super) fn open(
     connection: &Arc<Connection>,
     path: Path,
     url: &str,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let (len, etag, tail) = match known {
-        Some(known) => (known.len, known.etag.clone(), None),
+    let Measured { len, etag, ends } = match known {
+        Some(known) => Measured { len: known.len, etag: known.etag.clone(), ends: Vec::new() },
         None => wait(measure(connection.store()?, &path, connection.has_suffixes()))??,
     };
     let target = Target { path, etag: etag.filter(|etag| !etag.starts_with("W/")) };
     let object = Arc::new(Object { connection: connection.clone(), target, len });
-    Ok(Arc::new(Ends::new(object, url, tail)))
+    Ok(Arc::new(Ends::new(object, url, ends)))
 }
 
-/// Length, etag and, where they came with them, the last bytes of an object.
-async fn measure(
-    store: Arc<dyn ObjectStore>,
-    path: &Path,
-    by_suffix: bool,
-) -> Result<(u64, Option<String>, Option<Bytes>)> {
+/// What opening learns of an object.
+struct Measured {
+    len: u64,
+    etag: Option<String>,
+    /// Offset and bytes of what came with it.
+    ends: Vec<(u64, Bytes)>,
+}
+
+/// Asks for both ends of an object at once: the answer for the last bytes says how many there are.
+async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> Result<Measured> {
     if by_suffix {
-        let options = GetOptions { range: Some(GetRange::Suffix(TAIL)), ..GetOptions::default() };
-        match store.get_opts(path, options).await {
-            Ok(found) => {
-                let (len, etag) = (found.meta.size, found.meta.e_tag.clone());
-                return Ok((len, etag, Some(found.bytes().await.map_err(error)?)));
+        let (tail, head) =
+            join(end(&store, path, GetRange::Suffix(TAIL)), end(&store, path, GetRange::Bounded(0..HEAD)))
+                .await;
+        match tail {
+            Ok((len, etag, tail)) => {
+                let mut ends = vec![(len.saturating_sub(tail.len() as u64), tail)];
+                // The same content, as far as can be told; a longer tail has it in itself.
+                if let Ok((head_len, head_etag, head)) = head
+                    && (head_len, &head_etag) == (len, &etag)
+                {
+                    ends.push((0, head));
+                }
+                return Ok(Measured { len, etag, ends });
             }
             // Some servers have no ranges from the end, and an empty object has none at all.
             Err(e @ object_store::Error::Generic { .. }) if is_answer(&e) => {}
@@ -73,7 +86,19 @@ async fn measure(
         }
     }
     let meta = store.head(path).await.map_err(error)?;
-    Ok((meta.size, meta.e_tag, None))
+    Ok(Measured { len: meta.size, etag: meta.e_tag, ends: Vec::new() })
+}
+
+/// Length and etag of an object, and a part of it.
+async fn end(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    range: GetRange,
+) -> object_store::Result<(u64, Option<String>, Bytes)> {
+    let options = GetOptions { range: Some(range), ..GetOptions::default() };
+    let found = store.get_opts(path, options).await?;
+    let (len, etag) = (found.meta.size, found.meta.e_tag.clone());
+    Ok((len, etag, found.bytes().await?))
 }
 
 /// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer.

@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSNNTopology;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /**
  * Cluster DIR [ha]: an HDFS of two DataNodes below DIR, on the loopback.
@@ -68,7 +69,11 @@ public final class Cluster {
           case "stop" -> stopped.push(cluster.stopDataNode(0));
           case "start" -> {
             cluster.restartDataNode(stopped.pop(), true);
-            cluster.waitActive();
+            // Not waitActive, which waits for those that are still stopped to be forgotten.
+            DataNode started = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
+            while (!started.isDatanodeFullyStarted()) {
+              Thread.sleep(50);
+            }
           }
           case "failover" -> {
             cluster.transitionToStandby(active);
