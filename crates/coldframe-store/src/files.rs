@@ -67,6 +67,7 @@ pub(crate) fn already_exists() -> Error {
 }
 
 /// The file to be replaced is not there, or not the one that was meant.
+#[cfg(feature = "object-store")]
 #[cold]
 pub(crate) fn other_content(etag: &str) -> Error {
     changed(&format!("expected the content with etag {etag} in its place"))
