@@ -1,24 +1,21 @@
 //! What the files of a rowset say of it.
 
-use std::sync::Arc;
-
 use coldframe_core::{Error, Result, Value};
 
 use crate::prune::rows::key_index;
 use crate::rowset::{Reading, open_block, row_count};
 use crate::tablet::{RowSet, Tablet};
-use crate::wal::{Entries, Replayed};
+use crate::wal::Summary;
 
 /// What the logs of a table's tablets gave back.
-pub(crate) fn log_metadata(logs: &[Result<Arc<Replayed>>]) -> Vec<(String, Value)> {
+pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
     let read = || logs.iter().filter_map(|log| log.as_ref().ok());
-    let sum = |of: &dyn Fn(&Replayed) -> u64| Value::from(read().map(|log| of(log)).sum::<u64>());
-    let entries = |log: &Replayed| log.changes.values().map(Entries::len).sum::<usize>() as u64;
+    let sum = |of: &dyn Fn(&Summary) -> u64| Value::from(read().map(of).sum::<u64>());
     let mut pairs = vec![
         ("operations".to_owned(), sum(&|log| log.operations)),
         ("uncommitted_operations".to_owned(), sum(&|log| log.uncommitted)),
-        ("rows".to_owned(), sum(&|log| log.keys.len() as u64)),
-        ("changes".to_owned(), sum(&entries)),
+        ("rows".to_owned(), sum(&|log| log.rows)),
+        ("changes".to_owned(), sum(&|log| log.changes)),
     ];
     let broken = read().flat_map(|log| &log.broken).map(|d| format!("{}: {}", d.structure, d.reason));
     let failed = logs.iter().filter_map(|log| log.as_ref().err()).map(ToString::to_string);

@@ -12,7 +12,7 @@ use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::store::roots;
 use crate::tablet::{Server, Tablet, Unreadable};
-use crate::wal::TabletLog;
+use crate::wal::{Kept, TabletLog};
 
 /// A table's tablets, and where they are.
 #[derive(Debug)]
@@ -114,12 +114,14 @@ impl Found {
         }
         let mut tablets = Vec::with_capacity(chosen.len());
         let mut logs = Vec::with_capacity(chosen.len());
+        let kept = Arc::new(Kept::default());
         for replicas in chosen {
             let Some((tablet, others)) = replicas.choose(folder.as_ref(), &reading, own.wal)? else {
                 continue;
             };
             let tablet = Arc::new(tablet);
-            logs.push(Arc::new(TabletLog::new(folder.clone(), tablet.clone(), reading, others, own.wal)));
+            let (of, how) = (tablet.clone(), (others, own.wal));
+            logs.push(Arc::new(TabletLog::new(folder.clone(), of, reading, how, kept.clone())));
             tablets.push(tablet);
         }
         let newest = tablets.iter().max_by_key(|t| t.schema_version);

@@ -49,8 +49,13 @@ impl Replicas {
         }
         let chosen = self.0.swap_remove(best);
         tails.swap_remove(best);
+        // A server that was copied twice has one vote.
         let voting = self.0.iter().zip(tails).filter(|(t, _)| t.voters().is_some());
-        Ok(Some((chosen, voting.map(|(_, tail)| tail).collect())))
+        let mut voices: BTreeMap<&str, Tail> =
+            voting.map(|(t, tail)| (t.server.uuid.as_str(), tail)).collect();
+        voices.remove(chosen.server.uuid.as_str());
+        let others = voices.into_values().collect();
+        Ok(Some((chosen, others)))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::scan::memory::MemoryPlan;
 use crate::scan::plan::RowSetPlan;
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
-use crate::wal::{Replayed, TabletLog};
+use crate::wal::{Summary, TabletLog};
 use crate::{inspect, verify};
 
 /// A table, opened.
@@ -114,10 +114,33 @@ impl KuduTable {
             ("bytes".to_owned(), Value::from(bytes)),
         ];
         if self.found.wal {
-            let logs: Vec<_> = self.found.logs.iter().map(|log| log.replayed()).collect();
+            let logs: Vec<_> = self.found.logs.iter().map(|log| log.summary()).collect();
             pairs.extend(log_metadata(&logs));
         }
         Value::Map(pairs)
+    }
+
+    /// The splits of a rowset; `counted` if its live rows are as many as its super block says.
+    fn rowset_splits(
+        &self,
+        number: usize,
+        part: &Part,
+        target: u64,
+        counted: bool,
+        splits: &mut Vec<Split>,
+    ) -> Result<()> {
+        let number = part_number(number)?;
+        let rows = self.rows(part)?;
+        let pieces = Self::pieces(part, target).clamp(1, rows.max(1));
+        let step = rows.div_ceil(pieces).max(1);
+        let mut start = 0;
+        while start < rows {
+            let end = start.saturating_add(step).min(rows);
+            let live = part.rowset.live_rows.filter(|_| pieces == 1 && counted);
+            splits.push(Split { part: number, range: start..end, rows: live });
+            start = end;
+        }
+        Ok(())
     }
 
     /// Into how many splits of `target` bytes a rowset is cut. One of any size needs no look at the files.
@@ -143,8 +166,7 @@ impl TableFile for KuduTable {
         let flushed = self.flushed_rows()?;
         let mut rows = i64::try_from(flushed).ok()?;
         for log in &self.found.logs {
-            let replayed = log.replayed().ok().filter(|r| r.is_whole())?;
-            rows = rows.checked_add(replayed.live)?;
+            rows = rows.checked_add(log.summary().ok()?.live?)?;
         }
         u64::try_from(rows).ok()
     }
@@ -196,29 +218,20 @@ impl TableFile for KuduTable {
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = Vec::new();
-        let counted = self.found.logs.iter().all(|log| log.is_empty()) && self.flushed_rows().is_some();
-        for (i, part) in self.parts.iter().enumerate() {
-            let number = u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))?;
-            let rows = self.rows(part)?;
-            let pieces = Self::pieces(part, target).clamp(1, rows.max(1));
-            let step = rows.div_ceil(pieces).max(1);
-            let mut start = 0;
-            while start < rows {
-                let end = start.saturating_add(step).min(rows);
-                let whole = rows > 0 && pieces == 1;
-                let live = part.rowset.live_rows.filter(|_| whole && counted);
-                splits.push(Split { part: number, range: start..end, rows: live });
-                start = end;
+        let counted = self.flushed_rows().is_some();
+        let mut parts = self.parts.iter().enumerate();
+        for (i, (tablet, log)) in self.found.tablets.iter().zip(&self.found.logs).enumerate() {
+            let log = log.summary()?;
+            // What was flushed is all there is of its rowsets.
+            let flushed = counted && log.changes == 0 && log.live.is_some();
+            for (number, part) in parts.by_ref().take(tablet.rowsets.len()) {
+                self.rowset_splits(number, part, target, flushed, &mut splits)?;
             }
-        }
-        for (i, log) in self.found.logs.iter().enumerate() {
-            let Ok(part) = u32::try_from(self.parts.len() + i) else { continue };
-            memory_splits(part, log.replayed()?.as_ref(), target, &mut splits);
+            memory_splits(part_number(self.parts.len() + i)?, &log, target, &mut splits);
         }
         let behind = self.parts.len() + self.found.logs.len();
         for i in 0..self.found.unreadable.len() {
-            let Ok(part) = u32::try_from(behind + i) else { continue };
-            splits.push(Split { part, range: 0..1, rows: None });
+            splits.push(Split { part: part_number(behind + i)?, range: 0..1, rows: None });
         }
         Ok(splits)
     }
@@ -288,10 +301,14 @@ impl TableFile for KuduTable {
     }
 }
 
+fn part_number(i: usize) -> Result<u32> {
+    u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))
+}
+
 /// The splits of the rows that a log gives back; one without rows where some may be missing.
-fn memory_splits(part: u32, log: &Replayed, target: u64, splits: &mut Vec<Split>) {
-    let rows = (log.keys.len() as u64).max(u64::from(!log.lost_inserts.is_empty()));
-    let pieces = log.rows.bytes().div_ceil(target.max(1)).clamp(1, rows.max(1));
+fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>) {
+    let rows = log.rows.max(u64::from(log.lacks_rows));
+    let pieces = log.bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));
     let step = rows.div_ceil(pieces).max(1);
     let mut start = 0;
     while start < rows {

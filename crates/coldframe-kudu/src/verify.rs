@@ -5,7 +5,6 @@ use coldframe_core::{Damage, Error, Result, TableFile, scan};
 
 use crate::inspect::{Block, blocks, options};
 use crate::open::Found;
-use crate::wal::TabletLog;
 
 /// Containers whose metadata cannot be read, contradictions in the
 /// column files, and all of the other files.
@@ -15,7 +14,8 @@ pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
         all.extend(server.store.containers()?.damage.iter().cloned());
     }
     for log in &table.logs {
-        all.extend(harmless(log)?);
+        // Of what cost rows the scan has told.
+        all.extend(log.summary()?.harmless.iter().map(|what| what.as_ref().clone()));
     }
     for block in blocks(table) {
         match check(table, &block) {
@@ -34,15 +34,6 @@ pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
         }
     }
     Ok(all)
-}
-
-/// What is broken in a log and cost no row. The scan has reported the rest.
-fn harmless(log: &TabletLog) -> Result<Vec<Damage>> {
-    let log = log.replayed()?;
-    let told = log.lost_changes.values().flatten().chain(&log.lost_rows).chain(&log.lost_inserts);
-    let told: Vec<_> = told.map(|loss| loss.what.clone()).collect();
-    let broken = log.broken.iter().filter(|what| !told.iter().any(|t| std::sync::Arc::ptr_eq(t, what)));
-    Ok(broken.map(|what| what.as_ref().clone()).collect())
 }
 
 fn check(table: &Found, block: &Block<'_>) -> Result<(String, u64, Vec<Damage>)> {

@@ -278,3 +278,24 @@ fn an_operation_without_its_commit_message_is_applied_as_the_server_would() {
         }
     }
 }
+
+#[test]
+fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
+    for (name, table) in [("lz4", "ledger"), ("lz4", "trips"), ("plain", "ledger"), ("replicas", "notes")] {
+        let (folder, options) = latest(name, table);
+        let truth = sorted(open(&folder, &options).unwrap().as_ref());
+        let path = segments(&folder, &options).remove(0);
+        let bytes = folder.files[&path].to_vec();
+        for (from, to) in [(1, 2), (1, 3), (2, 3), (1, 6), (4, 6), (5, 9)] {
+            let range = bytes.len() * from / 9..bytes.len() * to / 9;
+            // Overwritten, and cut out.
+            let mut wiped = bytes.clone();
+            wiped[range.clone()].fill(0xa5);
+            let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
+            for (hurt, how) in [(wiped, "wiped"), (cut, "cut out")] {
+                let what = format!("{name}/{table} {range:?} {how}");
+                survives_if_hurt(&folder.with(&path, hurt), &options, &truth, &what);
+            }
+        }
+    }
+}

@@ -31,6 +31,7 @@ public final class Main {
   private static final List<Long> snapshots = new ArrayList<>();
 
   /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER killed PHASE REPLICAS | MASTER storm SEED
+   * | MASTER transactions
    * | MASTER dump TABLE SNAPSHOT FILE | MASTER bench ROWS | MASTER scan TABLE */
   public static void main(String[] args) throws Exception {
     client = new KuduClient.KuduClientBuilder(args[0]).defaultOperationTimeoutMs(120_000).build();
@@ -41,6 +42,7 @@ public final class Main {
       case "fixtures" -> fixtures(Path.of(args[2]), Long.parseLong(args[3]), Integer.parseInt(args[4]),
           List.of(args).subList(5, args.length));
       case "killed" -> killed(Integer.parseInt(args[2]), Integer.parseInt(args[3]));
+      case "transactions" -> transactions();
       case "storm" -> storm(Long.parseLong(args[2]));
       case "dump" -> dump(args[2], Long.parseLong(args[3]), Path.of(args[4]));
       case "bench" -> bench(Integer.parseInt(args[2]));
@@ -425,6 +427,42 @@ public final class Main {
     flushWithErrors();
     System.out.println(client.getLastPropagatedTimestamp() + 1);
     Thread.sleep(50);
+  }
+
+  /** Rows of transactions: one that is committed and changed later, one that is rolled back, one that nobody ends. */
+  private static void transactions() throws Exception {
+    KuduTable ledger = client.openTable("ledger");
+    for (int t = 0; t < 3; t++) {
+      // One that is open keeps all others from the tablets that it writes to.
+      if (t == 2) {
+        apply(ledgerKey(ledger.newDelete(), 2003));
+        Operation update = ledger.newUpdate();
+        update.getRow().addInt("k", 2004);
+        update.getRow().addString("v", "changed later");
+        apply(update);
+        flushWithErrors();
+      }
+      org.apache.kudu.client.KuduTransaction transaction = client.newTransaction();
+      KuduSession own = transaction.newKuduSession();
+      own.setFlushMode(FlushMode.MANUAL_FLUSH);
+      for (int i = 0; i < 20; i++) {
+        own.apply(ledgerRow(ledger.newInsert(), 2000 + 100 * t + i, "of transaction " + t));
+      }
+      for (OperationResponse response : own.flush()) {
+        if (response.hasRowError()) {
+          throw new IllegalStateException(response.getRowError().toString());
+        }
+      }
+      if (t == 0) {
+        transaction.commit();
+      } else if (t == 1) {
+        transaction.rollback();
+        Thread.sleep(4000);
+      }
+      System.out.println(client.getLastPropagatedTimestamp() + 1);
+      Thread.sleep(50);
+    }
+    System.exit(0);
   }
 
   /** Changes rows in batches of all sizes until it is killed as the server is. */

@@ -96,12 +96,14 @@ class Cluster:
         common: Sequence[str] = (),
         master: str | None = None,
         addresses: Sequence[str] | None = None,
+        master_flags: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.servers = servers
         self.common = [*COMMON, *common]
         self.master = master or f"127.0.0.1:{free_port()}"
         self.addresses = addresses or [f"127.0.0.1:{free_port()}" for _ in servers]
+        self.master_flags = master_flags
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, program: str, address: str, flags: Sequence[str]) -> None:
@@ -111,7 +113,8 @@ class Cluster:
 
     def __enter__(self) -> Cluster:
         master = self.folder / "master"
-        flags = [f"--master_addresses={self.master}", f"--fs_wal_dir={master}", "--default_num_replicas=1"]
+        own = [f"--master_addresses={self.master}", f"--fs_wal_dir={master}", "--default_num_replicas=1"]
+        flags = [*own, *self.master_flags]
         self.start("kudu-master", self.master, flags)
         for flags, address in zip(self.servers, self.addresses, strict=True):
             self.start("kudu-tserver", address, [f"--tserver_master_addrs={self.master}", *flags])

@@ -21,6 +21,8 @@ from make import truth
 
 LOGS = ["--fs_wal_dir={}", "--block_manager=log", "--log_container_preallocate_bytes=0"]
 STILL = ["--enable_maintenance_manager=false", "--log_preallocate_segments=false"]
+# For transactions over several tablets, which are an experiment of Kudu's.
+TRANSACTIONS = ["--txn_manager_enabled=true", "--txn_manager_status_table_num_replicas=1"]
 # Each run: the name, how many servers, flags of all, the last phase.
 RUNS: list[tuple[str, int, list[str], int]] = [
     ("lz4", 1, ["--log_segment_size_mb=1"], 3),
@@ -28,6 +30,7 @@ RUNS: list[tuple[str, int, list[str], int]] = [
     ("zlib", 1, ["--log_compression_codec=zlib"], 1),
     ("snappy_encrypted", 1, ["--log_compression_codec=snappy", "--encrypt_data_at_rest=true"], 1),
     ("replicas", 3, [], 1),
+    ("transactions", 1, ["--enable_txn_system_client_init=true"], 3),
 ]
 TABLES = ["ledger", "trips", "notes"]
 
@@ -41,7 +44,7 @@ def start(
     work: pathlib.Path, servers: list[pathlib.Path], flags: list[str], ports: list[str], master: str
 ) -> Cluster:
     every = [[flag.format(folder) for flag in LOGS] + flags for folder in servers]
-    return Cluster(work, every, [], master=master, addresses=ports)
+    return Cluster(work, every, [], master=master, addresses=ports, master_flags=TRANSACTIONS)
 
 
 def make(name: str, count: int, flags: list[str], last: int, out: pathlib.Path) -> list[Any]:
@@ -57,17 +60,21 @@ def make(name: str, count: int, flags: list[str], last: int, out: pathlib.Path) 
             time.sleep(12)
         snapshots = []
         with start(work, servers, [*STILL, *flags], ports, master) as cluster:
-            for phase in range(1, last + 1):
+            if name == "transactions":
+                time.sleep(3)
+                snapshots += map(int, java(master, "transactions").split())
+            for phase in range(len(snapshots) + 1, last + 1):
                 snapshots.append(int(java(master, "killed", phase, count)))
             cluster.kill()
         for folder in servers:
             copy(folder, out / name if count == 1 else out / name / folder.name)
         with start(work, servers, [*STILL, *flags], ports, master):
             time.sleep(5)
-            for table in TABLES:
+            tables = TABLES[:1] if name == "transactions" else TABLES
+            for table in tables:
                 for s, snapshot in enumerate(snapshots, 1):
                     java(master, "dump", table, snapshot, work / f"{table}.s{s}.jsonl")
-        for table in TABLES:
+        for table in tables:
             for s in range(1, last + 1):
                 snapshot, rows = truth(work / f"{table}.s{s}.jsonl")
                 file = f"{name}.{table}.s{s}.truth.parquet"

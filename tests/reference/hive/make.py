@@ -26,9 +26,10 @@ OPENS = [
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.float64())])
 
 
-def written(version: str, program: str, out: pathlib.Path) -> list[dict[str, Any]]:
+def written(version: str, source: str, program: str, out: pathlib.Path) -> list[dict[str, Any]]:
     """Runs a program; the entries of what it wrote."""
-    subprocess.run(["mvn", "-B", "-q", "package", f"-Dhive.version={version}"], cwd=HERE, check=True)
+    build = ["mvn", "-B", "-q", "package", f"-Dhive.version={version}", f"-Dsource=src/{source}/java"]
+    subprocess.run(build, cwd=HERE, check=True)
     target = HERE / "target" / f"hive-{version}"
     path = f"{target / 'classes'}:{(target / 'classpath').read_text(encoding='utf-8').strip()}"
     subprocess.run(["java", *OPENS, "-cp", path, program, str(out)], check=True)
@@ -37,7 +38,7 @@ def written(version: str, program: str, out: pathlib.Path) -> list[dict[str, Any
     entries: list[dict[str, Any]] = []
     for lines in sorted(out.glob("*.jsonl")):
         head, *rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
-        table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCHEMA)
+        table = pa.table([[row[i] for row in rows] for i in range(len(SCHEMA))], schema=SCHEMA)
         file = f"{lines.stem}.truth.parquet"
         pq.write_table(table, out / file, compression="zstd", use_dictionary=False, write_statistics=False)
         entries.append(
@@ -58,7 +59,7 @@ def main(out: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         files = pathlib.Path(scratch) / "files"
         files.mkdir()
-        entries = written("4.1.0", "Acid", files)
+        entries = written("4.1.0", "main", "Acid", files) + written("2.3.10", "old", "AcidOld", files)
         (files / "MANIFEST.json").write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
         shutil.rmtree(out / "files", ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)

@@ -45,6 +45,11 @@ impl Entries {
         self.all.len()
     }
 
+    /// About how much memory they take.
+    pub(crate) fn memory(&self) -> u64 {
+        self.bytes().saturating_add((self.all.len() as u64).saturating_mul(size_of::<Entry>() as u64))
+    }
+
     /// Bytes that the cells take.
     pub(crate) fn bytes(&self) -> u64 {
         self.cells.len() as u64

@@ -14,7 +14,7 @@
 //! | `replay` | what the operations make of memory |
 //! | `find` | rows of rowsets by their keys |
 //! | `loss` | what is not known after a hole in the log |
-//! | `lazy` | the log of a tablet, replayed once |
+//! | `lazy`, `summary` | the log of a tablet, replayed when it is asked for, and what is said of it |
 //! | `tail` | how far the log of another replica reaches |
 
 mod find;
@@ -24,10 +24,11 @@ mod memory;
 mod read;
 mod replay;
 mod rows;
+mod summary;
 mod tail;
 
-pub(crate) use lazy::TabletLog;
+pub(crate) use lazy::{Kept, TabletLog};
 pub(crate) use loss::LogLoss;
-pub(crate) use memory::Entries;
 pub(crate) use replay::Replayed;
+pub(crate) use summary::Summary;
 pub(crate) use tail::{Tail, tail};

@@ -27,6 +27,9 @@ use crate::schema::TableSchema;
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
+/// Of a log with more holes than so many nothing is known behind the last.
+const MOST_HOLES: usize = 256;
+
 /// What was flushed, as the super block says.
 #[derive(Debug)]
 pub(crate) struct Flushed {
@@ -137,6 +140,8 @@ pub(crate) struct Log {
     first: Option<OpId>,
     time: u64,
     open_holes: usize,
+    /// Whether there are more holes than are counted.
+    riddled: bool,
 }
 
 /// Reads the segments of a tablet.
@@ -162,7 +167,11 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
             Err(e) => return Err(e.in_file(place.path)),
         }
     }
-    Ok(reader.log)
+    let mut log = reader.log;
+    if let Some(last) = log.holes.last_mut().filter(|_| log.riddled) {
+        (last.gap, last.before) = (Gap::Unknown, log.last);
+    }
+    Ok(log)
 }
 
 /// A segment's file.
@@ -244,6 +253,10 @@ impl Reader<'_> {
     }
 
     fn hole(&mut self, place: &Place, bytes: Range<u64>, structure: &str, reason: String) {
+        if self.log.holes.len() >= MOST_HOLES {
+            self.log.riddled = true;
+            return;
+        }
         self.log.holes.push(Hole {
             what: Arc::new(coldframe_core::Damage {
                 bytes,
@@ -283,6 +296,17 @@ impl Reader<'_> {
     }
 
     fn replicate(&mut self, id: OpId, replicate: Replicate, place: &Place, bytes: &Range<u64>) {
+        if id.index <= self.log.committed && self.log.last.is_some_and(|last| id.index <= last.index) {
+            let known = self.log.ops.get(&id.index).is_none_or(|op| op.id == id);
+            if !known {
+                let reason = format!(
+                    "expected operations that are agreed upon to stay, found {}.{}",
+                    id.term, id.index
+                );
+                self.hole(place, bytes.clone(), "log record", reason);
+            }
+            return;
+        }
         if let Some(last) = self.log.last {
             let next = last.index.saturating_add(1);
             if id.index > next && self.log.open_holes == self.log.holes.len() {
@@ -297,12 +321,7 @@ impl Reader<'_> {
         self.log.open_holes = self.log.holes.len();
         self.log.first.get_or_insert(id);
         // What stood under this index and behind it was never committed, and no longer can be.
-        let behind: Vec<i64> = self.log.ops.range(id.index..).map(|(index, _)| *index).collect();
-        for index in behind {
-            if self.log.ops.get(&index).is_some_and(|op| op.applied == Applied::Unknown) {
-                self.log.ops.remove(&index);
-            }
-        }
+        drop(self.log.ops.split_off(&id.index));
         let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
             (kind::WRITE, Some(write), ..) => What::Write(write),
             (kind::ALTER_SCHEMA, _, Some(alter), _) => What::Alter(alter),

@@ -9,7 +9,7 @@
 //!
 //! Operations are applied in the order of their indexes, with the columns that the tablet had then.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_cfile::layout::delta::ChangeType;
@@ -21,6 +21,7 @@ use super::loss::LogLoss;
 use super::memory::Entries;
 use super::read::{Applied, Log, Op, Target, What, read};
 use super::rows::{Kind, RowOp, RowOps};
+use super::summary::Summary;
 use crate::layout::operations::{OpId, ParticipantOp, Write};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
@@ -51,9 +52,28 @@ pub(crate) struct Replayed {
 }
 
 impl Replayed {
-    /// Whether all that was in the log is known.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.lost_rows.is_empty() && self.lost_inserts.is_empty() && self.lost_changes.is_empty()
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let keys: usize = self.keys.iter().map(|key| key.len() + size_of::<Vec<u8>>()).sum();
+        let changes: u64 = self.changes.values().map(Entries::memory).sum();
+        self.rows.memory().saturating_add(changes).saturating_add(keys as u64)
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        let told = self.lost_changes.values().flatten().chain(&self.lost_rows).chain(&self.lost_inserts);
+        let told: HashSet<*const Damage> = told.map(|loss| Arc::as_ptr(&loss.what)).collect();
+        let harmless = self.broken.iter().filter(|what| !told.contains(&Arc::as_ptr(what)));
+        Summary {
+            rows: self.keys.len() as u64,
+            bytes: self.rows.bytes(),
+            changes: self.changes.values().map(Entries::len).sum::<usize>() as u64,
+            live: told.is_empty().then_some(self.live),
+            lacks_rows: !self.lost_inserts.is_empty(),
+            operations: self.operations,
+            uncommitted: self.uncommitted,
+            broken: self.broken.clone(),
+            harmless: harmless.cloned().collect(),
+        }
     }
 }
 
@@ -206,22 +226,25 @@ impl<'a> Replay<'a> {
             }
             What::Other => return Ok(()),
         };
-        let mut targets = targets.iter();
-        let done = self.each_row(write, |state, row| match targets.next() {
+        let mut left = targets.iter();
+        let done = self.each_row(write, |state, row| match left.next() {
             Some(Target::None) => Ok(()),
             Some(Target::Memory) => state.write_row(op, write, row),
             Some(Target::RowSet(id)) => state.change_row(*id, row.key(&state.schema)?, op, row),
             None => Err(Error::corrupt("expected a result for each row of a write, found fewer")),
         });
+        let done = done.and_then(|()| match left.find(|target| **target != Target::None) {
+            Some(_) => Err(Error::corrupt("expected a row for each result of a write, found fewer")),
+            None => Ok(()),
+        });
         match done {
             Err(e) if e.is_damage() => {
-                let rest = targets.as_slice();
                 let ids =
-                    rest.iter().filter_map(|t| if let Target::RowSet(id) = t { Some(*id) } else { None });
+                    targets.iter().filter_map(|t| if let Target::RowSet(id) = t { Some(*id) } else { None });
                 let what = Arc::new(self.broken(op, &e));
                 self.out.broken.push(what.clone());
                 let ids: Vec<u64> = ids.collect();
-                let memory = rest.contains(&Target::Memory) || ids.is_empty();
+                let memory = targets.contains(&Target::Memory);
                 self.forget(memory, ids, op.id.index.saturating_add(1), (op.time, &what));
                 Ok(())
             }

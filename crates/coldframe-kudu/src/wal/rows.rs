@@ -44,12 +44,20 @@ impl Kind {
     }
 }
 
+/// What a row says of a column.
+#[derive(Clone, Copy, Debug)]
+enum Given<'a> {
+    Nothing,
+    Null,
+    Value(&'a [u8]),
+}
+
 /// A row of a write.
 #[derive(Clone, Debug)]
 pub(crate) struct RowOp<'a> {
     pub(crate) kind: Kind,
-    /// The columns that are given, by their places in the tablet's schema, and their values or null.
-    cells: Vec<(usize, Option<&'a [u8]>)>,
+    /// For each of the tablet's columns what is given.
+    cells: Vec<Given<'a>>,
     /// The number that the server gives the row where it is inserted.
     number: [u8; 8],
 }
@@ -62,6 +70,8 @@ pub(crate) struct RowOps<'a> {
     /// The tablet's column of each of the client's.
     places: Vec<usize>,
     has_nullable: bool,
+    /// The column that the server numbers rows with.
+    numbered: Option<usize>,
     /// The last number that the server gave.
     counter: i64,
 }
@@ -85,6 +95,7 @@ impl<'a> RowOps<'a> {
             indirect: &operations.indirect,
             tablet,
             places: client.columns.iter().map(place).collect::<Result<_>>()?,
+            numbered: tablet.columns.iter().position(|c| c.auto_incrementing),
             has_nullable: client.columns.iter().any(|c| c.is_nullable),
             counter,
         })
@@ -99,7 +110,7 @@ impl<'a> RowOps<'a> {
         let bytes = self.places.len().div_ceil(8);
         let given = self.cursor.take(bytes)?;
         let null = if self.has_nullable { self.cursor.take(bytes)? } else { &[] };
-        let mut cells = Vec::new();
+        let mut cells = vec![Given::Nothing; self.tablet.columns.len()];
         for (i, place) in self.places.iter().enumerate() {
             if !bit(given, i) {
                 continue;
@@ -116,18 +127,21 @@ impl<'a> RowOps<'a> {
             if ignores && kind != Kind::Insert && column.immutable {
                 continue;
             }
-            cells.push((*place, cell));
+            if let Some(given) = cells.get_mut(*place) {
+                *given = cell.map_or(Given::Null, Given::Value);
+            }
         }
         self.count(kind, &cells);
         Ok(Some(RowOp { kind, cells, number: self.counter.to_le_bytes() }))
     }
 
     /// The number of a row that gives none is the next one; one that is given is never given again.
-    fn count(&mut self, kind: Kind, cells: &[(usize, Option<&[u8]>)]) {
-        let numbered = self.tablet.columns.iter().position(|c| c.auto_incrementing);
-        let Some(place) = numbered.filter(|_| matches!(kind, Kind::Insert | Kind::Upsert)) else { return };
-        let given = cells.iter().find(|(p, _)| *p == place).and_then(|(_, cell)| *cell);
-        self.counter = match given.and_then(|cell| cell.first_chunk()) {
+    fn count(&mut self, kind: Kind, cells: &[Given<'_>]) {
+        let Some(place) = self.numbered.filter(|_| matches!(kind, Kind::Insert | Kind::Upsert)) else {
+            return;
+        };
+        let given = if let Some(Given::Value(cell)) = cells.get(place) { cell.first_chunk() } else { None };
+        self.counter = match given {
             Some(given) => self.counter.max(i64::from_le_bytes(*given)),
             None => self.counter.saturating_add(1),
         };
@@ -157,20 +171,15 @@ fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Re
 }
 
 impl RowOp<'_> {
-    fn cell(&self, place: usize) -> Option<Option<&[u8]>> {
-        self.cells.iter().find(|(p, _)| *p == place).map(|(_, cell)| *cell)
-    }
-
     /// A column's value in a new row: what is given, the number that the server gives, or the default.
     fn new_cell<'c>(&'c self, place: usize, column: &'c Column) -> Result<Option<&'c [u8]>> {
-        match (self.cell(place), &column.write_default) {
-            (Some(cell), _) => Ok(cell),
-            (None, _) if column.auto_incrementing => Ok(Some(&self.number)),
-            (None, Some(default)) => Ok(Some(default)),
-            (None, None) if column.nullable => Ok(None),
-            (None, None) => {
-                Err(Error::corrupt(format!("expected a value of column `{}`, found none", column.name)))
-            }
+        match (self.cells.get(place), &column.write_default) {
+            (Some(Given::Value(cell)), _) => Ok(Some(cell)),
+            (Some(Given::Null), _) => Ok(None),
+            _ if column.auto_incrementing => Ok(Some(&self.number)),
+            (_, Some(default)) => Ok(Some(default)),
+            _ if column.nullable => Ok(None),
+            _ => Err(Error::corrupt(format!("expected a value of column `{}`, found none", column.name))),
         }
     }
 
@@ -199,9 +208,11 @@ impl RowOp<'_> {
     /// The cells that change, in the form of deltas.
     pub(crate) fn changes(&self, tablet: &TableSchema) -> Vec<u8> {
         let mut out = Vec::new();
-        for (place, cell) in &self.cells {
-            if let Some(column) = tablet.columns.get(*place).filter(|c| !c.key) {
-                put_cell(column.id, *cell, &mut out);
+        for (column, given) in tablet.columns.iter().zip(&self.cells).filter(|(column, _)| !column.key) {
+            match given {
+                Given::Nothing => {}
+                Given::Null => put_cell(column.id, None, &mut out),
+                Given::Value(cell) => put_cell(column.id, Some(cell), &mut out),
             }
         }
         out
