@@ -292,7 +292,9 @@ fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
             let mut wiped = bytes.clone();
             wiped[range.clone()].fill(0xa5);
             let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
-            for (hurt, how) in [(wiped, "wiped"), (cut, "cut out")] {
+            // A log that ends early is one of a server that stopped then.
+            let both = [(wiped, "wiped"), (cut, "cut out")];
+            for (hurt, how) in both.into_iter().take(if to == 9 { 1 } else { 2 }) {
                 let what = format!("{name}/{table} {range:?} {how}");
                 survives_if_hurt(&folder.with(&path, hurt), &options, &truth, &what);
             }
