@@ -282,6 +282,30 @@ def test_types_that_change_are_published_together_or_not_at_all(
     assert estate.values() == [1, 70000]
 
 
+def test_a_file_that_never_was_good_does_not_hold_up_the_others(estate: Estate) -> None:
+    estate.orc("t/1", {"a": pa.array([1], pa.int16())})
+    (estate.source / "t/torn").write_bytes(b"ORC, or what is left of it")
+    estate.migrate()
+    estate.orc("t/2", {"a": pa.array([70000], pa.int64())})
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/torn"]
+    assert report.tables[0].error is None
+    assert estate.values() == [1, 70000]
+
+
+def test_files_of_sources_that_are_gone_do_not_stay_in_other_types(estate: Estate) -> None:
+    estate.orc("t/1", {"a": pa.array([1], pa.int16())})
+    estate.migrate()
+    (estate.source / "t/1").unlink()
+    estate.orc("t/2", {"a": pa.array([70000], pa.int64())})
+    report = estate.migrate(on_vanished="keep")
+    assert report.exit_code == 1
+    assert "such as t/1, lie in the old ones" in str(report.failures[0].error)
+    assert estate.values() == [1]
+    assert estate.migrate(on_vanished="remove").exit_code == 0
+    assert estate.values() == [70000]
+
+
 # Kills.
 
 

@@ -9,7 +9,7 @@ them.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -30,14 +30,16 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     """Gives a table its columns, and more work where files have to be written once more. `planner` plans
     files, `fail` is told of those that have no place in the table.
     """
-    known = [*work.done, *work.held]
-    if not known and not work.planned:
+    drops = set(work.drops)
+    stay = [entry for entry in work.vanished if entry.source not in drops]
+    known = [*(entry for _, entry in (*work.done, *work.held)), *stay]
+    if not work.planned and not work.done and not work.held:
         return
     schemas: dict[str, tuple[str, pa.Schema]] = {}
-    for file, entry in known:
+    for entry in known:
         name = str(entry.details["schema"])
         if name not in schemas:
-            schemas[name] = (file.relative, decoded(state.schemas[name]))
+            schemas[name] = (entry.source, decoded(state.schemas[name]))
     for one in work.planned:
         if one.schema is not None:
             schemas.setdefault(schema_id(one.schema), (one.file.relative, one.schema))
@@ -45,6 +47,7 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
         for one in work.planned:
             partition_values(one.file, work.table)
+        _demand_same(stay, work, state, target)
     except SchemaError as error:
         for one in work.planned:
             fail(work, one, f"SchemaError: {error}")
@@ -53,6 +56,16 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
         work.planned, work.schema = [], None
         return
     _rewrite(work, state, target, planner)
+
+
+def _demand_same(stay: Sequence[Entry], work: TableWork, state: State, target: Target) -> None:
+    """What was made of sources that are gone cannot be made again in other types."""
+    other = [entry.source for entry in stay if _is_outdated(entry, work, state, target)]
+    if other:
+        raise SchemaError(
+            f"table {work.table.name} needs other types by now, and {len(other)} file(s) of it whose sources "
+            f"are gone, such as {other[0]}, lie in the old ones: on_vanished 'remove' takes them out"
+        )
 
 
 def _rewrite(work: TableWork, state: State, target: Target, planner: Planner) -> None:

@@ -107,14 +107,16 @@ class Committer:
             work.report.files.append(report)
             work.waiting.append((entry, report))
         work.held = []
-        failed = sum(file.status in ("failed", "changed") for file in work.report.files)
-        if failed and (work.rewritten or work.drops):
-            why = "its types have changed" if work.rewritten else "sources of it are gone"
+        failed = [file.source for file in work.report.files if file.error is not None]
+        # In its old types, beside the others in their new ones, a file must not lie.
+        stale = [source for source in failed if self._has_parts(source)] if work.rewritten else []
+        if stale or (failed and work.drops):
+            why = "its types have changed" if stale else "sources of it are gone"
             for _, report in work.waiting:
                 report.status = "held"
             work.report.error = (
-                f"{failed} file(s) could not be converted, and {why}: the earlier result stays until they "
-                "are converted, or left out"
+                f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
+                "result stays until they are converted, or left out"
             )
             return
         entries = [entry for entry, _ in work.waiting]
@@ -125,6 +127,10 @@ class Committer:
         for entry, report in work.waiting:
             report.status = "salvaged" if entry.details["damage"] else "converted"
         work.waiting = []
+
+    def _has_parts(self, source: str) -> bool:
+        entry = self._journal.done.get(source)
+        return entry is not None and bool(entry.parts)
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
         journal = self._journal
