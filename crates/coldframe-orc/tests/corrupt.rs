@@ -15,7 +15,7 @@ use coldframe_testing::counted::Counted;
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::{Dice, Fixture, mutate, rows};
 use support::crafted::{Crafted, tailed};
-use support::{open, written};
+use support::{open, open_source, written};
 
 /// The small files under `tests/data`, and one of each codec of our writer.
 fn samples() -> Vec<(String, Bytes)> {
