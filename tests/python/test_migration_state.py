@@ -306,6 +306,31 @@ def test_files_of_sources_that_are_gone_do_not_stay_in_other_types(estate: Estat
     assert estate.values() == [70000]
 
 
+@pytest.mark.parametrize("target", ["delta", "iceberg"])
+@pytest.mark.parametrize("wide", [pa.array([70000], pa.int64()), pa.array([0.5])])
+def test_delta_and_iceberg_get_the_type_that_newer_files_need(
+    estate: Estate, target: str, wide: pa.Array
+) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16()), "b": ["x"]})
+    estate.migrate(to=target)
+    estate.orc("t/p=2/2", {"b": ["y"], "a": wide})
+    for _ in range(2):
+        report = estate.migrate(to=target)
+        assert (report.exit_code, report.tables[0].error, report.verified) == (0, None, True)
+        if target == "delta":
+            from deltalake import DeltaTable
+
+            found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+        else:
+            from coldframe.pipeline.iceberg import open_catalog
+
+            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+        assert found.schema.field("a").type == wide.type
+        assert sorted(found["a"].to_pylist()) == sorted([1, wide[0].as_py()])
+        assert sorted(found["b"].to_pylist()) == ["x", "y"]
+
+
 # Kills.
 
 

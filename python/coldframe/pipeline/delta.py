@@ -90,13 +90,18 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         for path in before
         if path not in actions
     ]
-    if table.schema is not None and existing.schema() != schema:
+    anew = bool(added) and not others and not present & set(actions) and _retypes(existing, schema)
+    if anew:
+        # Every file of before is replaced, so the table may have other types from this version on.
+        removed = []
+    elif table.schema is not None and existing.schema() != schema:
         _add_columns(existing, schema, table, digest)
     if added or removed:
-        table.announce((prefix + one.path for one in added), (prefix + one.path for one in removed))
+        gone = present if anew else {one.path for one in removed}
+        table.announce((prefix + one.path for one in added), (prefix + path for path in gone))
         existing.create_write_transaction(
             [*added, *removed],
-            "append",
+            "overwrite" if anew else "append",
             schema,
             partition_by,
             commit_properties=_properties(table, digest, last=True),
@@ -193,6 +198,12 @@ def _demand_present(removed: set[str], present: set[str], name: str) -> None:
             f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, were rewritten "
             "by others: their old rows cannot be told from the others' any more"
         )
+
+
+def _retypes(existing: Any, schema: Any) -> bool:
+    """Whether a column has another type than it had, or is not there any more."""
+    now = {field.name: field.type for field in schema.fields}
+    return any(now.get(field.name) != field.type for field in existing.schema().fields)
 
 
 def _add_columns(existing: Any, schema: Any, table: CommittedTable, digest: str) -> None:

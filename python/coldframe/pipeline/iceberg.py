@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.journal import HOME
+from coldframe.pipeline.widening import shape_of
+from coldframe.spark.types import plain_type
 
 NAMESPACE = "migrated"
 MARK = "coldframe.files"
@@ -83,6 +85,8 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
             (file.file_path.removeprefix(prefix) for file in removed),
         )
     with current.transaction() as transaction:
+        if table.schema is not None and not others and removed and len(removed) == len(present):
+            _retype(transaction, current, table.schema)
         if table.schema is not None and not columns >= set(table.schema.names):
             with transaction.update_schema() as update:
                 update.union_by_name(pa.schema(table.schema))
@@ -190,6 +194,26 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
             "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
         )
     return {_url(root, path) for path in table.known}
+
+
+def _retype(transaction: Any, current: Any, schema: pa.Schema) -> None:
+    """Where every file of before is replaced, columns may have other types: new ones of the same name."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    have = {field.name: _shape(field.type) for field in schema_to_pyarrow(current.schema())}
+    changed = [field for field in schema if field.name in have and have[field.name] != _shape(field.type)]
+    if not changed:
+        return
+    with transaction.update_schema(allow_incompatible_changes=True) as update:
+        for field in changed:
+            update.delete_column(field.name)
+    with transaction.update_schema() as update:
+        update.union_by_name(pa.schema(changed))
+
+
+def _shape(kind: pa.DataType) -> str:
+    """A type as Iceberg has it, which knows no smaller integers."""
+    return re.sub(r"\bint(8|16)\b", "int32", shape_of(plain_type(kind)))
 
 
 def _create(catalog: Any, identifier: tuple[str, str], place: str, table: CommittedTable) -> Any:
