@@ -197,10 +197,8 @@ impl Shared {
             Tracker::List => self.listed(&folder)?,
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
-                // A file without bytes is one that was never written to, but for links, which need none.
-                let counts = |name: &str, len| len > 0 || name.contains('=');
-                let files = listed.iter().filter(|e| !e.is_folder && counts(name_of(e), e.len));
-                files.map(|e| name_of(e).to_owned()).collect()
+                // HBase passes over files that have lost all their bytes; here that is damage like any other.
+                listed.iter().filter(|e| !e.is_folder).map(|e| name_of(e).to_owned()).collect()
             }
         };
         let all = names.into_iter().filter_map(|name| {

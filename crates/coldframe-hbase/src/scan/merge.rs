@@ -36,6 +36,8 @@ pub(crate) struct LostRows {
     /// The last one, which is lost as well, or the first behind them.
     pub(crate) upper: Option<Vec<u8>>,
     pub(crate) through: bool,
+    /// Whether a whole file is lost: which others it has replaced nobody knows, so that none of them counts in any view.
+    pub(crate) whole: bool,
 }
 
 impl LostRows {
@@ -297,14 +299,17 @@ impl Merge {
             }
         }
         heads.sort_by(|a, b| compare(order, a, b));
-        let looks_for_lost = !lost.is_empty() && scanning.asked.hides();
+        let hides = scanning.asked.hides();
+        let looks_for_lost = lost.iter().any(|l| hides || l.whole);
         let stop = loop {
             let Some(top) = heads.first().copied() else { break Stop::End };
             if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
-            let hidden =
-                looks_for_lost && lost.iter().any(|l| l.family == top.family && l.holds(top.cell.row, order));
+            let hidden = looks_for_lost
+                && lost
+                    .iter()
+                    .any(|l| (hides || l.whole) && l.family == top.family && l.holds(top.cell.row, order));
             if !hidden && sight.admits(&top.cell, top.family)? {
                 columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
                 match value_of(scanning, &top)? {
@@ -384,6 +389,7 @@ impl Merge {
                         lower,
                         upper: piece.last,
                         through: true,
+                        whole: false,
                     });
                 }
             }
@@ -406,7 +412,7 @@ impl Merge {
         // What was read of it has been handed out, in its order; the rest begins behind it.
         self.columns.lose(&piece, self.scanning.order);
         let (family, lower) = (blocks.of().family, piece.first);
-        self.lost.push(LostRows { family, lower, upper: piece.last, through: true });
+        self.lost.push(LostRows { family, lower, upper: piece.last, through: true, whole: false });
         self.load(file)
     }
 

@@ -120,7 +120,7 @@ impl RegionPlan {
             self.scanning.damage.push(lost.damage);
         }
         let LostFile { family, lower, upper, .. } = lost;
-        self.lost.push(LostRows { family, lower, upper, through: false });
+        self.lost.push(LostRows { family, lower, upper, through: false, whole: true });
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl RegionPlan {
             let own = self.owns(&row);
             self.scanning.lose(e, at..at, None, own)?;
             let (family, upper) = (feed.file.family, feed.file.upper.clone());
-            self.lost.push(LostRows { family, lower: row, upper, through: false });
+            self.lost.push(LostRows { family, lower: row, upper, through: false, whole: false });
         }
         Ok(())
     }
