@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -35,6 +35,21 @@ struct Job {
     /// How many splits come before it.
     number: u64,
     rows: Sender<Message>,
+}
+
+/// The next job, once there is one; none where there will be none.
+fn awaited(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// A job that nobody waits for. Who waits for one holds the lock: to wait for that with a split begun could be for ever, since
+/// the next job may come only when this split's rows have been taken.
+fn at_hand(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
+    match queue.try_lock() {
+        Ok(queue) => queue.try_recv().ok(),
+        Err(TryLockError::Poisoned(queue)) => queue.into_inner().try_recv().ok(),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// The bytes that wait to be taken.
@@ -132,15 +147,11 @@ impl Workers {
         for _ in 0..threads {
             let (file, scan, queue, room) = (file.clone(), scan.clone(), queue.clone(), room.clone());
             thread::Builder::new().name("coldframe-read".to_owned()).spawn(move || {
-                let take = |wait: bool| {
-                    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                    let job = if wait { queue.recv().ok() } else { queue.try_recv().ok() };
-                    job.map(|job| Begun::new(&file, &scan, job))
-                };
+                let begin = |job: Job| Begun::new(&file, &scan, job);
                 let mut next: Option<Begun> = None;
-                while let Some(begun) = next.take().or_else(|| take(true)) {
+                while let Some(begun) = next.take().or_else(|| awaited(&queue).map(begin)) {
                     // The bytes of the split behind come while this one is decoded, where it is worth asking early.
-                    next = if begun.asks_early() { take(false) } else { None };
+                    next = if begun.asks_early() { at_hand(&queue).map(begin) } else { None };
                     begun.run(&room);
                 }
             })?;
