@@ -3,8 +3,8 @@
     python benches/store_peers.py [MIB]
 
 A server on the loopback, in a process of its own, speaks as much of S3 as both ask for, waits 20 ms before
-each answer and sends 200 MB a second in all. The file has 16 columns of float64 that no codec makes smaller, in
-stripes of 64 MiB. `floor` is the larger of what the bytes take on the wire and what decoding takes from a
+each answer and sends 200 MB a second in all. The file has 16 columns of float64 that no codec makes smaller,
+in stripes of 64 MiB. `floor` is the larger of what the bytes take on the wire and what decoding takes from a
 local file.
 """
 

@@ -14,12 +14,14 @@
 //! | module | holds |
 //! |---|---|
 //! | this | the sums |
+//! | [`mix`] | words mixed, and the hashes of what is no value |
 //! | [`hash`] | the hash of each value of an array |
 //! | [`numbers`] | the hashes of numbers and times, in their target's scale and unit |
 //! | [`extremes`] | smallest and largest |
 
 mod extremes;
 mod hash;
+mod mix;
 mod numbers;
 
 use std::collections::BTreeSet;
@@ -29,7 +31,7 @@ use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 
 pub use extremes::Extreme;
-use hash::mix;
+use mix::mix;
 
 /// A sum of hashes, modulo 2^64 in either half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,26 +5,14 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RunArray, UnionArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
-use coldframe_core::{Error, Result};
+use coldframe_core::Result;
 use coldframe_encoding::hash::city64;
 
+use super::mix::{LOST, NULL, mismatch, mix};
 use super::numbers;
 
-/// Of null, in any type.
-pub(super) const NULL: u64 = 0xa076_1d64_78bd_642f;
-/// Of a value that the target's type has no form for. No value that was written has it but by chance.
-pub(super) const LOST: u64 = 0x1d8e_4e27_c47d_124f;
 /// Where the hash of something nested begins.
 const NESTED: u64 = 0x632b_e59b_d9b4_e019;
-
-/// The finaliser of splitmix64: each bit of the result is moved by each bit of the value.
-#[inline]
-pub(super) fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
-}
 
 /// How many values are null, those of a dictionary's null entries too. The struct that stands for a union never is: the branch
 /// of its tag may be.
@@ -101,11 +89,6 @@ fn present(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
         },
         _ => numbers::hashes(array, target),
     }
-}
-
-/// Why these two do not go together.
-pub(super) fn mismatch(found: &DataType, target: &DataType) -> Error {
-    Error::schema(format!("expected values for {target}, found {found}"))
 }
 
 fn bytes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {

@@ -7,7 +7,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use coldframe_core::Result;
 
-use super::hash::{LOST, mismatch, mix};
+use super::mix::{LOST, mismatch, mix};
 
 fn map<T: ArrowPrimitiveType>(array: &dyn Array, hash: impl Fn(T::Native) -> u64) -> Vec<u64> {
     array.as_primitive::<T>().values().iter().map(|value| hash(*value)).collect()
