@@ -42,7 +42,7 @@ pub(crate) fn open_file(
     schema: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyAny>>,
     recorded: Option<Vec<(u64, Vec<u8>)>>,
-    known: Option<source::Known>,
+    known: Option<crate::store::Known>,
 ) -> PyResult<RawFile> {
     let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
     let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), crate::keys::from_python)?;
@@ -85,7 +85,7 @@ impl RawFile {
 
     /// What it is known by: `known` of `open_file`.
     #[getter]
-    fn identity(&self) -> Option<source::Known> {
+    fn identity(&self) -> Option<crate::store::Known> {
         self.0.identity.clone().map(|known| (known.len, known.modified, known.etag))
     }
 

@@ -29,7 +29,7 @@ fn detect(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     storage_options: Option<std::collections::BTreeMap<String, String>>,
-    known: Option<source::Known>,
+    known: Option<store::Known>,
 ) -> PyResult<Option<&'static str>> {
     let source = source::from_python(source, &storage_options.unwrap_or_default(), known)?;
     let found = py.detach(|| coldframe::detect(&source)).map_err(error::to_python)?;

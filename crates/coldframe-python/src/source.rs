@@ -17,7 +17,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use crate::error::{from_python as foreign, to_python};
-use crate::store::PyStore;
+use crate::store::{Known, PyStore};
 
 /// The source an argument stands for.
 pub(crate) fn from_python(
@@ -48,9 +48,6 @@ pub(crate) fn from_python(
     }
     of_path(source, storage_options, known)
 }
-
-/// Length, time of the last change in ms, and etag of a file that is known.
-pub(crate) type Known = (u64, Option<i64>, Option<String>);
 
 /// A path or URL. What Python's text of a path holds in place of bytes that are not UTF-8 are those bytes again.
 fn of_path(

@@ -16,7 +16,6 @@ use pyo3::types::PyBytes;
 
 use crate::error::to_python;
 use crate::filesystem::PyFiles;
-use crate::source::Known;
 
 /// The schemes of URLs that are read without a Python file system.
 #[pyfunction]
@@ -34,6 +33,9 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
 
 /// Entries that cross to Python at once.
 const AT_ONCE: usize = 1000;
+
+/// Length, time of the last change in ms, and etag of a file that is known.
+pub(crate) type Known = (u64, Option<i64>, Option<String>);
 
 /// The files below a path or URL.
 #[pyclass(module = "coldframe._coldframe", name = "Store", frozen)]

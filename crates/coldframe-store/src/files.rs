@@ -95,6 +95,18 @@ pub trait Upload: Write + Send + Debug {
     fn finish(self: Box<Self>) -> Result<Stat>;
 }
 
+/// Where a URL leads.
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+#[derive(Debug)]
+pub(crate) struct Reached {
+    /// The files of the store.
+    pub(crate) files: Arc<dyn Files>,
+    /// What errors call the place.
+    pub(crate) url: String,
+    /// Its key.
+    pub(crate) root: String,
+}
+
 /// The entries of a listing, as they come in.
 pub type Listing = Box<dyn Iterator<Item = Result<Stat>> + Send>;
 

@@ -1,4 +1,4 @@
-//! Folders as formats take them: of the local file system, of a store.
+//! A folder of the local file system.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,39 +8,6 @@ use coldframe_core::{Error, ReadAt, Result};
 
 use crate::file::{LocalFile, not_found_or_io};
 use crate::name::{from_text, to_text};
-use crate::store::Store;
-
-/// A folder of a store.
-#[derive(Debug)]
-pub struct StoreFolder {
-    store: Store,
-}
-
-impl StoreFolder {
-    /// The files below a store's root.
-    pub fn new(store: Store) -> Self {
-        Self { store }
-    }
-}
-
-impl Folder for StoreFolder {
-    fn list(&self, path: &str) -> Result<Vec<Entry>> {
-        let entry = |stat: crate::Stat| Entry { path: stat.path, len: stat.len, is_folder: stat.is_folder };
-        let mut entries =
-            self.store.list(path, false)?.map(|stat| stat.map(entry)).collect::<Result<Vec<_>>>()?;
-        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(entries)
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        self.store.open(path, None)
-    }
-
-    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
-        let above = self.store.above();
-        Ok(above.map(|(store, name)| (Arc::new(Self { store }) as Arc<dyn Folder>, name)))
-    }
-}
 
 /// A folder of the local file system. Paths that would leave it are refused.
 #[derive(Debug)]

@@ -25,10 +25,9 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileWriter;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 
-use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, own_key};
+use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists, own_key};
 use crate::options::{Kind, Options};
 use crate::runtime::{PerProcess, handle, kept, wait, within};
-use crate::store::Store;
 
 /// Of folders that are made on the way to a file.
 const FOLDER_MODE: u32 = 0o755;
@@ -50,7 +49,7 @@ impl std::fmt::Debug for Cluster {
 }
 
 /// The store that a URL is in.
-pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Store> {
+pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
     let named = |e: Error| e.in_file(url);
     let (scheme, rest) = url.split_once("://").unwrap_or(("hdfs", url));
     let scheme = scheme.to_ascii_lowercase();
@@ -59,7 +58,7 @@ pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Sto
     let patience = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
     let cluster = cluster(&format!("{scheme}://{authority}"), options, patience);
     cluster.client().map_err(named)?;
-    Ok(Store::of(Arc::new(HdfsFiles { cluster }), url, &format!("/{path}")))
+    Ok(Reached { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
 }
 
 /// The connection of an earlier file, or a new one.

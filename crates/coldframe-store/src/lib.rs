@@ -40,11 +40,11 @@ use coldframe_core::{ReadAt, Result, Source};
 pub use coldframe_core::io::Identity;
 pub use file::LocalFile;
 pub use files::{Files, Listing, Mode, Stat, Upload, is_taken};
-pub use folder::{LocalFolder, StoreFolder};
+pub use folder::LocalFolder;
 pub use location::Location;
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub use options::{Kind, OPTIONS, StoreOption};
-pub use store::Store;
+pub use store::{Store, StoreFolder};
 
 /// The schemes of URLs that this build knows, beside `file`.
 pub fn schemes() -> Vec<&'static str> {

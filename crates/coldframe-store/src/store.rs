@@ -13,11 +13,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::sync::Arc;
 
-use coldframe_core::io::{Folder, Identity};
+use coldframe_core::io::{Entry, Folder, Identity};
 use coldframe_core::{Error, ErrorKind, ReadAt, Result, Source};
 
 use crate::files::{Files, Listing, Mode, Stat, Upload, is_taken};
-use crate::folder::StoreFolder;
 use crate::local::LocalFiles;
 use crate::location::Location;
 use crate::name;
@@ -269,6 +268,38 @@ impl Store {
     }
 }
 
+/// A folder of a store.
+#[derive(Debug)]
+pub struct StoreFolder {
+    store: Store,
+}
+
+impl StoreFolder {
+    /// The files below a store's root.
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+}
+
+impl Folder for StoreFolder {
+    fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let entry = |stat: Stat| Entry { path: stat.path, len: stat.len, is_folder: stat.is_folder };
+        let mut entries =
+            self.store.list(path, false)?.map(|stat| stat.map(entry)).collect::<Result<Vec<_>>>()?;
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.store.open(path, None)
+    }
+
+    fn parent(&self) -> Result<Option<(Arc<dyn Folder>, String)>> {
+        let above = self.store.above();
+        Ok(above.map(|(store, name)| (Arc::new(Self { store }) as Arc<dyn Folder>, name)))
+    }
+}
+
 /// Without the slashes at its end, but for the root.
 fn ended(path: &str) -> &str {
     let short = path.trim_end_matches('/');
@@ -291,9 +322,14 @@ fn remote(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result
     }
 }
 
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+fn of_reached(reached: crate::files::Reached) -> Store {
+    Store::of(reached.files, &reached.url, &reached.root)
+}
+
 #[cfg(feature = "hdfs")]
 fn hdfs(url: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::hdfs::connect(url, options)
+    crate::hdfs::connect(url, options).map(of_reached)
 }
 
 #[cfg(not(feature = "hdfs"))]
@@ -303,7 +339,7 @@ fn hdfs(_url: &str, _options: &BTreeMap<String, String>) -> Result<Store> {
 
 #[cfg(feature = "object-store")]
 fn object(url: &str, scheme: &str, options: &BTreeMap<String, String>) -> Result<Store> {
-    crate::object::connect(url, scheme, options)
+    crate::object::connect(url, scheme, options).map(of_reached)
 }
 
 #[cfg(not(feature = "object-store"))]

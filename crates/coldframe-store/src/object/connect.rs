@@ -14,9 +14,9 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 use url::Url;
 
 use super::{ObjectFiles, error};
+use crate::files::Reached;
 use crate::options::{Kind, Options, truth};
 use crate::runtime::{PerProcess, kept};
-use crate::store::Store;
 
 /// How to reach a bucket, container or server; the client itself is each process's own.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ impl Connection {
 }
 
 /// The store that a URL is in.
-pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Store> {
+pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
     let shown = without_query(url);
     let named = |e: Error| e.in_file(shown);
     let (kind, base, key) = divide(url, scheme).map_err(named)?;
@@ -66,7 +66,8 @@ pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>)
     let connection = connection(About { kind, base, options });
     // A client that cannot be made says so here, not when the first file is read.
     connection.store().map_err(named)?;
-    Ok(Store::of(Arc::new(ObjectFiles::new(Arc::new(connection))), shown, &key))
+    let files = Arc::new(ObjectFiles::new(Arc::new(connection)));
+    Ok(Reached { files, url: shown.to_owned(), root: key })
 }
 
 /// The connection of an earlier file, whose client is warm, or a new one.
@@ -281,7 +282,7 @@ mod tests {
         let store = connect("s3://bucket/x", "s3", &given).unwrap();
         assert!(!format!("{store:?}").contains("hush"), "{store:?}");
         let store = connect("https://host/x?sig=hush", "https", &BTreeMap::new()).unwrap();
-        assert!(!format!("{store:?}").contains("hush") && store.url() == "https://host/x", "{store:?}");
+        assert!(!format!("{store:?}").contains("hush") && store.url == "https://host/x", "{store:?}");
     }
 
     #[test]
