@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import os
@@ -280,6 +281,8 @@ def test_an_interrupt_is_exit_code_130(written: Path) -> None:
 
 def test_migrate_is_the_pipelines(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
+    # Imported anew, the package would stay an attribute of its parent, beside the one that other tests have.
+    monkeypatch.setattr(cf, "pipeline", importlib.import_module("coldframe.pipeline"))
     for name in [name for name in sys.modules if name.startswith("coldframe.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
     code, _, err = run("migrate", "a", "b")
