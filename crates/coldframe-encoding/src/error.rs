@@ -187,6 +187,21 @@ impl Error {
             ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. } | ErrorKind::LimitExceeded { .. }
         )
     }
+
+    /// Whether it says that something is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::NotFound(_))
+    }
+
+    /// The same where other bytes name the file: what they say is there and is not is damage.
+    #[must_use]
+    pub fn of_named_file(mut self) -> Self {
+        if let ErrorKind::NotFound(what) = &mut self.0.kind {
+            let what = std::mem::take(what);
+            self.0.kind = ErrorKind::Corrupt(format!("expected a file, found none: {what}"));
+        }
+        self
+    }
 }
 
 impl fmt::Display for ErrorKind {

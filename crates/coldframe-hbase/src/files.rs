@@ -20,7 +20,7 @@ use crate::layout::messages;
 use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id};
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::FileList;
-use crate::root::{Root, is_missing, join, name_of};
+use crate::root::{Root, join, name_of};
 
 /// The newest sequence id in a file.
 const MAX_SEQ_ID: &[u8] = b"MAX_SEQ_ID_KEY";
@@ -214,7 +214,7 @@ impl Shared {
             StoreName::Own => Found { name, place: Place::Own(path), half: None },
             StoreName::Link(at) => Found { name, place: Place::Elsewhere(at), half: None },
             StoreName::Half(at) => {
-                let bytes = self.root.read(&path, &self.options.limits).map_err(missing_is_damage)?;
+                let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
                 let reference = messages::reference(&bytes, &self.options.limits);
                 let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
                 let half = half.within(|| format!("reference {path}"))?;
@@ -282,7 +282,7 @@ impl Shared {
 
     fn open_file(&self, region: &Region, family: usize, found: &Found) -> Result<StoreFile> {
         let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
-            Place::Own(path) => (path.clone(), self.root.open(path).map_err(missing_is_damage)?),
+            Place::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
             Place::Elsewhere(at) => self.root.open_store_file(at)?,
         };
         let target = match &found.place {
@@ -311,11 +311,6 @@ impl Shared {
             rank: 0,
         })
     }
-}
-
-/// What is said to be there and is not.
-fn missing_is_damage(e: Error) -> Error {
-    if is_missing(&e) { Error::corrupt(e.to_string()) } else { e }
 }
 
 /// The rows of a region that a file of it may hold.

@@ -136,7 +136,7 @@ impl Found {
         let limits = options.files.limits;
         let folder = join(SNAPSHOTS, name);
         let info = join(&folder, crate::root::SNAPSHOT_INFO);
-        let bytes = root.read(&info, &limits).map_err(|e| match crate::root::is_missing(&e) {
+        let bytes = root.read(&info, &limits).map_err(|e| match e.is_not_found() {
             true => Error::not_found(format!("snapshot {name:?}")),
             false => e,
         })?;
@@ -255,7 +255,7 @@ impl Found {
             });
             match read {
                 Ok(region) => all.extend(region),
-                Err(e) if crate::root::is_missing(&e) => {
+                Err(e) if e.is_not_found() => {
                     // A folder that nobody has written to yet, or one that somebody has begun to delete.
                     let files = root.list(&join(&root.table(table), &encoded))?;
                     if files.iter().any(|f| f.is_folder && self.is_family(crate::root::name_of(f))) {

@@ -41,11 +41,6 @@ pub(crate) enum Opened {
     Snapshot(Root, String),
 }
 
-/// Whether an error says that something is not there.
-pub(crate) fn is_missing(e: &Error) -> bool {
-    matches!(e.kind(), ErrorKind::NotFound(_))
-}
-
 fn has(entries: &[Entry], name: &str) -> bool {
     entries.iter().any(|e| e.path == name)
 }
@@ -80,7 +75,7 @@ fn is_root(folder: &dyn Folder, entries: &[Entry]) -> Result<bool> {
 /// The newest descriptor in a folder of them, and the length that its name says.
 fn descriptors_in(folder: &dyn Folder, path: &str) -> Result<Option<(Entry, Option<u64>)>> {
     let listed = match folder.list(path) {
-        Err(e) if is_missing(&e) => return Ok(None),
+        Err(e) if e.is_not_found() => return Ok(None),
         listed => listed?,
     };
     let numbered = listed.into_iter().filter(|e| !e.is_folder).filter_map(|entry| {
@@ -159,7 +154,7 @@ impl Root {
     /// The same with those names.
     pub(crate) fn list_all(&self, path: &str) -> Result<Vec<Entry>> {
         match self.folder.list(path) {
-            Err(e) if is_missing(&e) => Ok(Vec::new()),
+            Err(e) if e.is_not_found() => Ok(Vec::new()),
             listed => listed,
         }
     }
@@ -224,7 +219,7 @@ impl Root {
             };
             match self.folder.open(&path) {
                 Ok(source) => return Ok((path, source)),
-                Err(e) if is_missing(&e) => {}
+                Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
         }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorKind, Limits, Result};
+use coldframe_core::{Error, Limits, Result};
 
 use crate::avro::container;
 use crate::avro::datum::Datum;
@@ -286,7 +286,7 @@ pub(crate) fn properties(
 ) -> Result<Option<BTreeMap<String, String>>> {
     let file = match folder.open(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(None),
+        Err(e) if e.is_not_found() => return Ok(None),
         Err(e) => return Err(e),
     };
     limits.metadata("hoodie.properties", file.len())?;

@@ -219,7 +219,7 @@ impl Server {
         for name in [format!("{tablet}.recovery"), tablet.to_owned()] {
             match folder.list(&join(&logs, &name)) {
                 Ok(entries) => return Ok(Segments::among(&entries)),
-                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
         }

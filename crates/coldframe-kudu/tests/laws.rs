@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::{Format, OpenOptions, Value};
+use coldframe_core::{Format, OnError, OpenOptions, Value};
 use coldframe_kudu::KuduFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
-use coldframe_testing::laws::{Subject, Toll};
+use coldframe_testing::laws::{Subject, Toll, assert_tolerant};
+use coldframe_testing::rows;
 
 fn options(table: &str, snapshot: Option<i64>) -> OpenOptions {
     let mut extra: BTreeMap<String, Value> = [("table".to_owned(), Value::Str(table.to_owned()))].into();
@@ -92,4 +93,28 @@ fn logs_of_changes() {
 #[test]
 fn super_blocks() {
     obey("file_blocks", &options("numbers", None), |path| path.contains("tablet-meta"), 3, 20);
+}
+
+/// A file that is not there any more, though others name it: what it held is lost, and said.
+#[test]
+fn lost_files() {
+    for (name, lost) in [("encrypted", ".data"), ("encrypted", ".metadata"), ("file_blocks", "/data/")] {
+        let whole = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
+        let paths: Vec<&String> = whole.files.keys().filter(|p| p.contains(lost) && !p.ends_with("instance")).collect();
+        assert!(!paths.is_empty(), "{name}");
+        let (mut recorded, mut tried) = (0, 0);
+        for path in paths.iter().step_by(paths.len().div_ceil(20)) {
+            let mut folder = whole.clone();
+            folder.files.remove(*path);
+            let table = KuduFormat.open(&folder.source(), &options("numbers", None)).unwrap();
+            assert_tolerant(table.as_ref(), None, &[1 << 11, 1 << 14]);
+            let plain = rows::read(table.as_ref(), OnError::Raise);
+            let refused = plain.map_or_else(Some, |outcome| outcome.error);
+            assert!(refused.as_ref().is_none_or(|e| e.is_damage()), "{name}/{path}: {refused:?}");
+            let damage = rows::read(table.as_ref(), OnError::Skip).unwrap().damage;
+            assert_eq!(refused.is_none(), damage.is_empty(), "{name}/{path}: {damage:?}");
+            (recorded, tried) = (recorded + usize::from(!damage.is_empty()), tried + 1);
+        }
+        assert!(recorded > 0, "{name}: {tried} files, none missed");
+    }
 }

@@ -64,9 +64,10 @@ fn nulls_take_the_place_of_lost_cells_and_never_of_rows_that_are_not_there() {
     }
 }
 
-/// A file of one text column with these cells.
+/// A file of one text column with these cells, of which the writer takes `\N` as a null only.
 fn text_file(cells: &[&str]) -> Vec<u8> {
-    let column: ArrayRef = std::sync::Arc::new(StringArray::from(cells.to_vec()));
+    let cells = cells.iter().map(|cell| Some(*cell).filter(|cell| *cell != "\\N"));
+    let column: ArrayRef = std::sync::Arc::new(cells.collect::<StringArray>());
     let batch = RecordBatch::try_from_iter_with_nullable([("b", column, true)]).unwrap();
     let sink = Shared::default();
     let mut options = WriteOptions::default();

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coldframe_core::io::Identity;
-use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result};
 use futures_util::stream::{BoxStream, StreamExt};
 use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileWriter;
@@ -143,7 +143,7 @@ impl Files for HdfsFiles {
         let client = self.cluster.client()?;
         match self.cluster.ask(client.get_file_info(key)) {
             Ok(status) => Ok(Some(Stat { path: key.to_owned(), ..stat_of(&status) })),
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => Ok(None),
+            Err(e) if e.is_not_found() => Ok(None),
             Err(e) => Err(e),
         }
     }

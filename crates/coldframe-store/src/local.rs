@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coldframe_core::io::Identity;
-use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result};
 
 use crate::file::{LocalFile, modified, not_found_or_io};
 use crate::files::{Files, Listing, Mode, Stat, Upload, already_exists, check};
@@ -153,7 +153,7 @@ impl Iterator for Walk {
             let folder = self.folders.pop_front()?;
             match self.read(&folder) {
                 // Deleted since its name was read.
-                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) if e.is_not_found() => {}
                 Err(e) => return Some(Err(e)),
                 Ok(()) => {}
             }

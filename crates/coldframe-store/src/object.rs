@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 
 use coldframe_core::io::Identity;
-use coldframe_core::{Error, ErrorKind, ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result};
 use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{CopyMode, CopyOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
@@ -105,7 +105,7 @@ impl Files for ObjectFiles {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
                 Err(e) => match error(e) {
-                    e if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                    e if e.is_not_found() => {}
                     e => return Err(e),
                 },
             }
@@ -152,7 +152,7 @@ impl Files for ObjectFiles {
         let below = store.list(Some(&prefix)).map_ok(|meta| meta.location).boxed();
         let deleted = wait(store.delete_stream(below).try_for_each(|_| async { Ok(()) }))?;
         match deleted.map_err(error) {
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => Ok(()),
+            Err(e) if e.is_not_found() => Ok(()),
             other => other,
         }
     }

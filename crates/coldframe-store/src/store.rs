@@ -14,7 +14,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use coldframe_core::io::{Entry, Folder, Identity};
-use coldframe_core::{Error, ErrorKind, ReadAt, Result, Source};
+use coldframe_core::{Error, ReadAt, Result, Source};
 
 use crate::files::{Files, Listing, Mode, Stat, Upload, is_taken};
 use crate::local::LocalFiles;
@@ -207,7 +207,7 @@ impl Store {
             // Most are files: opening one without asking first what it is saves a request.
             match self.open("", known) {
                 Ok(bytes) => return Ok(Some(bytes)),
-                Err(e) if known.is_none() && matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) if known.is_none() && e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
         }
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(store.open("out/deep/x", None).unwrap().len(), 1);
         store.check_exclusive("probe").unwrap();
         store.delete("out/deep/x").unwrap();
-        assert!(matches!(store.delete("out/deep/x").unwrap_err().kind(), ErrorKind::NotFound(_)));
+        assert!(store.delete("out/deep/x").unwrap_err().is_not_found());
         store.delete_folder("t").unwrap();
         store.delete_folder("t").unwrap();
         assert!(listed(&store, "", true).is_empty());

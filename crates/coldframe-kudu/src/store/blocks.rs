@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, ErrorKind, Limits, ReadAt, Result};
+use coldframe_core::{Damage, Error, Limits, ReadAt, Result};
 
 use crate::layout::container::{MAGIC, Records, decode, whole_file};
 use crate::layout::proto::BlockRecord;
@@ -101,7 +101,7 @@ impl BlockStore {
                     let bytes = Section::of(file.clone(), &(offset..file.len()))?;
                     return Ok(OpenBlock { bytes, path, offset });
                 }
-                Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => {}
+                Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
         }
@@ -133,8 +133,9 @@ impl BlockStore {
         };
         let container = containers.files.get(place.container).map(String::as_str).unwrap_or_default();
         let path = format!("{container}.data");
-        let (file, _) =
-            decrypted_block(self.folder.open(&path)?, &self.keys, &Expected::cfile(place.bytes.start))?;
+        let file = self.folder.open(&path).map_err(Error::of_named_file);
+        let file = file.map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
+        let (file, _) = decrypted_block(file, &self.keys, &Expected::cfile(place.bytes.start))?;
         let bytes = Section::of(file, &place.bytes)
             .map_err(|e| e.within(format!("block {id}")).in_file(self.full_path(&path)))?;
         Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))

@@ -86,7 +86,7 @@ fn only_roots(folder: &dyn Folder, path: &str, depth: usize) -> Result<bool> {
     let entries = match folder.list(path) {
         Ok(entries) => entries,
         // Deleted since the folder above was listed.
-        Err(e) if !path.is_empty() && matches!(e.kind(), ErrorKind::NotFound(_)) => return Ok(false),
+        Err(e) if !path.is_empty() && e.is_not_found() => return Ok(false),
         Err(e) => return Err(e),
     };
     let shown: Vec<_> = entries.into_iter().filter(|e| !name_of(&e.path).starts_with(['.', '_'])).collect();
@@ -155,7 +155,7 @@ fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -
     let instance: DirInstance = match found {
         Ok(bytes) => only_message(&bytes, checked).map_err(|e| e.within(file))?,
         // A directory that was copied without it is known by its files.
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound(_)) => DirInstance {
+        Err(e) if e.is_not_found() => DirInstance {
             dir_set: None,
             dir_type: if folder.list(&path)?.iter().any(|e| e.path.ends_with(".metadata")) {
                 "log"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
-use coldframe_core::{ErrorKind, ReadAt, Result};
+use coldframe_core::{ReadAt, Result};
 use futures_util::future::join;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
@@ -154,7 +154,7 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
     };
     let bytes = read.await.map_err(|e| match error(e) {
         // It was there when it was opened.
-        e if matches!(e.kind(), ErrorKind::NotFound(_)) => changed("it is no longer there").at(offset),
+        e if e.is_not_found() => changed("it is no longer there").at(offset),
         e => e.at(offset),
     })?;
     match bytes.len() as u64 == range.end - range.start {

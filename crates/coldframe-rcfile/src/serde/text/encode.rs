@@ -1,8 +1,10 @@
 //! Arrays as the cells that `ColumnarSerDe` writes.
 //!
 //! Null is the null format at every level, also within a list: Hive reads a list of one null as null, and a list of one
-//! empty string as an empty list. Sources: Hive's `LazySimpleSerDe.serialize` and `LazyUtils.writePrimitiveUTF8`.
+//! empty string as an empty list. What would read as something else is refused, where Hive writes it: text that is the null
+//! format, a separator that nothing escapes. Sources: Hive's `LazySimpleSerDe.serialize` and `LazyUtils.writePrimitiveUTF8`.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::ops::Range;
 
@@ -200,6 +202,10 @@ impl<'a> Column<'a> {
         .ok_or_else(mismatch)
     }
 
+    fn is_nested(&self) -> bool {
+        matches!(self, Self::List(..) | Self::Map(..) | Self::Struct(..) | Self::Union(..))
+    }
+
     fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Boolean(a) => a.is_null(row),
@@ -263,6 +269,37 @@ impl Context {
             out.extend_from_slice(&self.options.null_format);
             return Ok(());
         }
+        let start = out.len();
+        self.write_value(column, row, level, out)?;
+        let cell = out.get(start..).unwrap_or_default();
+        if cell == self.options.null_format {
+            return Err(Error::invalid(format!(
+                "expected a value whose text is not the null format `{}`: it would be read as null",
+                cell.escape_ascii()
+            )));
+        }
+        if level > 1 && !column.is_nested() {
+            self.check_part(column, cell, level)?;
+        }
+        Ok(())
+    }
+
+    /// An error for a part of a nested value that holds a separator of those around it.
+    fn check_part(&self, column: &Column<'_>, cell: &[u8], level: usize) -> Result<()> {
+        if self.options.escape.is_some() && matches!(column, Column::String(..)) {
+            return Ok(());
+        }
+        let around = self.options.separators.get(1..level).unwrap_or_default();
+        match cell.iter().find(|b| around.contains(b)) {
+            None => Ok(()),
+            Some(found) => Err(Error::invalid(format!(
+                "expected a part of a nested value without separators, found byte 0x{found:02x}: it would be read as \
+                 two parts (text can be escaped with the SerDe property `escape.delim`)"
+            ))),
+        }
+    }
+
+    fn write_value(&self, column: &Column<'_>, row: usize, level: usize, out: &mut Vec<u8>) -> Result<()> {
         match column {
             Column::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
             Column::TinyInt(a) => print::integer(a.value(row).into(), out),
@@ -312,12 +349,17 @@ impl Context {
 
     fn list(&self, values: &Column<'_>, rows: Range<usize>, level: usize, out: &mut Vec<u8>) -> Result<()> {
         let separator = self.separator(level)?;
-        let first = rows.start;
+        let (first, start, empty) = (rows.start, out.len(), rows.is_empty());
         for row in rows {
             if row > first {
                 out.push(separator);
             }
             self.write(values, row, level + 1, out)?;
+        }
+        if !empty && out.len() == start {
+            return Err(Error::invalid(
+                "expected a list whose only element is not empty: it would be read as a list without elements",
+            ));
         }
         Ok(())
     }
@@ -332,11 +374,20 @@ impl Context {
     ) -> Result<()> {
         let (separator, key_separator) = (self.separator(level)?, self.separator(level + 1)?);
         let first = rows.start;
+        let mut seen = HashSet::new();
         for row in rows {
             if row > first {
                 out.push(separator);
             }
+            let start = out.len();
             self.write(keys, row, level + 2, out)?;
+            let key = out.get(start..).unwrap_or_default();
+            if keys.is_null(row) || !seen.insert(key.to_vec()) {
+                return Err(Error::invalid(format!(
+                    "expected a map whose keys are there and differ, found `{}`: its entry would not be read",
+                    key.escape_ascii()
+                )));
+            }
             out.push(key_separator);
             self.write(values, row, level + 2, out)?;
         }

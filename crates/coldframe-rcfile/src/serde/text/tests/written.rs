@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::builder::{ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, TimestampNanosecondType, TimestampSecondType,
 };
@@ -10,6 +10,7 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, Decimal128Array, Int32Array, Int64Array, PrimitiveArray, StringArray,
     StructArray,
 };
+use arrow_schema::{DataType, Field};
 
 use super::{encoded, encoder, hive_type, options, with_options};
 use crate::hive_type::interval_day_time_fields;
@@ -146,6 +147,42 @@ fn what_the_version_could_not_read_back_is_refused() {
     assert!(refused("date", V2_3, &gap).contains("1582-10-14"));
     assert!(refused("int", V4_1, &far).contains("Date32"));
     assert!(refused("decimal(5,2)", V4_1, &Decimal128Array::from(vec![1])).contains("cannot be written"));
+}
+
+/// What Hive writes and reads as something else.
+#[test]
+fn what_text_itself_would_lose_is_refused() {
+    let attempt = |text: &str, properties: &[(&str, &str)], array: &dyn Array| {
+        let e = encoder(&hive_type(text), &options(V4_1, properties)).unwrap();
+        e.encode(array, 0..1, &mut Vec::new(), &mut Vec::new()).map_err(|e| e.to_string())
+    };
+    let refused = |text: &str, array: &dyn Array| attempt(text, &[], array).unwrap_err();
+    let null = StringArray::from(vec!["\\N"]);
+    assert!(refused("string", &null).contains("the null format `\\\\N`"));
+    attempt("string", &[("escape.delim", "\\")], &null).unwrap();
+    attempt("string", &[("serialization.null.format", "")], &null).unwrap();
+    let minus = [("serialization.null.format", "-1")];
+    assert!(attempt("bigint", &minus, &Int64Array::from(vec![-1])).unwrap_err().contains("null format `-1`"));
+    let list = |element: Option<&str>| {
+        let mut builder = ListBuilder::new(StringBuilder::new());
+        builder.append_value([element]);
+        builder.finish()
+    };
+    assert!(refused("array<string>", &list(None)).contains("null format"));
+    assert!(refused("array<string>", &list(Some(""))).contains("without elements"));
+    assert!(refused("array<string>", &list(Some("a\u{2}b"))).contains("byte 0x02"));
+    attempt("array<string>", &[("escape.delim", "\\")], &list(Some("a\u{2}b"))).unwrap();
+    attempt("string", &[], &StringArray::from(vec!["a\u{2}b"])).unwrap();
+    let field = Arc::new(Field::new("x", DataType::Int64, true));
+    let alone = StructArray::from(vec![(field, Arc::new(Int64Array::from(vec![None])) as ArrayRef)]);
+    assert!(refused("struct<x:bigint>", &alone).contains("null format"));
+    let mut twice = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    for value in ["1", "2"] {
+        twice.keys().append_value("k");
+        twice.values().append_value(value);
+    }
+    twice.append(true).unwrap();
+    assert!(refused("map<string,string>", &twice.finish()).contains("found `k`"));
 }
 
 #[test]
