@@ -1,4 +1,4 @@
-//! Hash functions of the formats' bloom filters, with the variations their writers have.
+//! Hash functions of the formats' bloom filters, with the variations their writers have; and sync markers.
 //!
 //! | function | used by | differs from the published one |
 //! |---|---|---|
@@ -8,6 +8,8 @@
 //! | [`murmur2_32`] | HBase `MurmurHash` | the last 1 to 3 bytes are sign-extended |
 //! | [`jenkins`] | HBase `JenkinsHash` | no (lookup3 `hashlittle`) |
 //! | [`city64`] | Kudu (`gutil/hash/city.cc`) | CityHash 1.0 with the 128-to-64 multiplier of Murmur2 |
+
+use std::hash::{BuildHasher, RandomState};
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
@@ -30,6 +32,25 @@ fn le32(bytes: &[u8]) -> u32 {
 /// The length as the 32-bit functions mix it in.
 fn len32(data: &[u8]) -> u32 {
     u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0)
+}
+
+/// The finaliser of SplitMix64: each bit of the result is moved by each bit of the value. Source: Steele, Lea, Flood: Fast
+/// Splittable Pseudorandom Number Generators, 2014.
+#[inline]
+pub fn splitmix64(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// A sync marker: sixteen bytes that should not be anywhere else in a file. The same for the same seed, any without one.
+pub fn sync_marker(seed: Option<u64>) -> [u8; 16] {
+    // The hasher's keys come from the operating system.
+    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+    let next = splitmix64(seed);
+    let after = splitmix64(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
+    ((u128::from(next) << 64) | u128::from(after)).to_be_bytes()
 }
 
 fn fmix64(mut h: u64) -> u64 {

@@ -100,7 +100,8 @@ fn super_blocks() {
 fn lost_files() {
     for (name, lost) in [("encrypted", ".data"), ("encrypted", ".metadata"), ("file_blocks", "/data/")] {
         let whole = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
-        let paths: Vec<&String> = whole.files.keys().filter(|p| p.contains(lost) && !p.ends_with("instance")).collect();
+        let paths: Vec<&String> =
+            whole.files.keys().filter(|p| p.contains(lost) && !p.ends_with("instance")).collect();
         assert!(!paths.is_empty(), "{name}");
         let (mut recorded, mut tried) = (0, 0);
         for path in paths.iter().step_by(paths.len().div_ceil(20)) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value as the *target's* type holds it; null has a hash of its own
-//! column   -> nulls, smallest, largest, sum of wide(h)      wide(h) = h in the low half, mix(h) in the high half
+//! column   -> nulls, smallest, largest, sum of wide(h)      wide(h) = h in the low half, splitmix64(h) in the high half
 //! row      -> r: the hashes of its columns, folded in their order
 //! table    -> rows, sum of wide(r)                          ties the values of a row together
 //! ```
@@ -14,14 +14,14 @@
 //! | module | holds |
 //! |---|---|
 //! | this | the sums |
-//! | [`mix`] | words mixed, and the hashes of what is no value |
+//! | [`absent`] | the hashes of what is no value |
 //! | [`hash`] | the hash of each value of an array |
 //! | [`numbers`] | the hashes of numbers and times, in their target's scale and unit |
 //! | [`extremes`] | smallest and largest |
 
+mod absent;
 mod extremes;
 mod hash;
-mod mix;
 mod numbers;
 
 use std::collections::BTreeSet;
@@ -29,9 +29,10 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::{Error, Result};
+use coldframe_encoding::hash::splitmix64;
 
+use coldframe_encoding::hash::splitmix64;
 pub use extremes::Extreme;
-use mix::mix;
 
 /// A sum of hashes, modulo 2^64 in either half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Sum {
     fn add(&mut self, hashes: &[u64]) {
         for hash in hashes {
             self.low = self.low.wrapping_add(*hash);
-            self.high = self.high.wrapping_add(mix(hash ^ HIGH));
+            self.high = self.high.wrapping_add(splitmix64(hash ^ HIGH));
         }
     }
 
@@ -95,7 +96,7 @@ fn fold(rows: &mut [u64], hashes: &[u64]) {
 }
 
 fn finish(rows: &mut [u64]) {
-    rows.iter_mut().for_each(|row| *row = mix(*row));
+    rows.iter_mut().for_each(|row| *row = splitmix64(*row));
 }
 
 fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {

@@ -25,7 +25,6 @@ mod plain;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
@@ -35,6 +34,7 @@ use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count, unsuitable};
 use coldframe_encoding::codec::Compressor;
 use coldframe_encoding::codec::hadoop::HadoopCodec;
+use coldframe_encoding::hash::sync_marker;
 use coldframe_encoding::{Error, ErrorKind, Result};
 
 use crate::hive_type::HiveType;
@@ -360,20 +360,6 @@ fn columns(schema: &Schema, options: &WriteOptions) -> Result<Vec<Column>> {
 
 fn hive_type(field: &arrow_schema::Field) -> Result<HiveType> {
     HiveType::from_arrow(field.data_type()).map_err(|e| e.within(format!("column {:?}", field.name())))
-}
-
-/// Sixteen bytes that should not be anywhere else in the file.
-fn sync_marker(seed: Option<u64>) -> [u8; SYNC_LEN] {
-    // The hasher's keys come from the operating system.
-    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
-    let half = |n: u64| {
-        // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-        let mut x = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    };
-    ((u128::from(half(1)) << 64) | u128::from(half(2))).to_be_bytes()
 }
 
 fn length_field(length: usize) -> Result<[u8; 4]> {

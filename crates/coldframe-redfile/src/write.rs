@@ -43,13 +43,13 @@ mod shred;
 mod tests;
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use coldframe_core::BatchWriter;
 use coldframe_core::writing::{Failed, check_column_count};
 use coldframe_encoding::codec::Algorithm;
+use coldframe_encoding::hash::sync_marker;
 use coldframe_encoding::{Error, Limits, Result};
 
 pub(crate) use self::options::{WRITE_OPTIONS, write_options};
@@ -424,18 +424,4 @@ fn rows_at_once(batch: &RecordBatch, columns: &[Column]) -> usize {
     let repeated: usize = batch.columns().iter().map(|array| prepare::longest_repeated(array)).sum();
     let row = batch.get_array_memory_size() / batch.num_rows().max(1) + repeated;
     (BYTES / row.max(1)).clamp(1, MOST)
-}
-
-/// Sixteen bytes that should not be anywhere else in the file.
-fn sync_marker(seed: Option<u64>) -> [u8; 16] {
-    // The hasher's keys come from the operating system.
-    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
-    let half = |n: u64| {
-        // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-        let mut x = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    };
-    ((u128::from(half(1)) << 64) | u128::from(half(2))).to_be_bytes()
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, make_array};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
@@ -166,7 +166,7 @@ impl ColumnReader {
 
     fn read_fixed<T: Word>(&mut self, n: usize) -> Result<ArrayRef> {
         let mut values = vec![T::default(); n];
-        let mut nulls = Nulls::new(n);
+        let mut nulls = NullBufferBuilder::new(n);
         let mut rest = values.as_mut_slice();
         while !rest.is_empty() {
             let segment = self.next_segment(rest.len(), &mut nulls)?;
@@ -184,7 +184,7 @@ impl ColumnReader {
 
     fn read_bits(&mut self, n: usize) -> Result<ArrayRef> {
         let mut out = BooleanBufferBuilder::new(n);
-        let mut nulls = Nulls::new(n);
+        let mut nulls = NullBufferBuilder::new(n);
         while out.len() < n {
             let segment = self.next_segment(n - out.len(), &mut nulls)?;
             if segment.dense == segment.rows {
@@ -221,7 +221,7 @@ impl ColumnReader {
         let mut offsets = Vec::with_capacity(n + 1);
         offsets.push(0);
         let mut data = Vec::new();
-        let mut nulls = Nulls::new(n);
+        let mut nulls = NullBufferBuilder::new(n);
         let step = self.step();
         while offsets.len() <= n && (data.len() as u64) < MOST_BATCH_BYTES {
             let segment = self.next_segment((n + 1 - offsets.len()).min(step), &mut nulls)?;
@@ -249,7 +249,7 @@ impl ColumnReader {
     pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
         let (mut offsets, mut data) = (vec![0], Vec::new());
         let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
-        let mut nulls = Nulls::new(0);
+        let mut nulls = NullBufferBuilder::new(0);
         let step = self.step();
         while selected.len() < n && (data.len() as u64) < MOST_BATCH_BYTES {
             let segment = self.next_segment((n - selected.len()).min(step), &mut nulls)?;
@@ -290,7 +290,7 @@ impl ColumnReader {
         let known = dictionary.as_deref().map_or(0, Dictionary::len);
         let mut keys: Vec<i32> = Vec::with_capacity(n);
         let (mut offsets, mut data) = (vec![0], Vec::new());
-        let mut nulls = Nulls::new(n);
+        let mut nulls = NullBufferBuilder::new(n);
         while keys.len() < n && (data.len() as u64) < MOST_BATCH_BYTES {
             let segment = self.next_segment(n - keys.len(), &mut nulls)?;
             self.in_block(|values, bytes, memory| match values {
@@ -349,7 +349,7 @@ impl ColumnReader {
     }
 
     /// At most `most` rows of one block, which is opened if need be; their bits are appended to `nulls`.
-    fn next_segment(&mut self, most: usize, nulls: &mut Nulls) -> Result<Segment> {
+    fn next_segment(&mut self, most: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
             self.current = None;
@@ -385,16 +385,16 @@ impl ColumnReader {
         open.row = row + rows;
         self.rows.start += rows as u64;
         let Some(validity) = &open.validity else {
-            nulls.valid(rows);
+            nulls.append_n_non_nulls(rows);
             return Ok(Segment { rows, left: most, dense: rows, validity: None });
         };
         let bits = validity.slice(row, rows);
         let dense = bits.count_set_bits();
         if dense == rows {
-            nulls.valid(rows);
+            nulls.append_n_non_nulls(rows);
             return Ok(Segment { rows, left: most, dense, validity: None });
         }
-        nulls.bits(&bits);
+        nulls.append_buffer(&NullBuffer::new(bits.clone()));
         Ok(Segment { rows, left: most, dense, validity: Some(bits.sliced()) })
     }
 
@@ -549,41 +549,6 @@ fn append(
         }
     }
     Ok(())
-}
-
-/// Which rows are null: no bitmap as long as none is.
-struct Nulls {
-    bits: Option<BooleanBufferBuilder>,
-    rows: usize,
-    capacity: usize,
-}
-
-impl Nulls {
-    fn new(capacity: usize) -> Self {
-        Self { bits: None, rows: 0, capacity }
-    }
-
-    fn valid(&mut self, n: usize) {
-        if let Some(bits) = &mut self.bits {
-            bits.append_n(n, true);
-        }
-        self.rows += n;
-    }
-
-    fn bits(&mut self, more: &BooleanBuffer) {
-        let (rows, capacity) = (self.rows, self.capacity);
-        let bits = self.bits.get_or_insert_with(|| {
-            let mut bits = BooleanBufferBuilder::new(capacity);
-            bits.append_n(rows, true);
-            bits
-        });
-        bits.append_buffer(more);
-        self.rows += more.len();
-    }
-
-    fn finish(self) -> Option<NullBuffer> {
-        self.bits.map(|mut bits| NullBuffer::new(bits.finish()))
-    }
 }
 
 /// Words as an array of the type they are to come out as.

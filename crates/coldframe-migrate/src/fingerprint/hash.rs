@@ -8,7 +8,9 @@ use arrow_schema::{DataType, Field, Fields};
 use coldframe_core::Result;
 use coldframe_encoding::hash::city64;
 
-use super::mix::{LOST, NULL, mismatch, mix};
+use coldframe_encoding::hash::splitmix64;
+
+use super::absent::{LOST, NULL, mismatch};
 use super::numbers;
 
 /// Where the hash of something nested begins.
@@ -109,7 +111,9 @@ fn bytes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
 
 /// Elements count by their place in the list.
 fn folded(elements: &[u64]) -> u64 {
-    elements.iter().fold(mix(elements.len() as u64 ^ NESTED), |hash, element| mix(hash ^ element))
+    elements
+        .iter()
+        .fold(splitmix64(elements.len() as u64 ^ NESTED), |hash, element| splitmix64(hash ^ element))
 }
 
 /// From the offsets of lists and the hashes of the elements that they span, from the first on.
@@ -167,7 +171,7 @@ fn map(array: &dyn Array, entries: &Field, target: &DataType) -> Result<Vec<u64>
     let keys = hashes(&map.keys().slice(first, len), key.data_type())?;
     let values = hashes(&map.values().slice(first, len), value.data_type())?;
     let both: Vec<u64> =
-        keys.iter().zip(&values).map(|(key, value)| mix(mix(NESTED ^ key) ^ value)).collect();
+        keys.iter().zip(&values).map(|(key, value)| splitmix64(splitmix64(NESTED ^ key) ^ value)).collect();
     Ok(folds(pairs.into_iter(), &both))
 }
 
@@ -188,7 +192,7 @@ fn structure(array: &dyn Array, fields: &Fields, target: &DataType) -> Result<Ve
             Some(column) => hashes(column, field.data_type())?,
             None => vec![NULL; array.len()],
         };
-        rows.iter_mut().zip(&hashes).for_each(|(row, hash)| *row = mix(*row ^ hash));
+        rows.iter_mut().zip(&hashes).for_each(|(row, hash)| *row = splitmix64(*row ^ hash));
     }
     Ok(rows)
 }
@@ -202,13 +206,13 @@ fn branches(union: &UnionArray, fields: &Fields, target: &DataType) -> Result<Ve
         return Err(mismatch(union.data_type(), target));
     }
     let ids = union.type_ids();
-    let tag = |id: &i8| own.iter().position(|(code, _)| code == *id).map_or(LOST, |at| mix(at as u64));
-    let mut rows: Vec<u64> = ids.iter().map(|id| mix(NESTED ^ tag(id))).collect();
+    let tag = |id: &i8| own.iter().position(|(code, _)| code == *id).map_or(LOST, |at| splitmix64(at as u64));
+    let mut rows: Vec<u64> = ids.iter().map(|id| splitmix64(NESTED ^ tag(id))).collect();
     for ((code, _), field) in own.iter().zip(fields.iter().skip(1)) {
         let values = hashes(union.child(code), field.data_type())?;
         for (row, (hash, id)) in rows.iter_mut().zip(ids).enumerate() {
             let value = if *id == code { values.get(union.value_offset(row)).copied() } else { None };
-            *hash = mix(*hash ^ value.unwrap_or(NULL));
+            *hash = splitmix64(*hash ^ value.unwrap_or(NULL));
         }
     }
     Ok(rows)

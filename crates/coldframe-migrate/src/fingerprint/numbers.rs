@@ -7,7 +7,9 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use coldframe_core::Result;
 
-use super::mix::{LOST, mismatch, mix};
+use coldframe_encoding::hash::splitmix64;
+
+use super::absent::{LOST, mismatch};
 
 fn map<T: ArrowPrimitiveType>(array: &dyn Array, hash: impl Fn(T::Native) -> u64) -> Vec<u64> {
     array.as_primitive::<T>().values().iter().map(|value| hash(*value)).collect()
@@ -35,7 +37,7 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
     let found = array.data_type();
     Ok(match target {
         DataType::Boolean if found == target => {
-            array.as_boolean().values().iter().map(|bit| mix(u64::from(bit))).collect()
+            array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))).collect()
         }
         t if t.is_integer() => integers!(array, whole, return Err(mismatch(found, target))),
         t if t.is_floating() => floats(array, target)?,
@@ -60,9 +62,9 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
 #[inline]
 fn whole(value: i128) -> u64 {
     let [low, high] = halves(value);
-    let hash = mix(low);
+    let hash = splitmix64(low);
     let sign = if low >> 63 == 1 { u64::MAX } else { 0 };
-    if high == sign { hash } else { mix(hash ^ high.wrapping_mul(3)) }
+    if high == sign { hash } else { splitmix64(hash ^ high.wrapping_mul(3)) }
 }
 
 /// The low and the high 64 bits.
@@ -76,7 +78,7 @@ fn halves(value: i128) -> [u64; 2] {
 /// A float by its bits as a double, all NaNs alike.
 #[inline]
 fn float(value: f64) -> u64 {
-    mix(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
+    splitmix64(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
 }
 
 fn floats(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
@@ -163,7 +165,7 @@ fn wide(value: i256) -> u64 {
             let (low, high) = value.to_parts();
             let [a, b] = halves(low.cast_signed());
             let [c, d] = halves(high);
-            [b, c, d].iter().fold(mix(a), |hash, word| mix(hash ^ word))
+            [b, c, d].iter().fold(splitmix64(a), |hash, word| splitmix64(hash ^ word))
         },
         whole,
     )
@@ -227,14 +229,14 @@ fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType) -> Result<
 }
 
 fn intervals(array: &dyn Array, unit: IntervalUnit) -> Vec<u64> {
-    let pair = |a: i64, b: i64| mix(whole(a.into()) ^ whole(b.into()).rotate_left(1));
+    let pair = |a: i64, b: i64| splitmix64(whole(a.into()) ^ whole(b.into()).rotate_left(1));
     match unit {
         IntervalUnit::YearMonth => map::<IntervalYearMonthType>(array, |v| whole(v.into())),
         IntervalUnit::DayTime => {
             map::<IntervalDayTimeType>(array, |v| pair(v.days.into(), v.milliseconds.into()))
         }
         IntervalUnit::MonthDayNano => map::<IntervalMonthDayNanoType>(array, |v| {
-            mix(pair(v.months.into(), v.days.into()) ^ whole(v.nanoseconds.into()))
+            splitmix64(pair(v.months.into(), v.days.into()) ^ whole(v.nanoseconds.into()))
         }),
     }
 }
