@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
+use coldframe_core::{Damage, Error, ErrorContext, Limits, Result, Value};
 use coldframe_encoding::limits::message::{self, Shaped};
 
 use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};

@@ -14,7 +14,7 @@
 //! data directory goes with the metadata directory that is nearest to it.
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorKind, Limits, Result};
+use coldframe_core::{Error, Limits, Result};
 
 use crate::layout::container::{MAGIC, only_message, whole_file};
 use crate::layout::proto::{DirInstance, Instance};
