@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::{Entry, Folder};
-use coldframe_core::{Error, ErrorKind, Limits, ReadAt, Result};
+use coldframe_core::{Error, Limits, ReadAt, Result};
 
 use crate::layout::names::{FileAt, TableName, is_region};
 

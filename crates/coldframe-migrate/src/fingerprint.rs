@@ -31,7 +31,6 @@ use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 use coldframe_encoding::hash::splitmix64;
 
-use coldframe_encoding::hash::splitmix64;
 pub use extremes::Extreme;
 
 /// A sum of hashes, modulo 2^64 in either half.
