@@ -15,6 +15,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 DEMO_OUT ?= demo-out
+MATURIN := 'maturin>=1.9,<2'
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
@@ -60,13 +61,14 @@ peers: $(VENV)/.built-release $(VENV)/.dev $(VENV)/.java
 	$(BIN)/python benches/peers.py
 
 # By zig's C library stubs, so that no symbol is newer than the nodes of old clusters have (packaging/symbols.py looks).
-wheel: $(VENV)/.base $(VENV)/.ship
+# maturin finds zig by the first python3 of the path.
+wheel: $(VENV)/.ship
 	rm -f dist/coldframe-*.whl
 	$(BIN)/python packaging/licences.py
-	$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
 
-sdist: $(VENV)/.base
+sdist: $(VENV)/.ship
 	$(BIN)/maturin sdist --out dist
 
 # The wheel in clean environments of every Python that this machine has.
@@ -82,7 +84,7 @@ $(VENV)/.venv:
 
 # What the package and the main job need.
 $(VENV)/.base: pyproject.toml | $(VENV)/.venv
-	$(PIP) install 'maturin>=1.9,<2' 'pyarrow>=18' 'rich>=13' 'pyspark>=4.1' 'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'"
+	$(PIP) install $(MATURIN) 'pyarrow>=18' 'rich>=13' 'pyspark>=4.1' 'numpy>=1.26' 'pandas>=2,<3' "tomli>=2; python_version < '3.11'"
 	@touch $@
 
 # What the tests and lints need beside it.
@@ -92,8 +94,8 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.base
 	@touch $@
 
 # What building wheels needs.
-$(VENV)/.ship: $(VENV)/.base
-	$(PIP) install ziglang pyelftools
+$(VENV)/.ship: pyproject.toml | $(VENV)/.venv
+	$(PIP) install $(MATURIN) ziglang pyelftools
 	@touch $@
 
 # Spark wants Java 17 or newer; where the machine has none, a package brings a runtime.

@@ -12,23 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
-def on_config(config: Any) -> Any:
-    """Entries of the navigation whose pages are written later are left out."""
-    config.nav = _present(config.nav, Path(config.docs_dir))
-    return config
-
-
-def _present(nav: list[Any], docs: Path) -> list[Any]:
-    kept: list[Any] = []
-    for entry in nav:
-        [(title, target)] = entry.items()
-        if isinstance(target, list):
-            kept.append({title: _present(target, docs)})
-        elif target == "cli.md" or (docs / target).exists():
-            kept.append(entry)
-    return kept
-
-
 def on_files(files: Any, config: Any) -> Any:
     """Adds the reference of the command line."""
     from mkdocs.structure.files import File

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import hash_rows
 from coldframe.errors import SchemaError, unsupported
-from coldframe.unified import unified
+from coldframe.widening import unified
 
 __all__ = ["Comparison", "Side", "compare"]
 

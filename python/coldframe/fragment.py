@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from coldframe.errors import SchemaError
 from coldframe.filters import Condition, bind, given, mentioned
+from coldframe.widening import with_fields
 
 if TYPE_CHECKING:
     from coldframe.file import File, Split
@@ -178,7 +179,7 @@ def _cast(array: Any, field: Any, path: str) -> Any:
     if array.type.equals(field.type):
         return array
     try:
-        return array.cast(field.type)
+        return with_fields(array, field.type).cast(field.type)
     except pa.ArrowException as reason:
         raise SchemaError(
             f"{path}: column {field.name!r} is {array.type} here, and not every value fits "

@@ -30,7 +30,7 @@ from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
 from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Source, is_remote
-from coldframe.unified import unified
+from coldframe.widening import unified
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset

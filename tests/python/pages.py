@@ -55,6 +55,7 @@ class Block:
     language: str
     code: str
     not_run: str | None = None
+    is_setup: bool = False
 
     @property
     def place(self) -> str:
@@ -73,7 +74,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for found in _BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("setup" if found["setup"] is not None else "language")) + 1
         if found["setup"] is not None:
-            yield Block(page, line, "python", found["setup"])
+            yield Block(page, line, "python", found["setup"], is_setup=True)
         elif found["language"] not in NO_CODE:
             code = re.sub(rf"^{found['indent']}", "", found["code"], flags=re.MULTILINE)
             yield Block(page, line, found["language"], code, found["why"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +106,7 @@ def test_columns_and_types(run: Any, tmp_path: Path) -> None:
     text = files(pa.table({"id": ["1", "2"]}), tmp_path, "c")["parquet"]
     code, _, err = run("diff", a["orc"], text, "-c", "id")
     assert code == 2
-    assert "no type holds both" in err
+    assert "no type holds the values of both" in err
     assert run("diff", a["orc"], b["orc"], "--by", "more")[0] == 2
     assert run("diff", a["orc"], tmp_path / "missing.orc")[0] == 2
 
@@ -114,6 +116,38 @@ def test_partitions_of_parquet(run: Any, tmp_path: Path) -> None:
     cf.write(table, tmp_path / "ours", format="orc", partitioning=["dt"])
     pq.write_to_dataset(table, tmp_path / "theirs", partition_cols=["dt"])
     assert run("diff", tmp_path / "ours", tmp_path / "theirs", "-c", "x")[0] == 0
+
+
+def test_parquet_lies_where_our_files_may_lie(run: Any, tmp_path: Path) -> None:
+    """By URL, by a pattern, on standard input; of several files the columns of all, by name."""
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    table = pa.table(
+        {"id": range(1000), "s": [f"name {i}" for i in range(1000)], "dt": [i % 3 for i in range(1000)]}
+    )
+    cf.write(table, tmp_path / "ours", format="orc", partitioning=["dt"])
+    pq.write_to_dataset(table, "/diff", partition_cols=["dt"], filesystem=memory, row_group_size=100)
+    urls = ["memory://diff", "memory://diff/dt=*/*.parquet"]
+    for url in urls:
+        assert run("diff", tmp_path / "ours", url, "--by", "id") == (0, "the same 1000 rows\n", "")
+    assert (
+        run("diff", tmp_path / "ours", urls[0], "--where", "dt = 1 and id < 400 and s like 'name 1%'")[0] == 0
+    )
+    found = json.loads(run("diff", tmp_path / "ours", urls[0], "--where", "id <> 7 or dt <> 1", "--json")[1])
+    assert (found["same"], found["rows"]["b"]) == (True, 999)
+
+    for at, part in enumerate((table.slice(0, 500).drop(["dt"]), table.slice(500).select(["s", "id"]))):
+        ids = part["id"].cast(pa.int32()) if at else part["id"]
+        pq.write_table(part.set_column(part.column_names.index("id"), "id", ids), tmp_path / f"{at}.parquet")
+    assert run("diff", tmp_path / "ours", tmp_path / "*.parquet", "-c", "id,s")[1] == "the same 1000 rows\n"
+    command = [sys.executable, "-m", "coldframe", "diff", "-", str(tmp_path / "ours"), "-c", "id,s"]
+    command += ["--where", "id >= 500"]
+    with (tmp_path / "1.parquet").open("rb") as rows:
+        done = subprocess.run(command, stdin=rows, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "the same 500 rows\n"), done.stderr
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "1.parquet").read_bytes()[:-9])
+    code, _, err = run("diff", tmp_path / "cut.parquet", tmp_path / "ours")
+    assert code == 2
+    assert "cut.parquet: " in err
 
 
 def test_many_rows_go_by_way_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,42 @@ def test_columns_of_all_files_are_those_of_the_table(tmp_path: Path) -> None:
         narrow.to_table()
 
     cf.write(pa.table({"id": ["text"]}), tmp_path / "d.orc", format="orc")
-    with pytest.raises(cf.SchemaError, match=r"'id' is int64 in .*b\.orc, and string in .*d\.orc"):
+    with pytest.raises(
+        cf.SchemaError, match=r"column id is int64 in .*b\.orc and string in .*d\.orc: no type"
+    ):
         cf.scan(tmp_path).schema  # noqa: B018
+
+
+def test_columns_widen_in_depth_and_never_in_silence(tmp_path: Path) -> None:
+    """As `migrate` does it: both go by coldframe.widening."""
+
+    def scan(*columns: pa.Array) -> cf.Dataset:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for at, column in enumerate(columns):
+            cf.write(pa.table({"v": column}), folder / f"{at}.orc", format="orc")
+        return cf.scan(folder)
+
+    point = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    wide = pa.struct([("Y", pa.string()), ("x", pa.int64()), ("z", pa.float64())])
+    dataset = scan(
+        pa.array([{"x": 1, "y": "a"}, None], point), pa.array([{"Y": "b", "x": 2, "z": 0.5}], wide)
+    )
+    found = [{"x": 1, "y": "a", "z": None}, None, {"x": 2, "y": "b", "z": 0.5}]
+    assert dataset.to_table()["v"].to_pylist() == found
+    lists = scan(pa.array([[1], [], None], pa.list_(pa.int8())), pa.array([[1 << 40]], pa.list_(pa.int64())))
+    assert lists.to_table()["v"].to_pylist() == [[1], [], None, [1 << 40]]
+    price = [pa.array([Decimal("1.50")], pa.decimal128(5, 2)), pa.array([7], pa.int32())]
+    assert scan(*price).schema.field("v").type == pa.decimal128(12, 2)
+    assert scan(*price).to_table()["v"].to_pylist() == [Decimal("1.50"), Decimal("7.00")]
+
+    # 2^53 + 1 is no double: an error that says where, and not a rounded number.
+    lossy = scan(pa.array([0.5]), pa.array([(1 << 53) + 1]))
+    assert lossy.schema.field("v").type == pa.float64()
+    with pytest.raises(cf.SchemaError, match=r"1\.orc: column 'v' is int64 here, and not every value fits"):
+        lossy.to_table()
+    with pytest.raises(cf.SchemaError, match=r"is double in .*0\.orc and decimal128\(5, 2\) in .*1\.orc"):
+        scan(pa.array([0.5]), price[0]).schema  # noqa: B018
 
 
 def test_a_file_that_cannot_be_opened_says_so_when_its_rows_are_wanted(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sinks import ParquetSink
 from coldframe.pipeline.tables import find_tables, load_tables
 from coldframe.pipeline.targets import Target
-from coldframe.pipeline.widening import Unlike, unify_schemas, wider, with_fields
+from coldframe.widening import Unlike, unified, wider, with_fields
 
 
 @pytest.fixture
@@ -80,11 +80,11 @@ def test_types_that_do_not(one: pa.DataType, other: pa.DataType) -> None:
 
 def test_a_conflict_names_both_files_and_columns_are_told_by_name() -> None:
     first, second = pa.schema([("a", pa.int8()), ("b", pa.int8())]), pa.schema([("B", pa.int64())])
-    found = unify_schemas("t", [("x", first), ("y", second)])
+    found = unified([("x", first), ("y", second)], table="t")
     assert found.equals(pa.schema([("a", pa.int8()), ("b", pa.int64())]))
     third = pa.schema([("b", pa.string())])
     with pytest.raises(SchemaError, match=r"table t: column b is int64 in y and string in z"):
-        unify_schemas("t", [("x", first), ("y", second), ("z", third)])
+        unified([("x", first), ("y", second), ("z", third)], table="t")
 
 
 def test_fields_that_a_file_lacks_are_nulls_at_every_depth() -> None:

@@ -17,6 +17,29 @@ pytest.importorskip("material")
 pytest.importorskip("mkdocstrings_handlers")
 
 
+def test_the_page_of_options_is_that_of_the_code() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "site" / "options.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_format_has_a_page_with_bytes_options_damage_and_limits() -> None:
+    from coldframe._coldframe import formats
+
+    for name in formats():
+        text = (ROOT / "docs" / "formats" / f"{name}.md").read_text(encoding="utf-8")
+        assert re.search(r"^(    |```text)", text, re.MULTILINE), f"{name}: no picture of its bytes"
+        for title in ("Damage", "Limits"):
+            assert re.search(rf"^## {title}$", text, re.MULTILINE), f"{name}: nothing on {title}"
+        assert f"options.md#{name}" in text, f"{name}: where are its options?"
+        assert f"formats/{name}.md" in (ROOT / "mkdocs.yml").read_text()
+
+
 def test_the_site_builds(tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,11 +20,12 @@ from coldframe.cli.options import (
     pairs,
     parsed,
     rows_of_sources,
+    stdin_file,
 )
+from coldframe.cli.parquet_side import is_parquet, parquet_rows
 from coldframe.comparing import Comparison, Side, compare
 from coldframe.discovery import discover
-from coldframe.errors import NotFoundError
-from coldframe.filters import bind, keep, mentioned, parse
+from coldframe.filters import parse
 
 __all__ = ["add_parsers"]
 
@@ -42,7 +42,11 @@ def add_parsers(commands: Commands) -> None:
 coldframe diff warehouse/sales lake/sales --by id --schema 'id bigint, s string' --serde text
 coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" --json""",
     )
-    parser.add_argument("a", metavar="A", help="a file, a pattern or a directory of any format, or Parquet")
+    parser.add_argument(
+        "a",
+        metavar="A",
+        help="a file, a pattern or a directory of any format, or Parquet; - is standard input",
+    )
     parser.add_argument("b", metavar="B", help="the same")
     parser.add_argument(
         "--by",
@@ -88,7 +92,9 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own: dict[str, str]) -> Side:
-    rows = _Parquet(source) if _is_parquet(source) else _ours(source, args, own)
+    storage = pairs(args.storage_option, "--storage-option") or None
+    place = stdin_file() if source == STDIN else source
+    rows = parquet_rows(place, storage) if is_parquet(place, storage) else _ours(place, args, own)
     schema = rows.schema
     if columns is not None:
         if missing := [name for name in columns if name not in schema.names]:
@@ -97,9 +103,7 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
     condition = parse(args.where)
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        if not isinstance(rows, _Parquet):
-            return iter(rows.to_batches(list(names), filter=condition, batch_size=_BATCH))
-        return rows.batches(names, condition)
+        return iter(rows.to_batches(list(names), filter=condition, batch_size=_BATCH))
 
     return Side(source, schema, batches)
 
@@ -107,67 +111,19 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
 def _ours(source: str, args: argparse.Namespace, own: dict[str, str]) -> Any:
     """A source of our formats. Options for both sides go to the one whose format knows them."""
     arguments = open_arguments(args)
-    if source != STDIN:
-        first = str(
-            discover(source, arguments["storage_options"], partitioned=False, whole_directories=False)[
-                0
-            ].source
-        )
-        format = args.input_format or writing.detect(first, storage_options=arguments["storage_options"])
-        known = formats().get(format or "", {}).get("open", {})
-        needs_schema = format is not None and formats()[format]["capabilities"]["needs_schema"]
-        for name in [name for name in arguments if name not in _EVERY_FORMATS]:
-            if name not in known and not (name == "schema" and needs_schema):
-                del arguments[name]
+    storage = arguments["storage_options"]
+    first = str(discover(source, storage, partitioned=False, whole_directories=False)[0].source)
+    format = args.input_format or writing.detect(first, storage_options=storage)
+    known = formats().get(format or "", {}).get("open", {})
+    needs_schema = format is not None and formats()[format]["capabilities"]["needs_schema"]
+    for name in [name for name in arguments if name not in _EVERY_FORMATS]:
+        if name not in known and not (name == "schema" and needs_schema):
+            del arguments[name]
     arguments.update({name: parsed(value) for name, value in own.items()})
     return rows_of_sources([source], arguments)
 
 
 _EVERY_FORMATS = frozenset({"format", "storage_options", "keys", "verify_checksums"})
-
-
-def _is_parquet(source: str) -> bool:
-    """Whether a local file, or the first one of a directory or a pattern, begins as Parquet does."""
-    if source == STDIN:
-        return False
-    try:
-        found = discover(source, None, partitioned=False, whole_directories=False)
-    except NotFoundError:
-        return False
-    first = found[0].source
-    if not isinstance(first, str) or not os.path.isfile(first):
-        return False
-    with open(first, "rb") as file:
-        return file.read(4) == b"PAR1"
-
-
-class _Parquet:
-    """Parquet files as one table, `key=value` directories as columns."""
-
-    def __init__(self, source: str) -> None:
-        import pyarrow.dataset as pads
-
-        found = discover(source, None, partitioned=True, whole_directories=False)
-        hive = pads.HivePartitioning.discover(infer_dictionary=False)
-        self._dataset = pads.dataset(
-            [str(one.source) for one in found],
-            format="parquet",
-            partitioning=hive if any(one.keys for one in found) else None,
-            partition_base_dir=source if os.path.isdir(source) else None,
-        )
-
-    @property
-    def schema(self) -> Any:
-        return self._dataset.schema
-
-    def batches(self, names: Sequence[str], condition: Any) -> Iterator[Any]:
-        if condition is None:
-            yield from self._dataset.to_batches(columns=list(names), batch_size=_BATCH)
-            return
-        test = bind(condition, self.schema).test
-        needed = [*names, *(n for n in mentioned(test, self.schema) if n not in names)]
-        for batch in self._dataset.to_batches(columns=needed, batch_size=_BATCH):
-            yield keep(batch, test).select(list(names))
 
 
 def _facts(args: argparse.Namespace, result: Comparison) -> dict[str, Any]:

@@ -34,6 +34,7 @@ __all__ = [
     "parsed",
     "rows_of_sources",
     "size_of",
+    "stdin_file",
 ]
 
 STDIN = "-"
@@ -149,7 +150,7 @@ def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
 
 def open_file(args: argparse.Namespace, source: str) -> File:
     """The one file that the command is about."""
-    return open(_stdin() if source == STDIN else source, **open_arguments(args))
+    return open(stdin_file() if source == STDIN else source, **open_arguments(args))
 
 
 def open_rows(args: argparse.Namespace) -> File | Dataset:
@@ -160,7 +161,7 @@ def open_rows(args: argparse.Namespace) -> File | Dataset:
 
 def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dataset:
     """The file, or the dataset where several files, a glob or a directory of files are given."""
-    given: list[Any] = [_stdin() if source == STDIN else source for source in sources]
+    given: list[Any] = [stdin_file() if source == STDIN else source for source in sources]
     if len(given) == 1 and not _is_many(given[0], arguments["storage_options"]):
         return open(given[0], **arguments)
     return scan(given if len(given) > 1 else given[0], **arguments)
@@ -187,7 +188,7 @@ _PATTERN = re.compile(r"[*?\[]")
 _spooled: list[Any] = []
 
 
-def _stdin() -> str:
+def stdin_file() -> str:
     """Standard input as a file, since formats are read from their ends; it goes when the command does."""
     if not _spooled:
         spool = tempfile.NamedTemporaryFile(prefix="coldframe-stdin-")  # noqa: SIM115

@@ -20,7 +20,7 @@ from coldframe.pipeline.journal import Entry, State
 from coldframe.pipeline.plan import PlannedFile, partition_values, table_schema
 from coldframe.pipeline.tables import Table
 from coldframe.pipeline.targets import Target
-from coldframe.pipeline.widening import shape_of
+from coldframe.widening import shape_of
 
 Planner = Callable[[list[tuple[SourceFile, Table, str]]], list[PlannedFile]]
 Fail = Callable[[TableWork, PlannedFile, str], None]

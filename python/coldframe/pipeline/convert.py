@@ -23,8 +23,8 @@ import pyarrow as pa
 from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.sinks import Sink
-from coldframe.pipeline.widening import with_fields
 from coldframe.spark.types import conform_batch
+from coldframe.widening import with_fields
 
 BATCH_ROWS = 64 * 1024
 RESULT_SCHEMA = "result string"

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.journal import HOME
-from coldframe.pipeline.widening import shape_of
 from coldframe.spark.types import plain_type
+from coldframe.widening import shape_of
 
 NAMESPACE = "migrated"
 MARK = "coldframe.files"

@@ -18,8 +18,8 @@ from coldframe.pipeline.convert import describe
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.tables import TYPELESS, Table
-from coldframe.pipeline.widening import unify_schemas
 from coldframe.spark.types import plain_schema
+from coldframe.widening import unified
 
 _THREADS = 4
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
@@ -113,7 +113,7 @@ def table_schema(
     """The columns of all files of a table: those of the first one, then what others add; types as wide as
     needed. `schemas`: a file for each, and its plain columns.
     """
-    schema = unify_schemas(table.name, schemas)
+    schema = unified(schemas, table=table.name)
     partitions = table.partition_fields
     inside = {field.name.lower() for field in partitions}
     # As in Hive: where a file has a column of the partition's name, the directory's value counts.

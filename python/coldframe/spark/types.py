@@ -17,12 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe.widening import MAX_PRECISION
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
-
-MAX_PRECISION = 38
-"""Digits that Spark's decimal holds."""
 
 
 def plain_type(found: pa.DataType, *, timestamp_unit: str = "us") -> pa.DataType:

@@ -1,0 +1,71 @@
+"""Writes docs/options.md: every option of every format, as the code knows them.
+
+python docs/site/options.py            writes the page
+python docs/site/options.py --check    exit code 1 where the page is not what the code says
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from coldframe._coldframe import formats
+
+PAGE = Path(__file__).resolve().parents[1] / "options.md"
+
+
+_HEAD = """# Options
+
+Every option of `cf.open`, `cf.scan` and `cf.write`, of `--option` and `--write-option` on the command line,
+of `.option(..)` in Spark and of tables.toml, by the name that it has in all of them. This page is made from
+the code (`python docs/site/options.py`). `format`, `storage_options`, `verify_checksums` and `keys` are
+arguments for all formats: see [Python](api.md) and [stores](stores.md).
+"""
+
+
+def whole() -> str:
+    """The page."""
+    known = formats()
+    common = _common([about["open"] for about in known.values()])
+    parts = [
+        _HEAD,
+        "## All formats\n\nOf reading, and bounds of what a file may claim before it is refused:\n",
+        _table(common),
+    ]
+    for name, about in known.items():
+        own = {option: text for option, text in about["open"].items() if common.get(option) != text}
+        parts.append(f"## {name}\n\n[The format's page](formats/{name}.md).\n")
+        parts.append("Reading:\n\n" + _table(own) if own else "Reading: none of its own.\n")
+        if about["capabilities"]["needs_schema"]:
+            parts.append("`schema` names its columns and their types, which the file does not know.\n")
+        if about["write"]:
+            parts.append("Writing:\n\n" + _table(about["write"]))
+        else:
+            parts.append("It is not written.\n")
+    return "\n".join(parts)
+
+
+def _common(options: list[dict[str, str]]) -> dict[str, str]:
+    """What all formats have, in the same words."""
+    first, *others = options
+    return {name: text for name, text in first.items() if all(more.get(name) == text for more in others)}
+
+
+def _table(options: dict[str, str]) -> str:
+    lines = [f"| `{name}` | {text.replace('|', chr(92) + '|')} |" for name, text in sorted(options.items())]
+    return "\n".join(["| option | |", "|---|---|", *lines]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 1 where the page is out of date."""
+    if "--check" not in arguments:
+        PAGE.write_text(whole(), encoding="utf-8")
+        return 0
+    if PAGE.read_text(encoding="utf-8") == whole():
+        return 0
+    print("docs/options.md is not what the code says: python docs/site/options.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
