@@ -53,6 +53,12 @@ def store_schemes() -> list[str]:
 def store_options() -> list[tuple[str, list[str], list[str], str]]:
     """Name, the kinds of stores that know it, other names (`!` before one: its opposite), help."""
 
+def resolved_options(url: str, storage_options: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The options that a URL's store works with, under their own names: those given and the environment's.
+
+    They hold secrets: other libraries are configured by them.
+    """
+
 @final
 class StoreEntry:
     """A file or folder of a store. `path` is relative to the store's root, `modified` in ms since 1970."""
@@ -96,6 +102,17 @@ class StoreUpload:
         """Takes it back."""
 
 @final
+class StoreFile:
+    """A file of a store, read by ranges from any thread."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def identity(self) -> _Known: ...
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes of a range, fewer where the file ends before."""
+
+@final
 class Store:
     """The files at and below a path or URL. Paths are relative to that, `""` is the root itself.
 
@@ -118,6 +135,8 @@ class Store:
         """What lies directly below or, if recursive, all files below; in any order."""
     def stat(self, path: str = ...) -> StoreEntry | None: ...
     def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes: ...
+    def open(self, path: str = ..., known: _Known | None = None) -> StoreFile:
+        """Opens a file for reading by ranges; with `known`, another content is an error."""
     def put(self, path: str, data: bytes, *, mode: str = "new", etag: str | None = None) -> StoreEntry:
         """Writes a whole file. With "over" and an etag, only that content is replaced."""
     def create(self, path: str = ..., *, mode: str = "new") -> StoreUpload:
@@ -287,8 +306,11 @@ class RawFingerprint:
 
     def __new__(cls, target: ArrowSchemaExportable) -> RawFingerprint: ...
     def add(self, batch: ArrowArrayExportable) -> None: ...
-    def add_parquet(self, path: str) -> None:
-        """Adds the rows of a Parquet file, read by another implementation than Arrow's C++ one."""
+    def add_parquet(self, source: object, storage_options: Mapping[str, str] | None = None) -> None:
+        """Adds the rows of a Parquet file, read by another implementation than Arrow's C++ one.
+
+        source: as `open_file` takes it.
+        """
 
     @property
     def rows(self) -> int: ...

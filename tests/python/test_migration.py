@@ -274,14 +274,14 @@ class Meddling(ParquetSink):
         super().__init__()
         object.__setattr__(self, "what", what)
 
-    def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+    def write(self, batches: Any, schema: pa.Schema, path: str, storage_options: Any = None) -> None:
         def meddled() -> Iterator[pa.RecordBatch]:
             for number, batch in enumerate(batches):
                 if number == 0:
                     self.what()  # type: ignore[attr-defined]
                 yield batch
 
-        super().write(meddled(), schema, path)
+        super().write(meddled(), schema, path, storage_options)
 
 
 @pytest.mark.parametrize("how", ["edited", "replaced", "time set back", "gone"])

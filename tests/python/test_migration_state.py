@@ -400,7 +400,7 @@ def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) ->
         Mortal.left = step
         killed = False
         with monkeypatch.context() as patch:
-            patch.setattr(run, "Destination", Mortal)
+            patch.setattr(run, "open_destination", lambda root, _: Mortal(root))
             patch.setattr("coldframe.pipeline.committing.BATCH", 2)
             try:
                 go(estate)

@@ -13,6 +13,7 @@ import pytest
 
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.committed import CommittedTable
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import Entry, Part
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -28,7 +29,7 @@ class Lake:
             from coldframe.pipeline.iceberg import register
         self.root, self.kind = root, kind
         self.known: set[str] = set()
-        self._register: Callable[[str, CommittedTable, str], dict[str, Any]] = register
+        self._register: Callable[[Destination, CommittedTable, str], dict[str, Any]] = register
         (root / "_coldframe").mkdir(parents=True)
 
     def file(self, name: str, ids: list[int], schema: pa.Schema = SCHEMA) -> Entry:
@@ -52,7 +53,7 @@ class Lake:
             self.known = (self.known - set(remove)) | set(add)
 
         table = CommittedTable(name, path, schema, [], entries, "run", 1, frozenset(self.known), announce)
-        return self._register(str(self.root), table, foreign)
+        return self._register(Destination(str(self.root)), table, foreign)
 
     def ids(self) -> list[int]:
         if self.kind == "delta":

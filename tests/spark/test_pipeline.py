@@ -359,12 +359,12 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
 class LyingSink(ParquetSink):
     """Writes something else than it is given."""
 
-    def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+    def write(self, batches: Any, schema: pa.Schema, path: str, storage_options: Any = None) -> None:
         def lie() -> Any:
             for batch in batches:
                 yield pa.RecordBatch.from_arrays([pc.add(batch.column(0), 1)], schema=schema)
 
-        super().write(lie(), schema, path)
+        super().write(lie(), schema, path, storage_options)
 
 
 def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_dead_worker_costs_its_file_only(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deadly(ParquetSink):
-        def write(self, batches: Any, schema: pa.Schema, path: str) -> None:
+        def write(self, batches: Any, schema: pa.Schema, path: str, storage_options: Any = None) -> None:
             first = next(iter(batches))
             if first.column(0)[0].as_py() == 200:
                 os.kill(os.getpid(), signal.SIGKILL)

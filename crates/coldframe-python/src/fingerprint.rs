@@ -1,17 +1,18 @@
 //! Fingerprints of batches and of written files, for the migration.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use coldframe::Error;
+use coldframe::{Error, Source};
 use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, add_parquet, row_hashes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::capsule::{import_array, import_schema};
 use crate::error::to_python;
+use crate::source;
 
 /// The fingerprint of the rows that were added.
 #[pyclass(frozen, module = "coldframe._coldframe")]
@@ -35,8 +36,21 @@ impl RawFingerprint {
         py.detach(|| self.get().add(&batch)).map_err(to_python)
     }
 
-    fn add_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| add_parquet(&mut self.get(), &path)).map_err(to_python)
+    #[pyo3(signature = (source, storage_options=None))]
+    fn add_parquet(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        storage_options: Option<BTreeMap<String, String>>,
+    ) -> PyResult<()> {
+        match source::from_python(source, &storage_options.unwrap_or_default(), None)? {
+            Source::File { path, bytes, .. } => py
+                .detach(|| add_parquet(&mut self.get(), bytes).map_err(|e| e.in_file(&*path)))
+                .map_err(to_python),
+            Source::Folder { path, .. } => {
+                Err(to_python(Error::invalid("expected a file, found a folder").in_file(&*path)))
+            }
+        }
     }
 
     #[getter]

@@ -84,6 +84,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(source::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_schemes, module)?)?;
     module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
+    module.add_function(wrap_pyfunction!(store::resolved_options, module)?)?;
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
@@ -97,6 +98,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::PyStore>()?;
     module.add_class::<store::PyListing>()?;
     module.add_class::<store::PyUpload>()?;
+    module.add_class::<store::PyStoreFile>()?;
     module.add_class::<store::PyEntry>()?;
     module.add_class::<file::RawFile>()?;
     module.add_class::<scan::RawScan>()?;

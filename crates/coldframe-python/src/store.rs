@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coldframe::store::{Listing, Mode, OPTIONS, Stat, Store, StoreOption, Upload};
-use coldframe::{Error, Result};
+use coldframe::store::{Identity, Listing, Mode, OPTIONS, Stat, Store, StoreOption, Upload};
+use coldframe::{Error, ReadAt, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -29,6 +29,19 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
     let kinds =
         |option: &StoreOption| option.of.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
     OPTIONS.iter().map(|option| (option.name, kinds(option), option.aliases.to_vec(), option.help)).collect()
+}
+
+/// The options that a path's or URL's store works with, under their own names: those given and what the environment adds. They hold
+/// secrets; other libraries are configured by them.
+#[pyfunction]
+#[pyo3(signature = (url, storage_options=None))]
+pub(crate) fn resolved_options(
+    py: Python<'_>,
+    url: PathBuf,
+    storage_options: Option<BTreeMap<String, String>>,
+) -> PyResult<BTreeMap<String, String>> {
+    let options = storage_options.unwrap_or_default();
+    py.detach(|| coldframe::store::resolved_options(url.as_os_str(), &options)).map_err(to_python)
 }
 
 /// Entries that cross to Python at once.
@@ -175,6 +188,39 @@ fn mode(mode: &str, etag: Option<String>) -> PyResult<Mode> {
     }
 }
 
+/// A file that is read by ranges, from any thread.
+#[pyclass(module = "coldframe._coldframe", name = "StoreFile", frozen)]
+pub(crate) struct PyStoreFile {
+    file: Arc<dyn ReadAt>,
+    url: String,
+}
+
+#[pymethods]
+impl PyStoreFile {
+    #[getter]
+    fn size(&self) -> u64 {
+        self.file.len()
+    }
+
+    #[getter]
+    fn identity(&self) -> Known {
+        let Identity { len, modified, etag } = self.file.identity();
+        (len, modified, etag)
+    }
+
+    /// The bytes of a range, fewer where the file ends before.
+    fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let stop = stop.min(self.file.len());
+        let bytes = py.detach(|| self.file.read(start.min(stop)..stop));
+        let bytes = bytes.map_err(|e| to_python(e.in_file(&*self.url)))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("StoreFile({:?})", self.url)
+    }
+}
+
 #[pymethods]
 impl PyStore {
     #[new]
@@ -238,6 +284,14 @@ impl PyStore {
             file.read(start.min(stop)..stop).map_err(|e| e.in_file(self.0.url_of(path)))
         })?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (path=PathBuf::new(), known=None))]
+    fn open(&self, py: Python<'_>, path: PathBuf, known: Option<Known>) -> PyResult<PyStoreFile> {
+        let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
+        let url = self.0.url_of(&self.path(path.clone())?);
+        let file = self.ask(py, path, |path| self.0.open(path, known.as_ref()))?;
+        Ok(PyStoreFile { file, url })
     }
 
     #[pyo3(signature = (path, data, *, mode="new", etag=None))]

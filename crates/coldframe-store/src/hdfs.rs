@@ -54,11 +54,16 @@ pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Rea
     let (scheme, rest) = url.split_once("://").unwrap_or(("hdfs", url));
     let scheme = scheme.to_ascii_lowercase();
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut options = Options::new(Kind::Hdfs, given, |_| false).map_err(named)?;
+    let mut options = options(given).map_err(named)?;
     let patience = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
     let cluster = cluster(&format!("{scheme}://{authority}"), options, patience);
     cluster.client().map_err(named)?;
     Ok(Reached { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
+}
+
+/// The options given under any of their names.
+pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
+    Options::new(Kind::Hdfs, given, |_| false)
 }
 
 /// The connection of an earlier file, or a new one.

@@ -75,6 +75,28 @@ pub fn open(
     }
 }
 
+/// The options that the store of a path or URL works with, under their own names: those given under any of their names, completed by the
+/// environment. They hold secrets; other clients of the same store are configured by them.
+pub fn resolved_options(
+    location: &OsStr,
+    options: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>> {
+    match Location::parse(location)? {
+        Location::Local(_) => Ok(BTreeMap::new()),
+        #[cfg(feature = "hdfs")]
+        Location::Url { scheme, .. } if matches!(scheme.as_str(), "hdfs" | "viewfs") => {
+            Ok(hdfs::options(options)?.into_map())
+        }
+        #[cfg(feature = "object-store")]
+        Location::Url { url, scheme } => Ok(object::resolved(&url, &scheme, options)?.into_map()),
+        #[cfg(not(feature = "object-store"))]
+        Location::Url { scheme, .. } => {
+            drop(options);
+            Err(coldframe_core::Error::unsupported(format!("{scheme}:// URLs in this build")))
+        }
+    }
+}
+
 fn open_local(local: &Path, known: Option<&Identity>) -> Result<Source> {
     let path: Arc<str> = local.display().to_string().into();
     if known.is_none() && local.is_dir() {

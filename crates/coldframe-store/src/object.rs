@@ -20,7 +20,7 @@ use crate::object::connect::Connection;
 use crate::object::upload::ObjectUpload;
 use crate::runtime::wait;
 
-pub(crate) use connect::connect;
+pub(crate) use connect::{connect, resolved};
 
 /// Entries that a listing asks its stream for at a time.
 const AT_ONCE: usize = 1000;

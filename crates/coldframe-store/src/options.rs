@@ -276,6 +276,11 @@ impl Options {
         names.iter().any(|name| self.0.contains_key(*name))
     }
 
+    /// All of them by their own names.
+    pub(crate) fn into_map(self) -> BTreeMap<String, String> {
+        self.0
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

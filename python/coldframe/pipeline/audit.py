@@ -24,10 +24,12 @@ import pyarrow.parquet as pq
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
-from coldframe.pipeline.convert import describe, fingerprint, sha256
+from coldframe.pipeline.convert import describe, fingerprint
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.finishing import foreign_files
 from coldframe.pipeline.journal import HOME, Entry, Part, State, read_state
+from coldframe.pipeline.places import StorageOptions, reading, root_of, sha256
+from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.targets import find_target
 
 _THREADS = 4
@@ -70,11 +72,13 @@ class Audit:
         return {**vars(self), "faults": [vars(fault) for fault in self.faults], "exit_code": self.exit_code}
 
 
-def audit(dst: str | os.PathLike[str], *, deep: bool = False) -> Audit:
+def audit(
+    dst: str | os.PathLike[str], *, deep: bool = False, storage_options: StorageOptions = None
+) -> Audit:
     """Compares a target with what its migration wrote down. `deep` reads every value, too."""
-    root = os.path.realpath(os.fspath(dst))
-    destination = Destination(root)
-    if not os.path.isdir(destination.path(HOME)):
+    root = root_of(dst)
+    destination = open_destination(root, storage_options)
+    if not destination.has(HOME):
         raise NotFoundError(f"{root}: no migration has been here")
     state, _ = read_state(destination)
     result = Audit(root, deep=deep, interrupted=bool(state.begun or state.dropping or state.fresh))
@@ -101,7 +105,7 @@ def _listed(destination: Destination, state: State) -> dict[str, set[str] | None
     for path in {entry.table for entry in state.done.values()}:
         kind = state.tables.get(path, {})
         live = find_target(str(kind.get("to", "parquet"))).live
-        found[path] = None if live is None else live(destination.root, str(kind.get("name", path)), path)
+        found[path] = None if live is None else live(destination, str(kind.get("name", path)), path)
     return found
 
 
@@ -119,7 +123,7 @@ def _judge(destination: Destination, state: State, entry: Entry, part: Part, *, 
 def _faults(
     destination: Destination, state: State, entry: Entry, part: Part, deep: bool
 ) -> Iterator[tuple[str, str]]:
-    path = destination.path(part.final)
+    path, options = destination.path(part.final), destination.storage_options
     found = destination.stat(part.final)
     if found is None:
         yield "missing", "it is not there"
@@ -128,25 +132,25 @@ def _faults(
         yield "resized", f"{found.size:,} bytes, {part.bytes:,} were written"
         return
     try:
-        if part.sha256 is not None and sha256(path) != part.sha256:
+        if part.sha256 is not None and sha256(path, options) != part.sha256:
             yield "altered", "its bytes are not those that were written"
             return
-        rows = _rows(path)
+        rows = _rows(path, options)
         if rows != part.rows:
             yield "miscounted", f"it says {rows} rows, {part.rows} were verified"
         elif deep:
             kind = state.tables.get(entry.table, {})
             sink = find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
-            if fingerprint(sink, path) != part.checks:
+            if fingerprint(sink, path, options) != part.checks:
                 yield "unlike", "its rows are not those that were verified"
     except (ColdframeError, pa.ArrowException, OSError) as error:
         yield "altered", f"it cannot be read: {describe(error)}"
 
 
-def _rows(path: str) -> int | None:
+def _rows(path: str, storage_options: StorageOptions) -> int | None:
     if path.endswith(".parquet"):
-        return int(pq.read_metadata(path).num_rows)
-    return coldframe.open(path).num_rows
+        return int(pq.read_metadata(reading(path, storage_options)).num_rows)
+    return coldframe.open(path, storage_options=storage_options).num_rows
 
 
 def _foreign(destination: Destination, state: State, listed: dict[str, set[str] | None]) -> Iterator[Fault]:

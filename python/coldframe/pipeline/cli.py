@@ -8,7 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from coldframe.cli.options import size_of
+from coldframe.cli.options import pairs, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,8 +40,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `migrate`."""
-    parser.add_argument("src", metavar="SRC", help="directory with the tables; nothing in it is changed")
-    parser.add_argument("dst", metavar="DST", help="new or empty directory, or that of an earlier run")
+    parser.add_argument(
+        "src", metavar="SRC", help="directory or URL with the tables; nothing in it is changed"
+    )
+    parser.add_argument("dst", metavar="DST", help="new or empty directory or URL, or that of an earlier run")
     parser.add_argument(
         "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="target (parquet)"
     )
@@ -103,6 +105,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
     )
+    for end in ("source", "target"):
+        parser.add_argument(
+            f"--{end}-storage-option",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help=f"credentials and endpoints of the {end}'s URL",
+        )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
     again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
@@ -168,7 +178,19 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             verify=not arguments.no_verify,
             fresh=arguments.fresh,
             progress=progress,
+            **_storage(arguments),
         )
+
+
+def _storage(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How the stores of source and target are reached."""
+    return {
+        f"{end}_storage_options": pairs(
+            getattr(arguments, f"{end}_storage_option"), f"--{end}-storage-option"
+        )
+        or None
+        for end in ("source", "target")
+    }
 
 
 def _preview(arguments: argparse.Namespace) -> int:
@@ -186,6 +208,7 @@ def _preview(arguments: argparse.Namespace) -> int:
         compression=arguments.compression,
         fresh=arguments.fresh,
         selection=select(arguments.include, arguments.exclude),
+        **_storage(arguments),
     )
     found = preview(arguments.src, arguments.dst, options, tables=arguments.schema)
     print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))
@@ -201,7 +224,14 @@ def add_audit_parser(subparsers: Any) -> argparse.ArgumentParser:
         "of each file. Changes nothing, and needs neither Spark nor the source.",
         epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
     )
-    parser.add_argument("dst", metavar="DST", help="directory that was migrated into")
+    parser.add_argument("dst", metavar="DST", help="directory or URL that was migrated into")
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="credentials and endpoints of a URL",
+    )
     parser.add_argument("--deep", action="store_true", help="also read every value, and compare fingerprints")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_audit)
@@ -213,7 +243,8 @@ def run_audit(arguments: argparse.Namespace) -> int:
     from coldframe.pipeline.audit import audit
     from coldframe.pipeline.report_html import size_text
 
-    found = audit(arguments.dst, deep=arguments.deep)
+    options = pairs(arguments.storage_option, "--storage-option") or None
+    found = audit(arguments.dst, deep=arguments.deep, storage_options=options)
     if arguments.json:
         print(json.dumps(found.to_json(), indent=1))
         return found.exit_code

@@ -7,7 +7,6 @@ Spark would repeat what cannot succeed, and one bad file would end the run of al
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import pickle
@@ -15,13 +14,14 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError
 from coldframe.pipeline.identity import CHANGED, is_unchanged
+from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
 from coldframe.pipeline.sinks import Sink
 from coldframe.spark.types import conform_batch
 from coldframe.widening import with_fields
@@ -55,6 +55,9 @@ class Task:
     source: str = ""
     """The path of the source, and what it was when it was planned; none of both: not compared."""
     identity: str = ""
+    source_options: StorageOptions = field(default=None, repr=False)
+    """How the stores of source and target are reached. They hold secrets, which travel with the task only."""
+    target_options: StorageOptions = field(default=None, repr=False)
 
 
 def run_task(task: Task) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def run_task(task: Task) -> dict[str, Any]:
         outcome.update(_convert(task))
         _demand_all_rows(task, outcome)
         if outcome["rows"] and "error" not in outcome:
-            outcome["sha256"] = sha256(task.staged)
+            outcome["sha256"] = sha256(task.staged, task.target_options)
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
@@ -83,22 +86,15 @@ def run_task(task: Task) -> dict[str, Any]:
         # After the last byte: whatever else was found, it may be that of two files.
         outcome.update(changed=True, error=f"{task.source}: {CHANGED}")
     if "error" in outcome:
-        _discard(task.staged)
+        # Where even that cannot be done, the next run does it.
+        with contextlib.suppress(ColdframeError, OSError):
+            discard(task.staged, task.target_options)
     outcome["seconds"] = round(time.monotonic() - started, 3)
     return outcome
 
 
-def sha256(path: str) -> str:
-    """What `sha256sum` says of a file: for whoever wants to know later whether it is still this one."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def _unchanged(task: Task) -> bool:
-    return not task.identity or is_unchanged(task.source, task.identity)
+    return not task.identity or is_unchanged(task.source, task.identity, task.source_options)
 
 
 def _demand_unchanged(task: Task) -> None:
@@ -141,11 +137,10 @@ def _convert(task: Task) -> dict[str, Any]:
     first = next((batch for batch in stream if batch.num_rows), None)
     if first is None:
         return {"rows": 0, "bytes": 0, "damage": damage, "checks": read.to_json(), "verified": task.verify}
-    os.makedirs(os.path.dirname(task.staged), exist_ok=True)
-    task.sink.write(_chain(first, stream), task.schema, task.staged)
+    task.sink.write(_chain(first, stream), task.schema, task.staged, task.target_options)
     outcome = {
         "rows": read.rows,
-        "bytes": os.path.getsize(task.staged),
+        "bytes": size_of(task.staged, task.target_options),
         "damage": damage,
         "checks": read.to_json(),
         "verified": False,
@@ -162,12 +157,13 @@ def _convert(task: Task) -> dict[str, Any]:
 
 def verify(task: Task, read: RawFingerprint) -> list[str]:
     """Reads the written file back and compares fingerprints; empty where they agree."""
-    return read.differences(task.sink.read(task.staged, task.schema))
+    return read.differences(task.sink.read(task.staged, task.schema, task.target_options))
 
 
-def fingerprint(sink: Sink, path: str) -> dict[str, Any]:
+def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -> dict[str, Any]:
     """The fingerprint of a file of the target, as its entry in the manifest has it."""
-    as_stored: dict[str, Any] = json.loads(json.dumps(sink.read(path).to_json()))
+    found = sink.read(path, storage_options=storage_options)
+    as_stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
     return as_stored
 
 
@@ -180,15 +176,15 @@ def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     exact = {name: at for at, name in enumerate(found)}
     constants = dict(task.constants)
     columns: list[pa.Array] = []
-    for field in task.schema:
-        if field.name in constants:
-            columns.append(_repeated(constants[field.name], field.type, batch.num_rows))
+    for wanted in task.schema:
+        if wanted.name in constants:
+            columns.append(_repeated(constants[wanted.name], wanted.type, batch.num_rows))
             continue
-        at = exact.get(field.name, places.get(field.name.lower()))
+        at = exact.get(wanted.name, places.get(wanted.name.lower()))
         if at is None:
-            columns.append(pa.nulls(batch.num_rows, field.type))
+            columns.append(pa.nulls(batch.num_rows, wanted.type))
         else:
-            columns.append(with_fields(batch.column(at), field.type))
+            columns.append(with_fields(batch.column(at), wanted.type))
     if not columns:
         raise SchemaError("a table without columns")
     return pa.RecordBatch.from_arrays(columns, names=task.schema.names)
@@ -201,11 +197,6 @@ def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
 def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
-
-
-def _discard(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
 
 
 def partition_function(

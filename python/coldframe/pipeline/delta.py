@@ -15,8 +15,11 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from coldframe._coldframe import SchemaError
+from coldframe.pipeline.clients import delta_options
 from coldframe.pipeline.committed import CommittedTable, Counts, partition_texts
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import Part
+from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
 RUN = "coldframe.run"
@@ -24,7 +27,7 @@ RUN = "coldframe.run"
 APP = "coldframe"
 
 
-def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
     """Makes the log say what the journal says. Doing so twice changes nothing.
 
     A version adds and removes exactly the difference to the one before, and no path in both: Spark takes a
@@ -36,12 +39,14 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
-    uri = os.path.join(root, table.path)
-    os.makedirs(uri, exist_ok=True)
-    exists = DeltaTable.is_deltatable(uri)
+    uri = destination.path(table.path)
+    options = delta_options(destination)
+    if not is_remote(uri):
+        os.makedirs(uri, exist_ok=True)
+    exists = DeltaTable.is_deltatable(uri, options)
     if table.schema is None and not exists:
         return {}
-    existing = DeltaTable(uri) if exists else None
+    existing = DeltaTable(uri, storage_options=options) if exists else None
     schema = (
         existing.schema()
         if existing is not None and table.schema is None
@@ -53,7 +58,7 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         else [field.name for field in table.partitions]
     )
     prefix = f"{table.path}/"
-    actions = _actions(root, table)
+    actions = _actions(destination, table)
     digest = _digest(actions, schema)
     if existing is None:
         table.announce((prefix + path for path in actions), ())
@@ -64,10 +69,11 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
             mode="error",
             partition_by=partition_by,
             name=table.name,
+            storage_options=options,
             commit_properties=_properties(table, digest, last=True),
         )
         table.committed()
-        return _read_back(uri, table)
+        return _read_back(uri, options, table)
     before = present = _files(existing)
     history = existing.history()
     others = _by_others(history)
@@ -108,39 +114,42 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
         )
         table.committed()
     if others:
-        listed = _files(DeltaTable(uri))
+        now_there = DeltaTable(uri, storage_options=options)
+        listed = _files(now_there)
         lost = [one.path for one in added if one.path not in listed]
         if lost:
             raise SchemaError(f"table {table.name}: files that were added are not in it: {lost[:3]}")
-        return {"delta version": DeltaTable(uri).version(), "changed by others": others}
-    return _read_back(uri, table)
+        return {"delta version": now_there.version(), "changed by others": others}
+    return _read_back(uri, options, table)
 
 
-def live(root: str, name: str, path: str) -> set[str] | None:
+def live(destination: Destination, name: str, path: str) -> set[str] | None:
     """The files that the table lists, relative to the target's root; None where there is no table."""
-    from deltalake import DeltaTable
-
-    uri = os.path.join(root, path)
-    if not os.path.isdir(os.path.join(uri, "_delta_log")) or not DeltaTable.is_deltatable(uri):
-        return None
-    return {f"{path}/{one}" for one in _files(DeltaTable(uri))}
+    table = _open(destination, path)
+    return None if table is None else {f"{path}/{one}" for one in _files(table)}
 
 
-def runs(root: str, name: str, path: str) -> set[str]:
+def runs(destination: Destination, name: str, path: str) -> set[str]:
     """The runs that have committed to the table."""
+    table = _open(destination, path)
+    return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
+
+
+def _open(destination: Destination, path: str) -> Any:
+    """The table at a path, if there is one."""
     from deltalake import DeltaTable
 
-    uri = os.path.join(root, path)
-    if not os.path.isdir(os.path.join(uri, "_delta_log")) or not DeltaTable.is_deltatable(uri):
-        return set()
-    return {str(one[RUN]) for one in DeltaTable(uri).history() if RUN in one}
+    if not destination.has(f"{path}/_delta_log"):
+        return None
+    uri, options = destination.path(path), delta_options(destination)
+    return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
 
 
-def _read_back(uri: str, table: CommittedTable) -> dict[str, Any]:
+def _read_back(uri: str, options: dict[str, str] | None, table: CommittedTable) -> dict[str, Any]:
     """Counts rows as a reader of the table finds them: its log, and the footers of what that lists."""
     from deltalake import DeltaTable
 
-    found = DeltaTable(uri)
+    found = DeltaTable(uri, storage_options=options)
     if table.schema is not None:
         table.demand_counts(_counts(found, [field.name for field in table.partitions]), "Delta")
     return {"delta version": found.version()}
@@ -154,20 +163,20 @@ def _counts(found: Any, partitions: Sequence[str]) -> Counts:
     return counts
 
 
-def _actions(root: str, table: CommittedTable) -> dict[str, Any]:
+def _actions(destination: Destination, table: CommittedTable) -> dict[str, Any]:
     from deltalake.transaction import AddAction
 
+    # What others took out of the table and deleted is not added again.
+    modified = {found.name: found.modified for found in destination.list(table.path)}
     actions: dict[str, AddAction] = {}
     for entry in table.entries:
         for part in entry.parts:
             # As the file system has it: the library itself writes it as a URL.
             path = os.path.relpath(part.final, table.path).replace(os.sep, "/")
-            place = os.path.join(root, part.final)
-            # What others took out of the table and deleted is not added again.
-            modified = int(os.stat(place).st_mtime * 1000) if os.path.exists(place) else 0
             statistics = _statistics(part, table.schema)
             values = partition_texts(part.final)
-            actions[path] = AddAction(path, part.bytes, values, modified, True, statistics)
+            changed = modified.get(part.final, 0)
+            actions[path] = AddAction(path, part.bytes, values, changed, True, statistics)
     return actions
 
 

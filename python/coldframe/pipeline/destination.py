@@ -1,4 +1,4 @@
-"""The one place through which the driver touches what it writes to: today a directory, later a store.
+"""The one place through which the driver touches what it writes to: here a directory, in `stored` a store.
 
     list, stat, read        what lies there
     create                  a file that is not there yet, whole or not at all; False where there is one
@@ -19,11 +19,14 @@ import ctypes
 import errno
 import fcntl
 import os
-import shutil
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
+
+from coldframe.pipeline.places import StorageOptions, below, pieces
+from coldframe.sources import is_remote
 
 _RENAME_NOREPLACE = 1
 _AT_FDCWD = -100
@@ -35,10 +38,15 @@ class Found:
 
     name: str
     size: int
+    modified: int = 0
+    """In milliseconds since 1970."""
 
 
 class Destination:
     """A directory on a file system that the driver and all executors mount."""
+
+    storage_options: StorageOptions = None
+    """How a store is reached. They hold secrets: into no file and no message."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
@@ -59,7 +67,7 @@ class Destination:
             for name in sorted(names):
                 path = os.path.join(at, name)
                 with contextlib.suppress(FileNotFoundError):
-                    yield Found(self.name_of(path), os.lstat(path).st_size)
+                    yield _found(self.name_of(path), os.lstat(path))
 
     def stat(self, name: str) -> Found | None:
         """A file; None where there is none."""
@@ -67,7 +75,11 @@ class Destination:
             found = os.stat(self.path(name))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return None if os.path.isdir(self.path(name)) else Found(name, found.st_size)
+        return None if stat.S_ISDIR(found.st_mode) else _found(name, found)
+
+    def has(self, folder: str) -> bool:
+        """Whether there is a file in a folder."""
+        return next(self.list(folder), None) is not None
 
     def read(self, name: str) -> bytes:
         """The whole content."""
@@ -104,14 +116,11 @@ class Destination:
             return False
         return True
 
-    def copy_in(self, path: str, name: str) -> None:
-        """Copies a file, or a directory with all that is in it, in place of what there was."""
-        place = self.path(name)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        if os.path.isdir(path):
-            shutil.copytree(path, place, dirs_exist_ok=True)
-        else:
-            shutil.copy2(path, place)
+    def copy_in(self, path: str, name: str, storage_options: StorageOptions = None) -> None:
+        """Copies a file or directory of elsewhere, with all that is in it, in place of what there was."""
+        for one in below(path, storage_options) if is_remote(path) else _below(path):
+            source = path if not one else f"{path}/{one}"
+            self.write(f"{name}/{one}" if one else name, pieces(source, storage_options))
 
     def is_empty(self) -> bool:
         """Whether there is nothing at all, or not even a directory."""
@@ -161,6 +170,20 @@ class Destination:
             out.flush()
             os.fsync(out.fileno())
         return temporary
+
+
+def _found(name: str, about: os.stat_result) -> Found:
+    return Found(name, about.st_size, about.st_mtime_ns // 1_000_000)
+
+
+def _below(path: str) -> Iterator[str]:
+    """The files of a directory, by their paths relative to it; of a file `""`."""
+    if not os.path.isdir(path):
+        yield ""
+        return
+    for at, _, names in os.walk(path):
+        for name in names:
+            yield os.path.relpath(os.path.join(at, name), path).replace(os.sep, "/")
 
 
 def rename_without_overwrite(old: str, new: str) -> None:

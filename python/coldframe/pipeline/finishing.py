@@ -10,6 +10,7 @@ from coldframe.pipeline.comparing import TableWork
 from coldframe.pipeline.convert import describe
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.identity import is_unchanged
+from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Entry, Journal
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report import TableReport
@@ -52,9 +53,7 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
                 announce=functools.partial(journal.announce, path),
                 committed=functools.partial(journal.settle, path, made=True),
             )
-            work.report.metadata = target.register(
-                journal.destination.root, committed, options.on_foreign_changes
-            )
+            work.report.metadata = target.register(journal.destination, committed, options.on_foreign_changes)
         except Exception as error:
             # The files are right and stay; another run, or another target, can make a table of them.
             work.report.error = f"{target.name}: {describe(error)}"
@@ -64,7 +63,7 @@ def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
     """A run that was killed while it registered: the table itself says whether it came to it."""
     about = journal.state.registering.get(work.table.path)
     if about is not None and target.runs is not None:
-        runs = target.runs(journal.destination.root, work.table.name, work.table.path)
+        runs = target.runs(journal.destination, work.table.name, work.table.path)
         journal.settle(work.table.path, made=about["run"] in runs)
 
 
@@ -104,7 +103,7 @@ def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int
     with nothing wrong, and unchanged until now. Gives how many there are.
     """
     good: dict[str, bool] = {}
-    identities: dict[str, str] = {}
+    files: dict[str, SourceFile] = {}
     for work in works:
         fine = _is_fine(work.report)
         states = {report.source: report for report in work.report.files}
@@ -120,11 +119,15 @@ def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int
             )
             # A directory of several tables is safe when all of them are.
             good[file.path] = good.get(file.path, True) and safe
-            identities[file.path] = file.identity
-    lines = [path for path, safe in sorted(good.items()) if safe and is_unchanged(path, identities[path])]
+            files[file.path] = file
+    lines = [path for path, safe in sorted(good.items()) if safe and _still_there(files[path])]
     text = "".join(line + "\n" for line in lines)
     destination.write(SAFE, text.encode(errors="surrogateescape"))
     return len(lines)
+
+
+def _still_there(file: SourceFile) -> bool:
+    return is_unchanged(file.path, file.identity, file.storage_options)
 
 
 def _is_fine(report: TableReport) -> bool:

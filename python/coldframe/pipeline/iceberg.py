@@ -1,15 +1,18 @@
 """An Iceberg table over files that are in place already, in a catalog of its own below DST/_coldframe.
 
-The catalog is an SQLite file; any engine can also be pointed at the table's newest metadata file, which the
-report names.
+The catalog is an SQLite file (on a store: see `iceberg_store`); any engine can also be pointed at the table's
+newest metadata file, which the report names.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +20,9 @@ import pyarrow.parquet as pq
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import HOME
+from coldframe.sources import is_remote
 from coldframe.spark.types import plain_type
 from coldframe.widening import shape_of
 
@@ -37,7 +42,39 @@ def open_catalog(root: str) -> Any:
     return SqlCatalog("coldframe", uri=f"sqlite:///{path}", warehouse=f"file://{root}")
 
 
-def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Catalog:
+    """The catalog of a destination."""
+
+    open: Callable[[], Any]
+    """Makes it where there is none."""
+    exists: bool
+    keep: Callable[[], None]
+    """Makes what was changed last."""
+
+
+@contextlib.contextmanager
+def _catalog(destination: Destination) -> Iterator[_Catalog]:
+    if not is_remote(destination.root):
+        there = os.path.isfile(destination.path(f"{HOME}/iceberg.db"))
+        yield _Catalog(lambda: open_catalog(destination.root), there, lambda: None)
+        return
+    from coldframe.pipeline.iceberg_store import catalog_copy
+
+    with catalog_copy(destination) as (path, copy):
+        yield _Catalog(lambda: _remote_catalog(destination, path), copy.exists, copy.put_back)
+
+
+def _remote_catalog(destination: Destination, path: str) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    from coldframe.pipeline.iceberg_store import io_properties
+
+    uri, properties = f"sqlite:///{path}", io_properties(destination)
+    return SqlCatalog("coldframe", uri=uri, warehouse=destination.root, **properties)
+
+
+def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
     """Makes the table's newest snapshot hold the files of the journal. Doing so twice changes nothing.
 
     One transaction adds and removes exactly the difference. Each snapshot of ours carries a digest of the
@@ -45,18 +82,22 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     refused, or (`foreign="append"`) the difference to our own last snapshot is made to what they left. Then
     the table is scanned, and must have the rows that were verified.
     """
-    catalog = open_catalog(root)
+    with _catalog(destination) as found:
+        return _register(_url(destination), found.open(), table, foreign, found.keep)
+
+
+def _register(
+    root: str, catalog: Any, table: CommittedTable, foreign: str, keep: Callable[[], None]
+) -> dict[str, Any]:
     catalog.create_namespace_if_not_exists(NAMESPACE)
     identifier = _identifier(catalog, table.name, table.path)
     exists = catalog.table_exists(identifier)
     if table.schema is None and not exists:
         return {}
-    wanted = sorted(_url(root, part.final) for entry in table.entries for part in entry.parts)
+    wanted = sorted(root + part.final for entry in table.entries for part in entry.parts)
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
     current = (
-        catalog.load_table(identifier)
-        if exists
-        else _create(catalog, identifier, os.path.join(root, table.path), table)
+        catalog.load_table(identifier) if exists else _create(catalog, identifier, root + table.path, table)
     )
     present = _files(current)
     before, others = set(present), ""
@@ -78,11 +119,10 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     removed = [present[path] for path in before if path not in kept]
     columns = {field.name for field in current.schema().fields}
     marked = {MARK: digest, RUN: table.run}
-    prefix = _url(root, "")
     if added or removed:
         table.announce(
-            (path.removeprefix(prefix) for path in added),
-            (file.file_path.removeprefix(prefix) for file in removed),
+            (path.removeprefix(root) for path in added),
+            (file.file_path.removeprefix(root) for file in removed),
         )
     with current.transaction() as transaction:
         if table.schema is not None and not others and removed and len(removed) == len(present):
@@ -96,6 +136,7 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
                     snapshot.delete_data_file(file)
         if added:
             transaction.add_files(added, snapshot_properties=marked)
+    keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
@@ -105,31 +146,41 @@ def register(root: str, table: CommittedTable, foreign: str = "refuse") -> dict[
     return _facts(identifier, current)
 
 
-def live(root: str, name: str, path: str) -> set[str] | None:
+def live(destination: Destination, name: str, path: str) -> set[str] | None:
     """The files that the table lists, relative to the target's root; None where there is no table."""
-    if not os.path.isfile(os.path.join(root, HOME, "iceberg.db")):
-        return None
-    catalog = open_catalog(root)
-    catalog.create_namespace_if_not_exists(NAMESPACE)
-    identifier = _identifier(catalog, name, path)
-    if not catalog.table_exists(identifier):
-        return None
-    prefix = _url(root, "")
-    return {one.removeprefix(prefix) for one in _files(catalog.load_table(identifier))}
+    with _loaded(destination, name, path) as table:
+        if table is None:
+            return None
+        prefix = _url(destination)
+        return {one.removeprefix(prefix) for one in _files(table)}
 
 
-def runs(root: str, name: str, path: str) -> set[str]:
+def runs(destination: Destination, name: str, path: str) -> set[str]:
     """The runs that have committed to the table."""
-    if live(root, name, path) is None:
-        return set()
-    catalog = open_catalog(root)
-    table = catalog.load_table(_identifier(catalog, name, path))
-    marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in table.metadata.snapshots)
-    return {str(mark) for mark in marks if mark is not None}
+    with _loaded(destination, name, path) as table:
+        snapshots = [] if table is None else table.metadata.snapshots
+        marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in snapshots)
+        return {str(mark) for mark in marks if mark is not None}
 
 
-def _url(root: str, final: str) -> str:
-    return f"file://{os.path.join(root, final)}"
+@contextlib.contextmanager
+def _loaded(destination: Destination, name: str, path: str) -> Iterator[Any]:
+    """A table of the catalog, if there is one."""
+    with _catalog(destination) as found:
+        table = None
+        if found.exists:
+            catalog = found.open()
+            catalog.create_namespace_if_not_exists(NAMESPACE)
+            identifier = _identifier(catalog, name, path)
+            if catalog.table_exists(identifier):
+                table = catalog.load_table(identifier)
+        yield table
+
+
+def _url(destination: Destination) -> str:
+    """What the names of the destination's files begin with in Iceberg's metadata."""
+    root = destination.path("")
+    return root if is_remote(root) else f"file://{root}"
 
 
 def _files(table: Any, snapshot: int | None = None) -> dict[str, Any]:
@@ -140,13 +191,17 @@ def _counts(current: Any, partitions: list[str]) -> Counts:
     """Rows by partition, as a scan finds them; of tables without partitions the files' footers are asked."""
     counts: Counter[tuple[Any, ...]] = Counter()
     if not partitions:
-        files = [path.removeprefix("file://") for path in _files(current)]
-        return {(): sum(pq.read_metadata(path).num_rows for path in files)}
+        return {(): sum(_rows(current, path) for path in _files(current))}
     for batch in current.scan(selected_fields=tuple(partitions)).to_arrow_batch_reader():
         table = pa.table(batch).select(partitions)
         for row in table.group_by(partitions).aggregate([([], "count_all")]).to_pylist():
             counts[tuple(row[name] for name in partitions)] += row["count_all"]
     return counts
+
+
+def _rows(current: Any, path: str) -> int:
+    with current.io.new_input(path).open() as file:
+        return int(pq.read_metadata(file).num_rows)
 
 
 def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
@@ -193,7 +248,7 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
             f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
             "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
         )
-    return {_url(root, path) for path in table.known}
+    return {root + path for path in table.known}
 
 
 def _retype(transaction: Any, current: Any, schema: pa.Schema) -> None:
@@ -220,7 +275,7 @@ def _create(catalog: Any, identifier: tuple[str, str], place: str, table: Commit
     created = catalog.create_table(
         identifier,
         schema=pa.schema(table.schema or ()),
-        location=f"file://{place}",
+        location=place,
         properties={OF: table.path},
     )
     if table.partitions:

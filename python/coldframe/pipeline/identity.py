@@ -1,7 +1,8 @@
 """Whether a source is still the one that was planned.
 
     file        size : mtime_ns : ctime_ns : inode
-    directory   sha256 over `relative name, size, mtime_ns, ctime_ns, inode` of every file below it
+    of a store  size : etag, or where the store has none size : time of change
+    directory   sha256 over `relative name, <one of the above>` of every file below it
 
 The inventory takes it, the task compares it before its first and after its last byte. An edit of equal size,
 and one whose time was set back, change it too; reading does not. It says nothing across runs: a source that
@@ -12,12 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
+
+from coldframe._coldframe import ColdframeError, StoreEntry
+from coldframe.pipeline.places import StorageOptions
+from coldframe.sources import is_remote, open_store
 
 CHANGED = "changed while it was read: a later run converts it"
 
 
-def identity_of(path: str) -> str:
+def identity_of(path: str, storage_options: StorageOptions = None) -> str:
     """The identity of what lies at `path` now; an OSError where it cannot be looked at."""
+    if is_remote(path):
+        return _stored(path, storage_options)
     found = os.stat(path)
     if not os.path.isdir(path):
         return _words(found)
@@ -30,12 +38,37 @@ def identity_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def is_unchanged(path: str, identity: str) -> bool:
+def is_unchanged(path: str, identity: str, storage_options: StorageOptions = None) -> bool:
     """Whether `path` still has an identity that was taken before; what is gone has not."""
     try:
-        return identity_of(path) == identity
-    except OSError:
+        return identity_of(path, storage_options) == identity
+    except (OSError, ColdframeError):
         return False
+
+
+def of_entry(entry: StoreEntry) -> str:
+    """The identity of a file that a store has listed."""
+    # Listings and single answers give times in different units; an etag is the same in both.
+    return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
+
+
+def of_entries(entries: Iterable[tuple[str, StoreEntry]]) -> str:
+    """The identity of a folder, by the files below it and their paths relative to it."""
+    digest = hashlib.sha256()
+    for relative, entry in sorted(entries, key=lambda one: one[0]):
+        digest.update(f"{relative}\0{of_entry(entry)}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def _stored(path: str, storage_options: StorageOptions) -> str:
+    store = open_store(path, storage_options)
+    found = store.stat()
+    if found is None:
+        raise FileNotFoundError(path)
+    if not found.is_folder:
+        return of_entry(found)
+    below = store.list("", recursive=True)
+    return of_entries((one.path, one) for some in below for one in some)
 
 
 def _words(found: os.stat_result) -> str:

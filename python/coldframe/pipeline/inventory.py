@@ -18,14 +18,16 @@ from urllib.parse import unquote
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.pipeline.identity import identity_of
+from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
+from coldframe.sources import is_remote
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
 """The relative path of the source's root itself, where that is the data of one server or of several."""
-_LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
-_THREADS = 8
-_SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
+LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
+THREADS = 8
+SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class SourceFile:
     format: str | None
     identity: str = ""
     """What it is compared with while it is read: see `identity`."""
+    is_folder: bool = False
+    etag: str | None = None
+    """What its store calls this content, where it does."""
+    storage_options: StorageOptions = field(default=None, repr=False, compare=False)
+    """How its store is reached."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -76,12 +83,21 @@ class Inventory:
     """Files and directories that were left out as asked."""
 
 
-def take_inventory(root: str, named: Iterable[str] = (), selection: Selection | None = None) -> Inventory:
+def take_inventory(
+    root: str,
+    named: Iterable[str] = (),
+    selection: Selection | None = None,
+    storage_options: StorageOptions = None,
+) -> Inventory:
     """Walks the tree and looks at each file that is meant.
 
     A root that holds nothing but the data of one server or of several is one source, unless `named` has paths
     of directories below it.
     """
+    if is_remote(root):
+        from coldframe.pipeline.listed import take_listed
+
+        return take_listed(root, named, selection or Selection(), storage_options)
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
@@ -95,7 +111,7 @@ def take_inventory(root: str, named: Iterable[str] = (), selection: Selection | 
         else:
             inventory.files.append(replace(whole, format=several))
         return inventory
-    with ThreadPoolExecutor(_THREADS) as threads:
+    with ThreadPoolExecutor(THREADS) as threads:
         for file in threads.map(
             lambda found: _look(root, *found), _walk(inventory, selection or Selection())
         ):
@@ -112,7 +128,7 @@ def _several_tables(root: str) -> str | None:
     """The format of a folder that is several tables and holds nothing else but a tables.toml; also where each
     folder in it is such (Kudu's servers by themselves would give the rows of their replicas more than once).
     """
-    if _is_table(root) and (found := _detect(root)) in _SEVERAL:
+    if _is_table(root) and (found := _detect(root)) in SEVERAL:
         return found
     with os.scandir(root) as entries:
         shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
@@ -159,7 +175,7 @@ def _walk(inventory: Inventory, selection: Selection) -> Iterator[tuple[str, boo
                 unread.append(Unread(_relative(root, os.path.join(folder, name)), reason))
         for name in sorted(names):
             path = os.path.join(folder, name)
-            leftover = name.startswith(("_", ".")) or name.endswith(_LEFTOVERS)
+            leftover = name.startswith(("_", ".")) or name.endswith(LEFTOVERS)
             if leftover or (folder == root and name == TABLES_FILE):
                 continue
             if is_meant(path, selection.takes):
@@ -173,7 +189,8 @@ def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:
             parts = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
-            return SourceFile(path, relative, size, newest, _detect(path), identity_of(path))
+            kind, identity = _detect(path), identity_of(path)
+            return SourceFile(path, relative, size, newest, kind, identity, is_folder=True)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return Unread(relative, "neither a file nor a directory")

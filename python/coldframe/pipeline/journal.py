@@ -223,7 +223,7 @@ class Journal:
 
     def __enter__(self) -> Journal:
         root = self.destination.root
-        if not self.destination.is_empty() and not os.path.isdir(self.destination.path(HOME)):
+        if not self.destination.is_empty() and not self.destination.has(HOME):
             raise UnsupportedError(f"migrating into {root}: it is neither empty nor of an earlier migration")
         self._lock = self.destination.lock(f"{HOME}/lock")
         if self._lock is None:

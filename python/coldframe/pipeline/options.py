@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
 
 _CHOICES = {
@@ -29,6 +30,8 @@ class Options:
     verify: bool = True
     fresh: bool = False
     selection: Selection = field(default_factory=Selection)
+    source_storage_options: StorageOptions = field(default=None, repr=False)
+    target_storage_options: StorageOptions = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

@@ -62,6 +62,8 @@ def file_key(file: SourceFile, table: Table, settings: dict[str, Any]) -> str:
         "table": table.path,
         "options": dict(table.options),
         "settings": settings,
+        # Where the store names the content, its time says less than that.
+        **({"etag": file.etag} if file.etag else {}),
     }
     text = json.dumps(identity, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -87,7 +89,12 @@ def plan_files(
         file, table, key = item
         planned = PlannedFile(file, table, key)
         try:
-            opened = coldframe.open(file.path, format=table.format, **open_options(table, unit))
+            opened = coldframe.open(
+                file.path,
+                format=table.format,
+                storage_options=file.storage_options,
+                **open_options(table, unit),
+            )
             schema = opened.schema
             planned.names = _names_for(schema, table)
             if planned.names is not None:
@@ -99,7 +106,7 @@ def plan_files(
         except (ColdframeError, OSError) as error:
             planned.error = describe(error)
         # What was learnt above and what the inventory saw must be of one file.
-        if not is_unchanged(file.path, file.identity):
+        if not is_unchanged(file.path, file.identity, file.storage_options):
             planned.changed, planned.error = True, f"{file.relative}: {CHANGED}"
         return planned
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.comparing import TableWork, compare
-from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile, plan_files
 from coldframe.pipeline.report import TableReport
 from coldframe.pipeline.run import look, roots_of, target_of
+from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
 
 
@@ -78,7 +78,7 @@ def preview(
     target = target_of(options)
     source, goal = roots_of(src, dst)
     inventory, found = look(source, tables, options)
-    destination = Destination(goal)
+    destination = open_destination(goal, options.target_storage_options)
     book = Journal(destination)
     book.state, _ = read_state(destination)
     if options.fresh and not book.state.fresh:
@@ -86,7 +86,7 @@ def preview(
     reports = [TableReport(table.name, table.path, table.format) for table in found]
 
     def live(table: Table) -> set[str] | None:
-        return None if target.live is None else target.live(goal, table.name, table.path)
+        return None if target.live is None else target.live(destination, table.name, table.path)
 
     works = compare(inventory, found, reports, book, options, target, live)
     by_path = {

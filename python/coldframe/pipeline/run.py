@@ -27,12 +27,14 @@ from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.options import Options
+from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_name
 from coldframe.pipeline.plan import PlannedFile, partition_values, plan_files
 from coldframe.pipeline.progress import NoProgress, Progress, Timeline
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.selection import select
+from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec, demand_schemas, find_tables, load_tables
 from coldframe.pipeline.targets import Target, find_target
 
@@ -59,6 +61,8 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     progress: Progress | None = None,
+    source_storage_options: StorageOptions = None,
+    target_storage_options: StorageOptions = None,
     timestamps: str | None = None,
 ) -> Report:
     """Converts every table below `src` into a table below `dst`, verified, and reports.
@@ -67,8 +71,9 @@ def migrate(
         spark: the session whose executors do the work (they must see both directories), or a function that
             starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
             without Spark.
-        src: the source's root. Nothing in it is changed.
-        dst: an empty or new directory, or that of an earlier run, which is then resumed.
+        src: the source's root: a path, or a URL that can be listed. Nothing in it is changed.
+        dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
+            HDFS, S3, Google or Azure.
         to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
         tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one.
         on_error: `"raise"`: a damaged file is not converted, only reported; `"skip"`: what can be saved is
@@ -88,6 +93,8 @@ def migrate(
         verify: whether what was written is read back and compared.
         fresh: convert again what an earlier run has done; the earlier result stays until the new one stands.
         progress: is told of each finished file.
+        source_storage_options, target_storage_options: how the stores of `src` and `dst` are reached, where
+            those are URLs: see docs/stores.md. They travel with the tasks, and nowhere else.
         timestamps: the name that `timestamp_unit` had; deprecated.
     """
     options = Options(
@@ -102,13 +109,16 @@ def migrate(
         verify=verify,
         fresh=fresh,
         selection=select(include, exclude),
+        source_storage_options=source_storage_options,
+        target_storage_options=target_storage_options,
     )
     started = time.time()
     target = target_of(options)
     source, goal = roots_of(src, dst)
     inventory, found = look(source, tables, options)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
-    run = _Run(scheduler, Destination(goal), target, options, progress or NoProgress())
+    destination = open_destination(goal, options.target_storage_options)
+    run = _Run(scheduler, destination, target, options, progress or NoProgress())
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(run.destination, keep_replaced=target.register is not None) as journal:
         report = run.migrate(inventory, found, journal)
@@ -130,15 +140,10 @@ def target_of(options: Options) -> Target:
 
 
 def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[str, str]:
-    """The two directories, as absolute paths."""
-    roots = []
-    for given in (src, dst):
-        text = os.fspath(given).removeprefix("file://")
-        if "://" in text:
-            raise UnsupportedError(f"{text}: migrate works on file systems that all executors mount")
-        roots.append(os.path.realpath(text))
-    source, goal = roots
-    if goal == source or goal.startswith(source + os.sep) or source.startswith(goal + os.sep):
+    """The two roots: absolute paths, or URLs without a slash at their end."""
+    source, goal = root_of(src), root_of(dst)
+    one, other = (with_one_name(root) + "/" for root in (source, goal))
+    if one.startswith(other) or other.startswith(one):
         raise SchemaError(f"source {source} and target {goal} must not contain each other")
     return source, goal
 
@@ -147,8 +152,10 @@ def look(
     source: str, tables: str | os.PathLike[str] | Sequence[TableSpec] | None, options: Options
 ) -> tuple[Inventory, list[Table]]:
     """What lies in the source, and the tables that it makes."""
-    specs, tables_file = _specs(tables, source)
-    inventory = take_inventory(source, [spec.path for spec in specs], options.selection)
+    storage_options = options.source_storage_options
+    specs, tables_file = _specs(tables, source, storage_options)
+    named = [spec.path for spec in specs]
+    inventory = take_inventory(source, named, options.selection, storage_options)
     found = find_tables(inventory, specs)
     if not options.untyped:
         demand_schemas(found, tables_file=tables_file)
@@ -156,13 +163,15 @@ def look(
 
 
 def _specs(
-    given: str | os.PathLike[str] | Sequence[TableSpec] | None, source: str
+    given: str | os.PathLike[str] | Sequence[TableSpec] | None,
+    source: str,
+    storage_options: StorageOptions,
 ) -> tuple[list[TableSpec], str | None]:
     if given is None:
-        path = os.path.join(source, TABLES_FILE)
-        return (load_tables(path), path) if os.path.isfile(path) else ([], None)
+        path = f"{source}/{TABLES_FILE}"
+        return (load_tables(path, storage_options), path) if exists(path, storage_options) else ([], None)
     if isinstance(given, str | os.PathLike):
-        return load_tables(os.fspath(given)), os.fspath(given)
+        return load_tables(os.fspath(given), storage_options), os.fspath(given)
     return list(given), None
 
 
@@ -205,9 +214,7 @@ class _Run:
 
     def _live(self, table: Table) -> set[str] | None:
         return (
-            None
-            if self.target.live is None
-            else self.target.live(self.destination.root, table.name, table.path)
+            None if self.target.live is None else self.target.live(self.destination, table.name, table.path)
         )
 
     def _report_unreadable(self, work: TableWork) -> None:
@@ -238,7 +245,7 @@ class _Run:
     def _quarantine(self, report: TableReport, file: SourceFile, error: str | None, damage: list[Any]) -> str:
         """A copy of the file, and what is known of its damage beside it; the source is not touched."""
         place = f"{HOME}/quarantine/{file.relative}"
-        self.destination.copy_in(file.path, place)
+        self.destination.copy_in(file.path, place, file.storage_options)
         details = {"source": file.path, "table": report.name, "error": error, "damage": damage}
         content = json.dumps(details, indent=2, default=str).encode()
         self.destination.write(f"{place}.damage.json", content)
@@ -333,4 +340,6 @@ class _Run:
                         bytes=planned.file.size // len(planned.splits),
                         source=planned.file.path,
                         identity=planned.file.identity,
+                        source_options=planned.file.storage_options,
+                        target_options=self.destination.storage_options,
                     )

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 
 import coldframe
 from coldframe._coldframe import RawFingerprint, formats
+from coldframe.pipeline.places import StorageOptions, reading, sync, writing
+from coldframe.sources import is_remote, text_options
 from coldframe.spark.types import plain_schema
 
 ROW_GROUP_BYTES = 64 << 20
@@ -26,10 +28,18 @@ class Sink(Protocol):
     def extension(self) -> str:
         """The end of the file's name."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
-        """Writes a whole file, and has it on disk when it returns."""
+    def write(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        path: str,
+        storage_options: StorageOptions = None,
+    ) -> None:
+        """Writes a whole file, and has it on disk, or in its store, when it returns."""
 
-    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
+    def read(
+        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
+    ) -> RawFingerprint:
         """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
 
         Every checksum is checked.
@@ -46,19 +56,31 @@ class ParquetSink:
     row_group_bytes: int = ROW_GROUP_BYTES
     extension: str = "parquet"
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
+    def write(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        path: str,
+        storage_options: StorageOptions = None,
+    ) -> None:
         """Batches are gathered into row groups of a size that readers like."""
-        with pq.ParquetWriter(
-            path, schema, compression=self.compression, write_page_checksum=True, version="2.6"
-        ) as writer:
+        with (
+            writing(path, storage_options) as out,
+            pq.ParquetWriter(
+                out, schema, compression=self.compression, write_page_checksum=True, version="2.6"
+            ) as writer,
+        ):
             for group in _gather(batches, self.row_group_bytes):
                 writer.write_table(pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS)
-        _sync(path)
 
-    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
+    def read(
+        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
+    ) -> RawFingerprint:
         """By another implementation than the one that wrote it; a wrong page CRC is an error."""
-        found = RawFingerprint(pq.read_schema(path) if schema is None else schema)
-        found.add_parquet(path)
+        if schema is None:
+            schema = pq.read_schema(reading(path, storage_options))
+        found = RawFingerprint(schema)
+        found.add_parquet(path, text_options(storage_options))
         return found
 
 
@@ -76,17 +98,30 @@ class ColdframeSink:
         """The end of the file's name."""
         return self.format
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
+    def write(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        path: str,
+        storage_options: StorageOptions = None,
+    ) -> None:
         """Writes with coldframe.write."""
         stream = pa.RecordBatchReader.from_batches(schema, iter(batches))
-        coldframe.write(stream, path, format=self.format, **dict(self.options))
-        _sync(path)
+        options = dict(self.options)
+        if is_remote(path):
+            coldframe.write(stream, path, format=self.format, storage_options=storage_options, **options)
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        coldframe.write(stream, path, format=self.format, **options)
+        sync(path)
 
-    def read(self, path: str, schema: pa.Schema | None = None) -> RawFingerprint:
+    def read(
+        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
+    ) -> RawFingerprint:
         """Reads with coldframe.open."""
         known = formats().get(self.format, {}).get("open", {})
         options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
-        opened = coldframe.open(path, format=self.format, **options)
+        opened = coldframe.open(path, format=self.format, storage_options=storage_options, **options)
         found = RawFingerprint(
             plain_schema(opened.schema, timestamp_unit=self.unit) if schema is None else schema
         )
@@ -107,9 +142,3 @@ def _gather(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list
             group, size, rows = [], 0, 0
     if group:
         yield group
-
-
-def _sync(path: str) -> None:
-    """On disk before the driver hears of it: after a power cut a name must not stand for an empty file."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())

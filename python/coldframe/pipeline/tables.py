@@ -35,7 +35,9 @@ import pyarrow as pa
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, formats
 from coldframe._coldframe import tables as tables_held
-from coldframe.pipeline.inventory import ROOT, Inventory, SourceFile, is_partition
+from coldframe.pipeline.inventory import ROOT, SEVERAL, Inventory, SourceFile, is_partition
+from coldframe.pipeline.places import StorageOptions, pieces
+from coldframe.sources import text_options
 
 # Part of Python since 3.11.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -43,8 +45,6 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
 """Formats that know nothing of their columns but how many there are."""
 
-SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
-"""Formats of which a directory may be several tables."""
 
 _OWN_KEYS = frozenset({"path", "partitions", "format"})
 _PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
@@ -110,12 +110,11 @@ class Table:
         return [pa.field(name, types.get(name, pa.string())) for name in self._keys]
 
 
-def load_tables(path: str) -> list[TableSpec]:
+def load_tables(path: str, storage_options: StorageOptions = None) -> list[TableSpec]:
     """Reads a tables.toml."""
     try:
-        with open(path, "rb") as source:
-            content = tomllib.load(source)
-    except tomllib.TOMLDecodeError as reason:
+        content = tomllib.loads(b"".join(pieces(path, storage_options)).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
         raise SchemaError(f"{path}: {reason}") from reason
     tables = content.get("tables")
     if not isinstance(tables, dict) or set(content) != {"tables"}:
@@ -263,7 +262,9 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
     options = dict(spec.options) if spec is not None else {}
     ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}
     try:
-        held = tables_held(file.path, format=str(file.format), **ways)
+        held = tables_held(
+            file.path, format=str(file.format), storage_options=text_options(file.storage_options), **ways
+        )
     except (ColdframeError, OSError, ValueError):
         return []
     names = [name for _, name in held]
@@ -287,7 +288,7 @@ def _folder_name(table: str) -> str:
 def _place_of(inventory: Inventory, file: SourceFile) -> str:
     place: list[str] = []
     # A directory that is a table has the table's name itself.
-    for folder in file.relative.split("/") if os.path.isdir(file.path) else file.folders:
+    for folder in file.relative.split("/") if file.is_folder else file.folders:
         if is_partition(folder):
             break
         if folder != ROOT:
@@ -356,7 +357,9 @@ def _suggestion(table: Table) -> str:
     columns = "..."
     # A damaged first file does not keep the rest of the advice back.
     with contextlib.suppress(ColdframeError):
-        columns = ", ".join(f"{name} string" for name in coldframe.open(table.files[0].path).schema.names)
+        first = table.files[0]
+        opened = coldframe.open(first.path, storage_options=first.storage_options)
+        columns = ", ".join(f"{name} string" for name in opened.schema.names)
     lines = [f"[tables.{_toml_key(table.name)}]"]
     if table.path != table.name:
         lines.append(f'path = "{table.path}"')

@@ -11,14 +11,15 @@ from typing import Any
 
 from coldframe._coldframe import UnsupportedError, formats
 from coldframe.pipeline.committed import CommittedTable
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.sinks import ColdframeSink, ParquetSink, Sink
 
-Register = Callable[[str, CommittedTable, str], dict[str, Any]]
-"""Root of the target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
+Register = Callable[[Destination, CommittedTable, str], dict[str, Any]]
+"""The target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
 the report says of the table's metadata.
 """
-Live = Callable[[str, str, str], "set[str] | None"]
-"""Root of the target, name and path of a table -> the files that it lists; None where there is no table."""
+Live = Callable[[Destination, str, str], "set[str] | None"]
+"""The target, name and path of a table -> the files that it lists; None where there is no table."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Target:
     """Whether its timestamps can have nanoseconds."""
     register: Register | None = None
     live: Live | None = None
-    runs: Callable[[str, str, str], set[str]] | None = None
-    """Root of the target, name and path of a table -> the runs that its commits name."""
+    runs: Callable[[Destination, str, str], set[str]] | None = None
+    """The target, name and path of a table -> the runs that its commits name."""
 
 
 def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:

@@ -70,6 +70,13 @@ pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>)
     Ok(Reached { files, url: shown.to_owned(), root: key })
 }
 
+/// The options of the store that a URL is in, completed by the environment.
+pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Options> {
+    let named = |e: Error| e.in_file(without_query(url));
+    let (kind, base, _) = divide(url, scheme).map_err(named)?;
+    options(kind, &base, given).map_err(named)
+}
+
 /// The connection of an earlier file, whose client is warm, or a new one.
 fn connection(about: About) -> Connection {
     static ALL: Mutex<Vec<Connection>> = Mutex::new(Vec::new());

@@ -1,0 +1,270 @@
+"""The inventory of a source that lies in a store: listed once, then looked at from memory.
+
+    object stores     one listing of all objects, 1,000 a request
+    HDFS and others   folder by folder, several at once; what cannot be listed is told
+
+Whether a folder is one table (of Kudu, HBase) is asked of the listing, so that it costs requests only where
+its files have to be read for that. What is left out and what is told are as in `inventory`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from coldframe import _coldframe
+from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
+from coldframe.filesystems import Told
+from coldframe.pipeline.identity import of_entries, of_entry
+from coldframe.pipeline.inventory import (
+    LEFTOVERS,
+    SEVERAL,
+    TABLES_FILE,
+    THREADS,
+    Inventory,
+    SourceFile,
+    Unread,
+)
+from coldframe.pipeline.places import StorageOptions
+from coldframe.pipeline.selection import Selection
+from coldframe.sources import Source, open_store, scheme_of
+
+_FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"))
+"""Stores whose folders are only parts of names."""
+
+
+@dataclass
+class _Folder:
+    files: dict[str, StoreEntry] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+
+
+class _Tree:
+    """What a store has below its root, in memory; also as files for `Store.of`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.folders: dict[str, _Folder] = {"": _Folder()}
+        self.unread: list[Unread] = []
+        self._listed = Store.of(self, store.url, "")
+
+    def add(self, entry: StoreEntry) -> None:
+        """Takes in a file or a folder."""
+        above, _, name = entry.path.rpartition("/")
+        if entry.is_folder:
+            self.folder(entry.path)
+        else:
+            self.folder(above).files[name] = entry
+
+    def folder(self, path: str) -> _Folder:
+        """A folder, which is made with those above it."""
+        found = self.folders.get(path)
+        if found is None:
+            found = self.folders[path] = _Folder()
+            above, _, name = path.rpartition("/")
+            self.folder(above).folders.add(name)
+        return found
+
+    def below(self, path: str) -> Iterator[tuple[str, StoreEntry]]:
+        """All files of a folder, by their paths relative to it."""
+        start = f"{path}/" if path else ""
+        waiting = deque([path])
+        while waiting:
+            at = waiting.popleft()
+            folder = self.folders[at]
+            yield from ((entry.path[len(start) :], entry) for entry in folder.files.values())
+            waiting.extend(_join(at, name) for name in sorted(folder.folders))
+
+    def detect(self, path: str) -> str | None:
+        """The format that takes a folder for one table."""
+        try:
+            place = self._listed.below(path) if path else self._listed
+            return _coldframe.detect(place, None)
+        except (ColdframeError, OSError):
+            return None
+
+    # What `Store.of` asks, by paths.
+
+    def list(self, folder: str, deep: bool) -> Iterator[Told]:
+        """What lies directly below, or all files below."""
+        if folder not in self.folders:
+            raise FileNotFoundError(folder)
+        if deep:
+            return (_told(entry) for _, entry in self.below(folder))
+        found = self.folders[folder]
+        folders = ((_join(folder, name), 0, True, None, None) for name in found.folders)
+        return iter([*(_told(entry) for entry in found.files.values()), *folders])
+
+    def stat(self, path: str) -> Told | None:
+        """A file or folder, if there is one."""
+        if path in self.folders:
+            return path, 0, True, None, None
+        above, _, name = path.rpartition("/")
+        entry = self.folders[above].files.get(name) if above in self.folders else None
+        return None if entry is None else _told(entry)
+
+    def read(self, path: str, start: int, end: int) -> bytes:
+        """A range of a file."""
+        return self.store.read(path, start, end)
+
+
+def take_listed(
+    root: str, named: Iterable[str], selection: Selection, storage_options: StorageOptions
+) -> Inventory:
+    """Lists the tree and looks at each file that is meant; see `take_inventory`."""
+    store = open_store(root, storage_options)
+    about = store.stat()
+    if about is None or not about.is_folder:
+        raise NotFoundError(f"{root}: no such directory")
+    tree = _list_flat(store) if scheme_of(root) in _FLAT else _list_folders(store, selection)
+    inventory = Inventory(root, unread=tree.unread)
+    one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
+    if one is not None:
+        found = _look_at_folder(tree, "", storage_options)
+        inventory.files.append(replace(found, relative=".", format=one))
+        return inventory
+    with ThreadPoolExecutor(THREADS) as threads:
+        found_files = threads.map(
+            lambda found: _look(tree, found[0], found[1], storage_options), _walk(tree, inventory, selection)
+        )
+        for file in found_files:
+            if isinstance(file, Unread):
+                inventory.unread.append(file)
+                continue
+            kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
+            kind.append(file)
+    inventory.unread.sort(key=lambda one: one.relative)
+    return inventory
+
+
+def _list_flat(store: Store) -> _Tree:
+    tree = _Tree(store)
+    for some in store.list("", recursive=True):
+        for entry in some:
+            tree.add(entry)
+    return tree
+
+
+def _list_folders(store: Store, selection: Selection) -> _Tree:
+    tree = _Tree(store)
+
+    def listed(path: str) -> list[StoreEntry]:
+        return [entry for some in store.list(path) for entry in some]
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        flying: dict[Future[list[StoreEntry]], str] = {threads.submit(listed, ""): ""}
+        while flying:
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                path = flying.pop(future)
+                try:
+                    entries = future.result()
+                except (ColdframeError, OSError) as error:
+                    if not path:
+                        raise
+                    tree.unread.append(Unread(path, str(error)))
+                    continue
+                for entry in entries:
+                    tree.add(entry)
+                    if entry.is_folder and selection.enters(entry.path):
+                        flying[threads.submit(listed, entry.path)] = entry.path
+    return tree
+
+
+def _one_source(tree: _Tree) -> str | None:
+    """The format of a root that is the data of one server, or of several side by side."""
+    if (found := tree.detect("")) in SEVERAL:
+        return found
+    root = tree.folders[""]
+    files = [name for name in root.files if not _is_hidden(name) and name != TABLES_FILE]
+    folders = [name for name in root.folders if not _is_hidden(name)]
+    if files or not folders:
+        return None
+    return "kudu" if all(tree.detect(name) == "kudu" for name in folders) else None
+
+
+def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, StoreEntry | None]]:
+    """Files, and folders that are one table (without an entry), by their relative paths."""
+    waiting = [""]
+    while waiting:
+        at = waiting.pop()
+        if at and tree.detect(at) is not None:
+            taken = selection.takes(at)
+            inventory.excluded += not taken
+            if taken:
+                yield at, None
+            continue
+        folder = tree.folders[at]
+        shown = [_join(at, name) for name in sorted(folder.folders) if not _is_hidden(name)]
+        entered = [path for path in shown if selection.enters(path)]
+        inventory.excluded += len(shown) - len(entered)
+        waiting.extend(reversed(entered))
+        for name, entry in sorted(folder.files.items()):
+            if _is_hidden(name) or name.endswith(LEFTOVERS) or (not at and name == TABLES_FILE):
+                continue
+            if selection.takes(entry.path):
+                yield entry.path, entry
+            else:
+                inventory.excluded += 1
+
+
+def _look(
+    tree: _Tree, path: str, entry: StoreEntry | None, storage_options: StorageOptions
+) -> SourceFile | Unread:
+    if entry is None:
+        return _look_at_folder(tree, path, storage_options)
+    url = tree.store.url_of(path)
+    try:
+        kind = _detect(url, entry, storage_options) if entry.size else None
+    except NotFoundError:
+        return Unread(path, "gone since it was listed")
+    except OSError as error:
+        return Unread(path, str(error))
+    return SourceFile(
+        url,
+        path,
+        entry.size,
+        (entry.modified or 0) * 1_000_000,
+        kind,
+        of_entry(entry),
+        etag=entry.etag,
+        storage_options=storage_options,
+    )
+
+
+def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> SourceFile:
+    entries = list(tree.below(path))
+    return SourceFile(
+        tree.store.url_of(path),
+        path,
+        sum(entry.size for _, entry in entries),
+        max((entry.modified or 0 for _, entry in entries), default=0) * 1_000_000,
+        tree.detect(path),
+        of_entries(entries),
+        is_folder=True,
+        storage_options=storage_options,
+    )
+
+
+def _detect(url: str, entry: StoreEntry, storage_options: StorageOptions) -> str | None:
+    """The format; None for bytes that are of none. An OSError where they cannot be read."""
+    source = Source(url, storage_options, entry.identity)
+    try:
+        return _coldframe.detect(source.handle(), source.core_options(), source.known)
+    except NotFoundError:
+        raise
+    except ColdframeError:
+        return None
+
+
+def _told(entry: StoreEntry) -> Told:
+    return entry.path, entry.size, entry.is_folder, entry.modified, entry.etag
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))

@@ -1,0 +1,188 @@
+"""Files by path or URL: what a task writes, reads back, measures and takes back, wherever it lies.
+
+Local files are handed to pyarrow by their paths. Those of a store are written as uploads, which appear whole
+when they end or not at all, and read by ranges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from coldframe._coldframe import NotFoundError, Store, local_path
+from coldframe.sources import Known, is_remote, open_store, scheme_of
+
+StorageOptions = Mapping[str, Any] | None
+PIECE = 16 << 20
+"""What is read at once where all of a file is."""
+
+
+class RangedFile(io.RawIOBase):
+    """A file of a store as one that Python reads and seeks."""
+
+    def __init__(self, store: Store, name: str = "", known: Known | None = None) -> None:
+        self._file = store.open(name, known)
+        self._at = 0
+
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        return self._file.size
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Moves to where the next read begins."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, fewer at the end of the file."""
+        stop = self.size if size is None or size < 0 else self._at + size
+        data = self._file.read(min(self._at, self.size), stop)
+        self._at += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        """The rest."""
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        """The same into memory that is there."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
+@contextlib.contextmanager
+def writing(path: str, storage_options: StorageOptions = None) -> Iterator[Any]:
+    """What pyarrow writes a whole file to: a path, or a file of a store. On return it is there to stay; after
+    a power cut a name must not stand for an empty file. After an error nothing of it is left in a store.
+    """
+    if not is_remote(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        yield path
+        sync(path)
+        return
+    # Nobody else has the name, so there is nothing to compare it with.
+    upload = open_store(path, storage_options).create("", mode="over")
+    try:
+        yield upload
+        upload.finish()
+    finally:
+        upload.abandon()
+
+
+def sync(path: str) -> None:
+    """Has a local file on disk."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def reading(path: str, storage_options: StorageOptions = None) -> Any:
+    """What pyarrow reads a file from."""
+    return RangedFile(open_store(path, storage_options)) if is_remote(path) else path
+
+
+def size_of(path: str, storage_options: StorageOptions = None) -> int:
+    """How many bytes lie there."""
+    if not is_remote(path):
+        return os.path.getsize(path)
+    found = open_store(path, storage_options).stat()
+    if found is None or found.is_folder:
+        raise FileNotFoundError(path)
+    return found.size
+
+
+def pieces(path: str, storage_options: StorageOptions = None) -> Iterator[bytes]:
+    """The whole content, in pieces that fit into memory."""
+    if not is_remote(path):
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                yield block
+        return
+    opened = open_store(path, storage_options).open()
+    for start in range(0, opened.size, PIECE):
+        yield opened.read(start, start + PIECE)
+
+
+def sha256(path: str, storage_options: StorageOptions = None) -> str:
+    """What `sha256sum` says of a file: for whoever wants to know later whether it is still this one."""
+    return digest_of(pieces(path, storage_options))
+
+
+def digest_of(content: Iterable[bytes]) -> str:
+    """The SHA-256 of bytes in pieces."""
+    digest = hashlib.sha256()
+    for piece in content:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def discard(path: str, storage_options: StorageOptions = None) -> None:
+    """Deletes a file, if it is there."""
+    if not is_remote(path):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    with contextlib.suppress(NotFoundError):
+        open_store(path, storage_options).delete("")
+
+
+def below(path: str, storage_options: StorageOptions = None) -> Iterator[str]:
+    """The files of a folder of a store, by their paths relative to it; of a file `""`."""
+    store = open_store(path, storage_options)
+    found = store.stat()
+    if found is None:
+        raise FileNotFoundError(path)
+    if not found.is_folder:
+        yield ""
+        return
+    for some in store.list("", recursive=True):
+        for one in some:
+            yield one.path
+
+
+def exists(path: str, storage_options: StorageOptions = None) -> bool:
+    """Whether there is a file."""
+    if not is_remote(path):
+        return os.path.isfile(path)
+    found = open_store(path, storage_options).stat()
+    return found is not None and not found.is_folder
+
+
+def root_of(given: str | os.PathLike[str]) -> str:
+    """A root as an absolute path, or a URL without a slash at its end."""
+    text = os.fspath(given)
+    local = local_path(text)
+    if local is not None:
+        return os.path.realpath(local)
+    bare = text.rstrip("/")
+    return text if bare.endswith(":") else bare
+
+
+def with_one_name(root: str) -> str:
+    """A root, so that two names of one place are the same."""
+    scheme = scheme_of(root)
+    if scheme is None:
+        return root
+    return f"{_SAME.get(scheme, scheme)}{root[len(scheme) :]}"
+
+
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}

@@ -1,0 +1,335 @@
+"""Migrations from and to real servers: what a directory is promised holds there too."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from servers import S3, Hdfs
+
+import coldframe as cf
+from coldframe.pipeline import migrate
+from coldframe.pipeline.audit import audit
+from coldframe.pipeline.report import Report
+from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.stored import StoreDestination
+from coldframe.sources import open_store
+
+pytestmark = pytest.mark.slow
+
+
+class Place:
+    """A root, and how its store is reached."""
+
+    def __init__(self, url: str, options: dict[str, str] | None) -> None:
+        self.url = url
+        self.options = options
+        self.store = open_store(url, options)
+
+    def orc(self, name: str, rows: dict[str, Any]) -> None:
+        url = f"{self.url}/{name}"
+        if "://" not in url:
+            Path(url).parent.mkdir(parents=True, exist_ok=True)
+        cf.write(pa.table(rows), url, format="orc", storage_options=self.options)
+
+    def names(self, folder: str = "") -> list[str]:
+        """The files below a folder, those of the migration left out."""
+        found = [one.path for some in self.store.list(folder, recursive=True) for one in some]
+        return sorted(name for name in found if "_coldframe/" not in name)
+
+    def values(self, table: str = "t", column: str = "a") -> list[Any]:
+        """What lies in a table's Parquet files, sorted; hidden ones are none."""
+        found: list[Any] = []
+        for name in self.names(table):
+            if name.endswith(".parquet"):
+                found += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
+        return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    server = S3(tmp_path_factory.mktemp("s3"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    server = Hdfs(tmp_path_factory.mktemp("hdfs"))
+    yield server
+    server.stop()
+
+
+WAYS = ["local-s3", "s3-local", "hdfs-hdfs", "hdfs-s3"]
+
+
+@pytest.fixture
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], tuple[Place, Place]]:
+    def place(kind: str, end: str) -> Place:
+        name = f"{tmp_path.name}/{end}"
+        if kind == "local":
+            (tmp_path / end).mkdir()
+            return Place(str(tmp_path / end), None)
+        server = request.getfixturevalue(kind)
+        return Place(f"{'s3://data' if kind == 's3' else server.url}/{name}", server.options)
+
+    def both(way: str) -> tuple[Place, Place]:
+        source, target = way.split("-")
+        return place(source, "src"), place(target, "dst")
+
+    return both
+
+
+def run(source: Place, target: Place, **options: Any) -> Report:
+    return migrate(
+        InProcess(),
+        source.url,
+        target.url,
+        source_storage_options=source.options,
+        target_storage_options=target.options,
+        **options,
+    )
+
+
+def fill(source: Place) -> list[int]:
+    for number in range(3):
+        source.orc(
+            f"t/p=a%2F{number}/000000_0", {"a": range(number * 100, number * 100 + 100), "s": ["x"] * 100}
+        )
+    source.orc("_staging/t/x", {"a": [1]})
+    source.orc("t/p=a%2F0/.hidden", {"a": [1]})
+    return list(range(300))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str) -> None:
+    source, target = places(way)
+    rows = fill(source)
+    before = source.names()
+    report = run(source, target)
+    assert report.exit_code == 0, report.failures
+    assert report.verified
+    assert target.values() == rows
+    assert {name.split("/")[1] for name in target.names("t")} == {f"p=a%2F{number}" for number in range(3)}
+    assert source.names() == before
+    # Nothing is left of the way there.
+    left = [one.path for some in target.store.list("_coldframe", recursive=True) for one in some]
+    assert not [name for name in left if "staging" in name or ".new" in name or ".coldframe-" in name], left
+
+    files = target.names("t")
+    again = run(source, target)
+    assert again.exit_code == 0
+    assert target.names("t") == files
+    assert all(file.earlier for table in again.tables for file in table.files)
+
+    # What changed is replaced, what is new is added.
+    source.orc("t/p=a%2F0/000000_0", {"a": [-1], "s": ["y"]})
+    source.orc("t/p=b/000000_0", {"a": [7777], "s": ["y"]})
+    third = run(source, target)
+    assert third.exit_code == 0, third.failures
+    assert target.values() == [-1, *rows[100:], 7777]
+    found = audit(target.url, deep=True, storage_options=target.options)
+    assert (found.exit_code, found.files, found.rows) == (0, 4, 202), found.faults
+    safe = target.store.read("_coldframe/safe-to-delete.txt").decode().splitlines()
+    assert sorted(safe) == sorted(
+        f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
+    )
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+@pytest.mark.parametrize("way", ["local-s3", "hdfs-hdfs"])
+def test_killed_before_and_after_its_operations(
+    places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = places(way)
+    left = 0
+
+    def mortal(name: str) -> Any:
+        operation = getattr(StoreDestination, name)
+
+        def call(self: StoreDestination, *given: Any) -> Any:
+            tick()
+            answer = operation(self, *given)
+            tick()
+            return answer
+
+        return call
+
+    def tick() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    for name in ("create", "write", "publish", "delete", "lock", "sweep", "prune"):
+        monkeypatch.setattr(StoreDestination, name, mortal(name))
+    kills = 0
+    for step in range(2, 40, 3):
+        goal = Place(f"{target.url}/{step}", target.options)
+        origin = Place(f"{source.url}/{step}", source.options)
+        for number in range(3):
+            origin.orc(f"t/{number}", {"a": [number]})
+        left = 1 << 30
+        assert run(origin, goal).exit_code == 0
+        origin.orc("t/0", {"a": [100]})
+        left = step
+        try:
+            run(origin, goal)
+        except Killed:
+            kills += 1
+        left = 1 << 30
+        assert run(origin, goal).exit_code == 0
+        assert goal.values() == [1, 2, 100], step
+        names = [one.path for some in goal.store.list("_coldframe", recursive=True) for one in some]
+        assert not [name for name in names if "staging" in name or ".new" in name], names
+    assert kills >= 8
+
+
+def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
+    place = Place(f"s3://data/{tmp_path.name}", s3.options)
+    destination = StoreDestination(place.url, s3.options)
+    destination.write("staged", b"rows")
+    destination.write("final", b"rows")
+    destination.publish("staged", "final")
+    assert place.names() == ["final"]
+    destination.write("staged", b"ROWS")
+    with pytest.raises(FileExistsError):
+        destination.publish("staged", "final")
+    assert place.names() == ["final", "staged"]
+    with pytest.raises(FileNotFoundError):
+        destination.publish("nothing", "other")
+
+
+def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
+    from coldframe.pipeline.journal import Journal
+
+    root = f"s3://data/{tmp_path.name}"
+    first = Journal(StoreDestination(root, s3.options))
+    first.__enter__()
+    with Journal(StoreDestination(root, s3.options)) as second:
+        second.keep_table("t", "t", "parquet", "us")
+        with pytest.raises(cf.ColdframeError, match="another driver"):
+            first.end()
+        second.end()
+
+
+def test_a_store_that_overwrites_is_refused(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Place(str(tmp_path / "src"), None)
+    source.orc("t/0", {"a": [1]})
+    with pytest.raises(cf.UnsupportedError, match=r"memory://.*only where there is none"):
+        migrate(InProcess(), source.url, f"memory://{tmp_path.name}")
+    with pytest.raises(cf.UnsupportedError, match="only where there is none"):
+        migrate(InProcess(), source.url, "https://127.0.0.1:1/x")
+
+
+def test_roots_that_contain_each_other() -> None:
+    for source, target in (
+        ("s3://b/x", "s3a://b/x/y"),
+        ("s3://b/x/", "s3n://b/x"),
+        ("hdfs://n/a/b", "hdfs://n/a"),
+    ):
+        with pytest.raises(cf.SchemaError, match="must not contain"):
+            migrate(InProcess(), source, target)
+
+
+def test_a_schema_beside_the_tables(s3: S3, tmp_path: Path) -> None:
+    source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
+    cf.write(
+        pa.table({"a": range(5)}),
+        f"{source.url}/t/0",
+        format="rcfile",
+        serde="binary",
+        storage_options=s3.options,
+    )
+    target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
+    with pytest.raises(cf.SchemaError, match=r"\[tables\.t\]"):
+        run(source, target)
+    source.store.put("tables.toml", b'[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
+    assert run(source, target).exit_code == 0
+    assert target.values() == list(range(5))
+
+
+def test_damage_is_quarantined(s3: S3, tmp_path: Path) -> None:
+    source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
+    source.orc("t/0", {"a": range(10)})
+    whole = source.store.read("t/0")
+    source.store.put("t/1", whole[:-30] + b"\xff" * 30)
+    target = Place(str(tmp_path / "dst"), None)
+    report = run(source, target, on_error="quarantine")
+    assert {file.source: file.status for table in report.tables for file in table.files} == {
+        "t/0": "converted",
+        "t/1": "quarantined",
+    }
+    assert target.store.read("_coldframe/quarantine/t/1") == source.store.read("t/1")
+    assert target.values() == list(range(10))
+
+
+def test_a_source_that_is_replaced_while_it_is_read(
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from coldframe.pipeline import convert
+
+    source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
+    source.orc("t/0", {"a": range(10)})
+    target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
+    original = convert._convert
+
+    def meddled(task: convert.Task) -> dict[str, Any]:
+        outcome = original(task)
+        source.orc("t/0", {"a": range(10, 20)})
+        return outcome
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert, "_convert", meddled)
+        report = run(source, target)
+    assert [file.status for table in report.tables for file in table.files] == ["changed"]
+    assert target.values() == []
+    assert run(source, target).exit_code == 0
+    assert target.values() == list(range(10, 20))
+
+
+def test_no_secret_is_written_down(s3: S3, tmp_path: Path) -> None:
+    source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
+    fill(source)
+    source.store.put("t/p=a%2F0/bad", b"ORC" + bytes(100))
+    target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
+    report = run(source, target, on_error="quarantine")
+    told = [repr(report), json.dumps(report.to_json(), default=str)]
+    told += [
+        target.store.read(one.path).decode(errors="replace")
+        for some in target.store.list(recursive=True)
+        for one in some
+    ]
+    assert len(told) > 10
+    assert not [text for text in told if s3.SECRET in text]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+@pytest.mark.parametrize("way", ["local-s3", "hdfs-hdfs"])
+def test_tables_on_a_store(places: Callable[[str], tuple[Place, Place]], way: str, kind: str) -> None:
+    pytest.importorskip("deltalake" if kind == "delta" else "pyiceberg")
+    source, target = places(way)
+    for number in range(2):
+        source.orc(f"t/p={number}/0", {"a": [number, number + 10]})
+    report = run(source, target, to=kind)
+    assert report.exit_code == 0, [table.error for table in report.tables] + report.failures
+    source.orc("t/p=0/0", {"a": [5]})
+    report = run(source, target, to=kind)
+    assert report.exit_code == 0, [table.error for table in report.tables] + report.failures
+    (table,) = report.tables
+    if kind == "delta":
+        assert table.metadata["delta version"] == 1
+        assert any(name.startswith("t/_delta_log/") for name in target.names())
+    else:
+        assert table.metadata["metadata"].startswith(target.url)
+    assert run(source, target, to=kind).exit_code == 0
+    assert audit(target.url, storage_options=target.options).exit_code == 0
