@@ -37,6 +37,23 @@ pub(crate) struct Events {
     groups: BTreeMap<(i64, i32), Vec<Event>>,
     /// Which writes count; all without.
     ids: Option<Arc<WriteIds>>,
+    /// Rows that may have had events which are lost.
+    doubts: Vec<Doubt>,
+}
+
+/// Rows of which nobody knows whether they are still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Those of this bucket, or of all.
+    pub(crate) bucket: Option<i32>,
+    /// That were written up to this write.
+    pub(crate) up_to: i64,
+}
+
+impl Doubt {
+    fn is_about(&self, write: i64, bucket: i32) -> bool {
+        write <= self.up_to && self.bucket.is_none_or(|own| own == bucket)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +119,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 impl Events {
     /// None yet, of the writes that count.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
-        Self { groups: BTreeMap::new(), ids }
+        Self { ids, ..Self::default() }
     }
 
     fn counts(&self, write: i64) -> bool {
@@ -142,6 +159,43 @@ impl Events {
             self.groups.entry((original, bucket)).or_default().push(event);
         }
         Ok(())
+    }
+
+    /// The bucket properties of rows that had one.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = i32> + '_ {
+        self.groups.keys().map(|(_, property)| *property)
+    }
+
+    /// Adds all that `other` has.
+    pub(crate) fn extend(&mut self, other: Self) {
+        for (key, group) in other.groups {
+            self.groups.entry(key).or_default().extend(group);
+        }
+        self.doubts.extend(other.doubts);
+    }
+
+    /// Some rows may have had further events.
+    pub(crate) fn doubt(&mut self, doubt: Doubt) {
+        self.doubts.push(doubt);
+    }
+
+    /// Whether a row of this write and bucket may have had events that are lost.
+    pub(crate) fn is_in_doubt(&self, write: i64, bucket: i32) -> bool {
+        self.doubts.iter().any(|doubt| doubt.is_about(write, bucket))
+    }
+
+    /// Which rows of an ACID file's batch may have had events that are lost; `None` if nothing is lost at all.
+    pub(crate) fn in_doubt(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
+        if self.doubts.is_empty() {
+            return Ok(None);
+        }
+        let rows = Identities::of(batch)?;
+        let pairs = rows.original.iter().zip(rows.bucket);
+        Ok(Some(
+            pairs
+                .map(|(write, bucket)| Some(self.is_in_doubt(*write, bucket_of_property(*bucket))))
+                .collect(),
+        ))
     }
 
     /// Sorts; only the last event of a row stays.
@@ -220,6 +274,11 @@ pub(crate) fn bucket_property(bucket: i32, statement: i32) -> i32 {
     1 << 29 | (bucket & 0xfff) << 16 | (statement & 0xfff)
 }
 
+/// The bucket of a bucket property, which before Hive 3 is the bucket itself.
+pub(crate) fn bucket_of_property(property: i32) -> i32 {
+    if property >> 29 == 1 { property >> 16 & 0xfff } else { property }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,6 +335,7 @@ mod tests {
         assert_eq!(live.iter().map(Option::unwrap).collect::<Vec<_>>(), [false, true, false, true]);
         assert!(events.touch(0, 2) && events.touch(0, 536_870_912 | 2 << 16) && !events.touch(1, 2));
         assert_eq!(bucket_property(1, 3), 0x2001_0003);
+        assert_eq!([0x2001_0003, 7].map(bucket_of_property), [1, 7]);
         let e = Events::default().add(&batch(&[(3, 0, 0, 0, 0)]), 0).unwrap_err();
         assert!(e.to_string().contains("operation"));
     }

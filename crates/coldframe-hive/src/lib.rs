@@ -8,12 +8,14 @@
 //! | `part` | one file of them, opened |
 //! | `events` | deletes and updates, and which rows survive them |
 //! | `write_ids` | which writes count, if somebody says so |
+//! | `lost` | what damage leaves in doubt |
 //! | `scan` | the units of one file, stripped to the live rows' own columns |
 //!
 //! A table is opened like this by `acid=True` only; a single file of it is read as the rows it holds.
 
 mod events;
 mod format;
+mod lost;
 mod part;
 mod scan;
 mod state;

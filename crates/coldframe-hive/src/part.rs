@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Int32Array};
 use arrow_schema::{DataType, Field, FieldRef};
-use coldframe_core::{Error, Result, TableFile};
+use coldframe_core::{DamageLog, Error, OnError, Op, Predicate, Result, Scan, ScanReader, TableFile};
 
-use crate::events::IDENTITY;
+use crate::events::{Events, IDENTITY, INSERT};
 use crate::state::{self, DataFile, Role};
 
 /// One file of the table, opened.
@@ -52,5 +53,31 @@ impl Part {
     /// Whether it may say what happened to rows of other files.
     pub(crate) fn has_events(&self) -> bool {
         self.data.role == Role::Deletes || (self.is_acid() && !self.inserts_only)
+    }
+
+    /// Adds its updates and deletes to `events`.
+    pub(crate) fn read_events(&self, on_error: OnError, events: &mut Events) -> Result<()> {
+        if !self.is_acid() {
+            let columns = self.file.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();
+            return Err(Error::corrupt(format!(
+                "expected the columns {} and row of a file of deletes, found {}",
+                IDENTITY.join(", "),
+                columns.join(", ")
+            )));
+        }
+        let insert: ArrayRef = Arc::new(Int32Array::from(vec![INSERT]));
+        let scan = Scan {
+            columns: Some(IDENTITY.iter().map(|name| (*name).to_owned()).collect()),
+            predicate: Some(Predicate::compare("operation", Op::Ne, insert)),
+            on_error,
+            ..Scan::default()
+        };
+        for split in self.file.splits(u64::MAX)? {
+            let mut reader = ScanReader::try_new(self.file.as_ref(), &scan, &split, DamageLog::default())?;
+            while let Some(batch) = reader.next_batch()? {
+                events.add(&batch, self.data.statement)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -52,18 +52,20 @@ struct Shared {
     write_id: i64,
     bucket: i32,
     statement: i32,
+    /// Whether all rows of a plain file may have had events that are lost.
+    in_doubt: bool,
     on_error: OnError,
     damage: DamageLog,
 }
 
 impl AcidPlan {
-    /// A plan of `split` of `part`.
+    /// A plan of `split` of `part`; `numbered` if the numbers of a plain file's rows are known.
     pub(crate) fn new(
         part: &Part,
         split: &Split,
         request: &PlanRequest,
         events: Arc<Events>,
-        rows: Rows,
+        (rows, numbered): (Rows, bool),
     ) -> Result<Self> {
         let inner_schema = match rows {
             Rows::Identified => identified(part, &request.decode),
@@ -90,6 +92,8 @@ impl AcidPlan {
             decode: Arc::new(Schema::new(inner_schema)),
             damage: request.damage.clone(),
         };
+        let (write, bucket) = (part.data.write_id, part.data.bucket);
+        let in_doubt = rows != Rows::Identified && (!numbered || events.is_in_doubt(write, bucket));
         let next = if let Rows::Counted { next } = rows { next } else { 0 };
         let context = Shared {
             schema: request.decode.clone(),
@@ -98,6 +102,7 @@ impl AcidPlan {
             write_id: part.data.write_id,
             bucket: part.data.bucket,
             statement: part.data.statement,
+            in_doubt,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
         };
@@ -182,8 +187,9 @@ impl Plan for AcidPlan {
             }
             _ => None,
         };
-        let decode = LiveRows { inner: unit.decode, context: self.context.clone(), first, expected };
         let structure = format!("{}: {}", self.path, unit.structure);
+        let (inner, context, place) = (unit.decode, self.context.clone(), structure.clone());
+        let decode = LiveRows { inner, context, first, expected, place };
         Ok(Some(Unit { decode: Box::new(decode), structure, ..unit }))
     }
 }
@@ -194,24 +200,29 @@ struct LiveRows {
     first: i64,
     /// How many rows the unit must have for those behind it to be counted right.
     expected: Option<i64>,
+    /// What records call the unit.
+    place: String,
 }
 
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let (context, expected, first) = (self.context, self.expected, self.first);
-        let batches = self.inner.decode(bytes)?;
+        let Self { inner, context, first, expected, place } = *self;
+        let batches = inner.decode(bytes)?;
         // Batches are counted by whoever takes them, on one thread after the other.
-        let seen = Arc::new(Mutex::new(0i64));
-        let total = seen.clone();
+        let seen = Arc::new(Mutex::new((0i64, 0u64)));
+        let (total, shared) = (seen.clone(), context.clone());
         let lives = batches.map(move |batch| {
             let batch = batch?;
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = first.saturating_add(*seen);
-            *seen = seen.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
-            context.live(&batch, at)
+            let at = first.saturating_add(seen.0);
+            seen.0 = seen.0.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+            let (live, in_doubt) = context.live(&batch, at)?;
+            seen.1 = seen.1.saturating_add(in_doubt);
+            Ok(live)
         });
         let check = std::iter::once_with(move || {
-            let found = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            let (found, in_doubt) = *total.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.tell_doubt(in_doubt, &place);
             let differs = expected.filter(|e| *e != found);
             differs.map(|e| Err(Error::corrupt(format!("expected {e} rows, found {found}"))))
         });
@@ -220,8 +231,8 @@ impl DecodeUnit for LiveRows {
 }
 
 impl Shared {
-    /// The live rows of a batch with the columns that are handed on.
-    fn live(&self, batch: &RecordBatch, first: i64) -> Result<RecordBatch> {
+    /// The live rows of a batch with the columns that are handed on, and how many were left out that nobody knows to be live.
+    fn live(&self, batch: &RecordBatch, first: i64) -> Result<(RecordBatch, u64)> {
         let known = self.known(batch)?;
         let batch = known.as_ref().unwrap_or(batch);
         let keep: Option<BooleanArray> = match self.rows {
@@ -232,10 +243,35 @@ impl Shared {
             }
             Rows::AllLive => None,
         };
+        let live = keep.as_ref().map_or(batch.num_rows(), BooleanArray::true_count);
+        let doubt = match self.rows {
+            Rows::Identified => self.events.in_doubt(batch)?,
+            _ => self.in_doubt.then(|| BooleanArray::from(vec![true; batch.num_rows()])),
+        };
+        let keep = match (keep, doubt) {
+            (Some(keep), Some(doubt)) => Some(BooleanArray::from(keep.values() & &!doubt.values())),
+            (None, Some(doubt)) => Some(BooleanArray::from(!doubt.values())),
+            (keep, None) => keep,
+        };
         let batch = self.own_columns(batch)?;
-        match keep.filter(|k| k.true_count() < k.len()) {
-            Some(keep) => filter_record_batch(&batch, &keep).map_err(arrow_error),
-            None => Ok(batch),
+        let batch = match keep.filter(|k| k.true_count() < k.len()) {
+            Some(keep) => filter_record_batch(&batch, &keep).map_err(arrow_error)?,
+            None => batch,
+        };
+        let lost = live.saturating_sub(batch.num_rows());
+        Ok((batch, lost as u64))
+    }
+
+    /// Records rows that were left out for what nobody knows.
+    fn tell_doubt(&self, rows: u64, place: &str) {
+        if rows > 0 {
+            self.damage.push(Damage {
+                bytes: 0..0,
+                rows_lost: Some(rows),
+                structure: place.to_owned(),
+                reason: "expected to know what happened to these rows, found files of the table damaged that may say so"
+                    .to_owned(),
+            });
         }
     }
 

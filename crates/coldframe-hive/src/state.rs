@@ -32,8 +32,12 @@ pub(crate) struct DataFile {
     pub(crate) path: String,
     /// What stands in it.
     pub(crate) role: Role,
+    /// How many bytes it has.
+    pub(crate) len: u64,
     /// The write id of plain rows; 0 in front of the first.
     pub(crate) write_id: i64,
+    /// The last write that anything in it is of.
+    pub(crate) last_write: i64,
     /// Statement of the write.
     pub(crate) statement: i32,
     /// The bucket by the file's name.
@@ -79,7 +83,9 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
     let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
     match &base {
-        Some((write, _, path)) => add_bucket_files(folder, path, Role::Rows, (*write, 0), false, &mut files)?,
+        Some((write, _, path)) => {
+            add_bucket_files(folder, path, Role::Rows, (*write, *write, 0), false, &mut files)?
+        }
         None => {
             let mut plain = Vec::new();
             for entry in &top {
@@ -92,13 +98,13 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
             }
             // Row numbers of the originals go on from file to file in the order of their paths.
             plain.sort_by(|a, b| a.path.cmp(&b.path));
-            files.extend(plain.into_iter().filter(|e| e.len > 0).filter_map(|e| original(e.path)));
+            files.extend(plain.into_iter().filter(|e| e.len > 0).filter_map(original));
         }
     }
     for delta in deltas {
         let role = if delta.deletes { Role::Deletes } else { Role::Rows };
         let side_files = !delta.deletes && delta.min != delta.max && !delta.compacted;
-        let write = (delta.min, delta.statement.max(0));
+        let write = (delta.min, delta.max, delta.statement.max(0));
         add_bucket_files(folder, &delta.path, role, write, side_files, &mut files)?;
     }
     Ok(files)
@@ -186,7 +192,7 @@ fn add_bucket_files(
     folder: &dyn Folder,
     path: &str,
     role: Role,
-    (write_id, statement): (i64, i32),
+    (write_id, last_write, statement): (i64, i64, i32),
     side_files: bool,
     files: &mut Vec<DataFile>,
 ) -> Result<()> {
@@ -204,7 +210,8 @@ fn add_bucket_files(
             None => None,
             Some(side) => Some(flushed(folder.open(&side.path)?)?),
         };
-        files.push(DataFile { path: entry.path.clone(), role, write_id, statement, bucket, valid_len });
+        let (path, len) = (entry.path.clone(), entry.len);
+        files.push(DataFile { path, role, len, write_id, last_write, statement, bucket, valid_len });
     }
     Ok(())
 }
@@ -237,9 +244,9 @@ fn add_original_files(folder: &dyn Folder, path: &str, depth: usize, into: &mut 
     Ok(())
 }
 
-fn original(path: String) -> Option<DataFile> {
-    let bucket = bucket_of(name(&path))?;
-    Some(DataFile { path, role: Role::Rows, write_id: 0, statement: 0, bucket, valid_len: None })
+fn original(Entry { path, len, .. }: Entry) -> Option<DataFile> {
+    let (role, bucket) = (Role::Rows, bucket_of(name(&path))?);
+    Some(DataFile { path, role, len, write_id: 0, last_write: 0, statement: 0, bucket, valid_len: None })
 }
 
 /// The bucket of `bucket_00002[_0]` or `000002_0[_copy_1]`; other names are not Hive's, and bucket 0 if they hold rows.

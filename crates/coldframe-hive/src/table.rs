@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, DamageLog, Error, ErrorContext, ErrorKind, Node, OnError, Op, Plan, PlanRequest, Predicate,
-    Result, Scan, ScanReader, Split, TableFile, Value,
+    Damage, Error, ErrorContext, ErrorKind, Node, OnError, Plan, PlanRequest, Result, Split, TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
 use coldframe_core::io::Folder;
 use coldframe_orc::{Front, Options, OrcFile};
 
-use crate::events::{self, Events, IDENTITY};
+use crate::events::{self, Events};
+use crate::lost::{LostFile, NoUnits};
 use crate::part::Part;
 use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};
@@ -36,10 +36,12 @@ pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 pub(crate) struct AcidTable {
     /// Files with rows, in the order of their writes.
     rows: Vec<Part>,
-    /// For each of them, the number of its first row if it is plain.
-    first_rows: Vec<i64>,
+    /// For each of them, the number of its first row if it is plain; `None` if a file before it is lost.
+    first_rows: Vec<Option<i64>>,
     /// Files with events.
     events_in: Vec<Part>,
+    /// Files that cannot be opened.
+    lost: Vec<LostFile>,
     /// Which writes count; all without.
     ids: Option<Arc<WriteIds>>,
     schema: SchemaRef,
@@ -50,43 +52,15 @@ pub(crate) struct AcidTable {
 #[derive(Debug)]
 struct Known {
     events: Arc<Events>,
-    lost: Vec<LostEvents>,
-}
-
-/// Why a file's events are not all known.
-#[derive(Debug)]
-struct LostEvents {
-    damage: Damage,
-    /// The file.
-    part: Part,
-    /// Whether rows of other files may be there only for want of them.
-    uncovers: bool,
-}
-
-impl LostEvents {
-    fn of(part: &Part, error: &Error) -> Self {
-        let at = error.offset().unwrap_or_default();
-        Self {
-            damage: Damage::from_error(error, at..at, None),
-            part: part.clone(),
-            uncovers: part.can_uncover(),
-        }
-    }
-
-    fn to_error(&self, on_error: OnError) -> Error {
-        // As it was met, with its kind; what nobody knows is damage where damage is passed over.
-        let met = read_events(&self.part, OnError::Raise, &mut Events::default()).err();
-        let met = met.filter(|e| on_error == OnError::Raise || e.is_damage());
-        met.unwrap_or_else(|| self.damage.to_error()).in_file(self.part.data.path.clone())
-    }
+    lost: Vec<LostFile>,
 }
 
 impl Known {
     /// The events, if what is lost of them may be passed over.
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
-        let matters = |lost: &&LostEvents| lost.uncovers || on_error == OnError::Raise;
-        match self.lost.iter().find(matters) {
-            Some(lost) => Err(lost.to_error(on_error)),
+        let speaks = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
+        match self.lost.iter().find(speaks).filter(|_| on_error == OnError::Raise) {
+            Some(lost) => Err(lost.to_error()),
             None => Ok(self.events.clone()),
         }
     }
@@ -114,7 +88,14 @@ impl AcidTable {
             state::current_files(folder, ids.as_deref())?
                 .into_iter()
                 .partition(|data| data.valid_len == Some(0));
-        let parts: Vec<Part> = files.into_iter().map(open_named).collect::<Result<_>>()?;
+        let (mut parts, mut lost) = (Vec::new(), Vec::new());
+        for data in files {
+            match open_named(data.clone()) {
+                Ok(part) => parts.push(part),
+                Err(e) if e.is_damage() => lost.push((data, e)),
+                Err(e) => return Err(e),
+            }
+        }
         let columns = match unflushed.into_iter().next() {
             Some(data) if parts.iter().all(|p| p.data.role != Role::Rows) => {
                 let whole = DataFile { valid_len: None, ..data };
@@ -122,18 +103,59 @@ impl AcidTable {
                     .within(|| "the columns of a table of which nothing is flushed")?
                     .row_fields()?
             }
+            // Nobody else knows the columns.
+            _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
+                Some((_, e)) => return Err(e),
+                None => return Self::new(parts, Vec::new(), Vec::new(), ids),
+            },
             _ => Vec::new(),
         };
-        Self::new(parts, columns, ids)
+        Self::new(parts, lost, columns, ids)
     }
 
-    /// Of files as [`state::current_files`] names them; with `columns` if none of them has rows.
-    pub(crate) fn new(parts: Vec<Part>, columns: Vec<FieldRef>, ids: Option<Arc<WriteIds>>) -> Result<Self> {
+    /// Of files as [`state::current_files`] names them, and those that cannot be opened; with `columns` if none of them has rows.
+    fn new(
+        parts: Vec<Part>,
+        lost: Vec<(DataFile, Error)>,
+        columns: Vec<FieldRef>,
+        ids: Option<Arc<WriteIds>>,
+    ) -> Result<Self> {
+        let is_split = |data: &DataFile| data.role == Role::Deletes;
+        let splits_updates = parts.iter().any(|p| p.splits_updates || is_split(&p.data))
+            || lost.iter().any(|(data, _)| is_split(data));
+        let lost: Vec<LostFile> =
+            lost.into_iter().map(|(data, e)| LostFile::unopened(data, e, splits_updates)).collect();
         let events_in: Vec<Part> = parts.iter().filter(|p| p.has_events()).cloned().collect();
         let rows: Vec<Part> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows, columns)?;
-        let first_rows = first_rows(&rows)?;
-        Ok(Self { rows, first_rows, events_in, ids, schema, events: Mutex::new(None) })
+        let first_rows = first_rows(&rows, &lost)?;
+        Ok(Self { rows, first_rows, events_in, lost, ids, schema, events: Mutex::new(None) })
+    }
+
+    /// Files whose rows are lost.
+    fn lost_rows(&self) -> impl Iterator<Item = &LostFile> {
+        self.lost.iter().filter(|file| file.has_rows())
+    }
+
+    /// A file that cannot be opened has no units; what it would have had is told.
+    fn plan_lost(&self, index: usize, request: &PlanRequest) -> Result<Box<dyn Plan>> {
+        let lost = index.checked_sub(self.rows.len()).and_then(|at| self.lost_rows().nth(at));
+        let lost = lost.ok_or_else(|| {
+            let parts = self.rows.len() + self.lost_rows().count();
+            Error::invalid(format!("expected a part below {parts}, found {index}"))
+        })?;
+        if request.scan.on_error == OnError::Raise {
+            return Err(lost.to_error());
+        }
+        request.damage.push(lost.damage.clone());
+        Ok(Box::new(NoUnits))
+    }
+
+    /// Whether the split is the one with the first byte of the first file: what no row tells is told there.
+    fn is_first(&self, split: &Split) -> Result<bool> {
+        let Some(first) = self.rows.first().filter(|_| split.part == 0) else { return Ok(false) };
+        let splits = first.file.splits(u64::MAX).map_err(|e| e.in_file(first.data.path.clone()))?;
+        Ok(splits.first().is_none_or(|own| own.range.start >= split.range.start))
     }
 
     /// All events, read once: of damaged files those that are left.
@@ -143,21 +165,24 @@ impl AcidTable {
             return Ok(known.clone());
         }
         let mut events = Events::new(self.ids.clone());
-        let mut lost = Vec::new();
+        let mut lost = self.lost.clone();
         for part in &self.events_in {
-            match read_events(part, OnError::Raise, &mut events) {
+            let mut own = Events::new(self.ids.clone());
+            match part.read_events(OnError::Raise, &mut own) {
                 Ok(()) => {}
                 Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => {
-                    lost.push(LostEvents::of(part, &e));
-                    match read_events(part, OnError::Skip, &mut events) {
+                    match part.read_events(OnError::Skip, &mut own) {
                         // What is left behind the damage may be damaged in a way that nothing passes over.
                         Err(e) if !e.is_damage() => return Err(e.in_file(part.data.path.clone())),
                         _ => {}
                     }
+                    lost.push(LostFile::events_of(part, e, &own));
                 }
                 Err(e) => return Err(e.in_file(part.data.path.clone())),
             }
+            events.extend(own);
         }
+        lost.iter().filter_map(|file| file.doubt).for_each(|doubt| events.doubt(doubt));
         events.complete();
         let known = Arc::new(Known { events: Arc::new(events), lost });
         *held = Some(known.clone());
@@ -175,32 +200,6 @@ impl AcidTable {
 fn inserts_only(stats: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(stats) else { return false };
     matches!(text.split(',').collect::<Vec<_>>().as_slice(), [_, "0", "0"])
-}
-
-/// Reads the updates and deletes of one file.
-fn read_events(part: &Part, on_error: OnError, events: &mut Events) -> Result<()> {
-    if !part.is_acid() {
-        let columns = part.file.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();
-        return Err(Error::corrupt(format!(
-            "expected the columns {} and row of a file of deletes, found {}",
-            IDENTITY.join(", "),
-            columns.join(", ")
-        )));
-    }
-    let insert: arrow_array::ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![events::INSERT]));
-    let scan = Scan {
-        columns: Some(IDENTITY.iter().map(|name| (*name).to_owned()).collect()),
-        predicate: Some(Predicate::compare("operation", Op::Ne, insert)),
-        on_error,
-        ..Scan::default()
-    };
-    for split in part.file.splits(u64::MAX)? {
-        let mut reader = ScanReader::try_new(part.file.as_ref(), &scan, &split, DamageLog::default())?;
-        while let Some(batch) = reader.next_batch()? {
-            events.add(&batch, part.data.statement)?;
-        }
-    }
-    Ok(())
 }
 
 /// The columns of the newest file; older files may lack some of them.
@@ -227,15 +226,22 @@ fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// Plain files of one write and bucket count their rows on, from file to file.
-fn first_rows(rows: &[Part]) -> Result<Vec<i64>> {
+/// Plain files of one write and bucket count their rows on, from file to file, as long as none is lost.
+fn first_rows(rows: &[Part], lost: &[LostFile]) -> Result<Vec<Option<i64>>> {
+    let key = |data: &DataFile| (data.write_id, data.bucket, data.statement);
+    let is_behind = |data: &DataFile| {
+        lost.iter().any(|file| file.has_rows() && key(&file.data) == key(data) && file.data.path < data.path)
+    };
     let mut next: BTreeMap<(i64, i32, i32), i64> = BTreeMap::new();
     rows.iter()
         .map(|part| {
             if part.is_acid() {
-                return Ok(0);
+                return Ok(Some(0));
             }
-            let next = next.entry((part.data.write_id, part.data.bucket, part.data.statement)).or_default();
+            if is_behind(&part.data) {
+                return Ok(None);
+            }
+            let next = next.entry(key(&part.data)).or_default();
             let first = *next;
             let count = part.file.row_count().and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
                 Error::corrupt("expected a number of rows, found none").in_file(part.data.path.clone())
@@ -243,7 +249,7 @@ fn first_rows(rows: &[Part]) -> Result<Vec<i64>> {
             *next = first
                 .checked_add(count)
                 .ok_or_else(|| Error::corrupt("expected at most 2^63 rows, found more"))?;
-            Ok(first)
+            Ok(Some(first))
         })
         .collect()
 }
@@ -259,7 +265,7 @@ impl TableFile for AcidTable {
 
     /// Known where nothing but inserts was written, and all of them count.
     fn row_count(&self) -> Option<u64> {
-        if !self.events_in.is_empty() || self.ids.is_some() {
+        if !self.events_in.is_empty() || !self.lost.is_empty() || self.ids.is_some() {
             return None;
         }
         self.rows.iter().try_fold(0u64, |sum, p| sum.checked_add(p.file.row_count()?))
@@ -276,10 +282,17 @@ impl TableFile for AcidTable {
                 ("valid_bytes", part.data.valid_len.into()),
             ])
         };
+        let lost = |file: &LostFile| {
+            Value::map([
+                ("path", Value::from(file.data.path.as_str())),
+                ("reason", Value::from(file.damage.reason.as_str())),
+            ])
+        };
         Ok(Value::map([
             ("layout", Value::from("Hive ACID")),
             ("files", Value::List(self.rows.iter().map(file).collect())),
             ("event_files", Value::List(self.events_in.iter().map(file).collect())),
+            ("lost_files", Value::List(self.lost.iter().map(lost).collect())),
             ("events", self.known()?.events(OnError::Skip)?.len().into()),
         ]))
     }
@@ -303,25 +316,32 @@ impl TableFile for AcidTable {
                 rows: s.rows.filter(|_| rows_known),
             }));
         }
+        for (number, file) in (self.rows.len()..).zip(self.lost_rows()) {
+            let part =
+                u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
+            all.push(Split { part, range: 0..file.data.len, rows: None });
+        }
         Ok(all)
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let index = usize::try_from(split.part).unwrap_or(usize::MAX);
         let (Some(part), Some(first_row)) = (self.rows.get(index), self.first_rows.get(index)) else {
-            return Err(Error::invalid(format!(
-                "expected a part below {}, found {}",
-                self.rows.len(),
-                split.part
-            )));
+            return self.plan_lost(index, request);
         };
-        let events = self.known()?.events(request.scan.on_error)?;
-        let rows = match (part.is_acid(), Self::counts_rows(part, &events)) {
-            (true, _) => Rows::Identified,
-            (false, true) => Rows::Counted { next: *first_row },
-            (false, false) => Rows::AllLive,
+        let known = self.known()?;
+        let events = known.events(request.scan.on_error)?;
+        if request.scan.on_error != OnError::Raise && self.is_first(split)? {
+            let deletes = known.lost.iter().filter(|file| file.data.role == Role::Deletes);
+            deletes.for_each(|file| request.damage.push(file.damage.clone()));
+        }
+        let (rows, numbered) = match (part.is_acid(), Self::counts_rows(part, &events), first_row) {
+            (true, ..) => (Rows::Identified, true),
+            (false, true, Some(first)) => (Rows::Counted { next: *first }, true),
+            (false, true, None) => (Rows::AllLive, false),
+            (false, false, _) => (Rows::AllLive, true),
         };
-        let plan = AcidPlan::new(part, split, request, events, rows);
+        let plan = AcidPlan::new(part, split, request, events, (rows, numbered));
         Ok(Box::new(plan.map_err(|e| e.in_file(part.data.path.clone()))?))
     }
 
@@ -335,14 +355,19 @@ impl TableFile for AcidTable {
             node.name.clone_from(&part.data.path);
             root.push(node);
         }
+        for file in self.lost.iter().filter(|file| file.data.len > 0) {
+            let mut node = Node::new(format!("{} (cannot be opened)", file.data.path), 0..file.data.len);
+            shift(&mut node, root.bytes.end);
+            root.bytes.end = node.bytes.end;
+            root.push(node);
+        }
         Ok(root)
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {
         let named = |path: &str, d: Damage| Damage { structure: format!("{path}: {}", d.structure), ..d };
         let known = self.known()?;
-        let mut all: Vec<Damage> =
-            known.lost.iter().map(|l| named(&l.part.data.path, l.damage.clone())).collect();
+        let mut all: Vec<Damage> = known.lost.iter().map(|file| file.damage.clone()).collect();
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
             let found = part.file.verify_structure().within(|| part.data.path.clone())?;

@@ -30,18 +30,33 @@ fn events_of(original: i64, rows: impl Iterator<Item = i64> + Clone) -> Bytes {
     stored(original, rows, |_| 2)
 }
 
+/// Rows of `write` in a bucket.
+fn inserted(write: i64, bucket: i32, rows: impl Iterator<Item = i64> + Clone) -> Bytes {
+    stored_in(bucket, write, rows, |_| 0)
+}
+
 /// Rows by what happened to them: 2 is a delete, by write 2.
 fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
+    stored_in(BUCKET, original, rows, operation)
+}
+
+fn stored_in(
+    bucket: i32,
+    original: i64,
+    rows: impl Iterator<Item = i64> + Clone,
+    operation: impl Fn(i64) -> i32,
+) -> Bytes {
     let count = rows.clone().count();
     let operations: Vec<i32> = rows.clone().map(operation).collect();
-    let writes: Vec<i64> = operations.iter().map(|operation| if *operation == 2 { 2 } else { 1 }).collect();
+    let writes: Vec<i64> =
+        operations.iter().map(|operation| if *operation == 2 { 2 } else { original }).collect();
     let numbers: ArrayRef = Arc::new(rows.collect::<Int64Array>());
     let fields = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let row: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers.clone()], None));
     let all: [(&str, ArrayRef, bool); 6] = [
         ("operation", Arc::new(Int32Array::from(operations)), true),
         ("originalTransaction", Arc::new(Int64Array::from(vec![original; count])), true),
-        ("bucket", Arc::new(Int32Array::from(vec![BUCKET; count])), true),
+        ("bucket", Arc::new(Int32Array::from(vec![bucket; count])), true),
         ("rowId", numbers, true),
         ("currentTransaction", Arc::new(Int64Array::from(writes)), true),
         ("row", row, true),
@@ -88,17 +103,105 @@ fn damage_of_a_base_is_told() {
     assert!(opened > 20 && lost > 5, "{opened} {lost}");
 }
 
-/// Deletes that cannot be read are an error: without them deleted rows would be back.
+/// Deletes that cannot be read leave in doubt what they may have deleted: no row of it comes out, and that is told.
 #[test]
 fn damage_of_deletes_uncovers_nothing() {
     let (base, deletes) = (events(0..400, false), deletes());
     for cut in [deletes.len() / 2, deletes.len() - 40, deletes.len() - 1] {
+        let table = table(base.clone(), deletes.slice(..cut)).unwrap();
+        let refused = rows::read(table.as_ref(), OnError::Raise).map_or_else(Some, |outcome| outcome.error);
+        let refused = refused.unwrap();
+        assert!(refused.is_damage() && refused.path().unwrap().contains("delete_delta"), "{refused}");
         for on_error in [OnError::Skip, OnError::Null] {
-            let found =
-                table(base.clone(), deletes.slice(..cut)).and_then(|t| rows::read(t.as_ref(), on_error));
-            assert!(found.is_err() || found.unwrap().error.is_some(), "{cut}");
+            let found = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(found.error.is_none(), "{cut}: {:?}", found.error);
+            assert_eq!(found.batch.num_rows(), 0);
+            let lost: Vec<_> = found.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+            assert!(
+                lost[0].0.starts_with("delete_delta_2_2/bucket_00000") && lost[0].1.is_none(),
+                "{lost:?}"
+            );
+            assert!(lost[1..].iter().all(|(place, _)| place.starts_with("base_1/bucket_00000: stripe")));
+            assert_eq!(lost.iter().filter_map(|(_, rows)| *rows).sum::<u64>(), 400, "{lost:?}");
         }
     }
+}
+
+/// Files by path, as a table.
+fn opened(files: &[(&str, Bytes)]) -> Result<Arc<dyn TableFile>> {
+    let mut options = OpenOptions::default();
+    options.extra.insert("acid".to_owned(), Value::Bool(true));
+    let folder =
+        files.iter().fold(MemoryFolder::default(), |folder, (path, bytes)| folder.with(path, bytes.clone()));
+    HiveFormat.open(&folder.source(), &options)
+}
+
+fn ids(batch: &RecordBatch) -> Vec<i64> {
+    batch.column(0).as_primitive::<Int64Type>().iter().flatten().collect()
+}
+
+/// Only rows of the lost file's bucket that were there before its write are in doubt.
+#[test]
+fn lost_deletes_cost_what_they_may_have_deleted() {
+    let of = |write: i64, bucket: i32, numbers: std::ops::Range<i64>| {
+        inserted(write, BUCKET | bucket << 16, numbers)
+    };
+    let lost = Bytes::from_static(b"ORC and nothing else");
+    let files = [
+        ("base_1/bucket_00000", of(1, 0, 0..10)),
+        ("base_1/bucket_00001", of(1, 1, 10..20)),
+        ("delete_delta_2_2/bucket_00000", lost.clone()),
+        ("delta_3_3/bucket_00000", of(3, 0, 20..30)),
+    ];
+    let table = opened(&files).unwrap();
+    assert!(rows::read(table.as_ref(), OnError::Raise).is_err());
+    assert_eq!(table.row_count(), None);
+    let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(got.error.is_none());
+    assert_eq!(ids(&got.batch), (10..30).collect::<Vec<_>>());
+    let told: Vec<_> = got.damage.iter().map(|d| (d.structure.as_str(), d.rows_lost)).collect();
+    assert_eq!(
+        told,
+        [("delete_delta_2_2/bucket_00000: postscript", None), ("base_1/bucket_00000: stripe 0", Some(10))]
+    );
+    let found = table.metadata().unwrap();
+    assert!(format!("{found:?}").contains("lost_files"), "{found:?}");
+
+    // A lost file of rows costs its own: updates are deletes and inserts here.
+    let files =
+        [files[0].clone(), ("delta_2_2/bucket_00000", lost.clone()), files[3].clone(), files[1].clone()];
+    let with_deletes = [&files[..], &[("delete_delta_4_4/bucket_00001", events_of(1, 0..0))]].concat();
+    let table = opened(&with_deletes).unwrap();
+    let got = rows::read(table.as_ref(), OnError::Null).unwrap();
+    assert_eq!(ids(&got.batch), (0..30).collect::<Vec<_>>());
+    assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
+    assert!(table.inspect().unwrap().children.iter().any(|node| node.name.contains("cannot be opened")));
+    // Where nobody says so, it may have been updates of rows that were there.
+    let table = opened(&files).unwrap();
+    assert_eq!(ids(&rows::read(table.as_ref(), OnError::Skip).unwrap().batch), (10..30).collect::<Vec<_>>());
+    assert!(opened(&[("base_1/bucket_00000", lost)]).is_err(), "nobody knows the columns");
+}
+
+/// Behind a plain file that is lost nobody knows the numbers by which deletes name rows.
+#[test]
+fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
+    let plain = |numbers: std::ops::Range<i64>| {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        written(&RecordBatch::try_from_iter_with_nullable([("id", numbers, true)]).unwrap(), &[])
+    };
+    let files = [
+        ("000000_0", plain(0..10)),
+        ("000000_0_copy_1", Bytes::from_static(b"no ORC at all, but long enough")),
+        ("000000_0_copy_2", plain(20..30)),
+        ("000001_0", plain(30..40)),
+        ("delete_delta_2_2/bucket_00000", events_of(0, 3..5)),
+    ];
+    let table = opened(&files).unwrap();
+    let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(got.error.is_none());
+    assert_eq!(ids(&got.batch), [0, 1, 2, 5, 6, 7, 8, 9].into_iter().chain(30..40).collect::<Vec<_>>());
+    assert_eq!(got.damage.iter().filter_map(|d| d.rows_lost).sum::<u64>(), 10);
+    assert!(got.damage.iter().any(|d| d.structure.contains("copy_1")), "{:?}", got.damage);
 }
 
 /// The places of the stripes' footers.
@@ -148,17 +251,22 @@ fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     }
 }
 
-/// `verify` tells of lost deletes; a scan refuses, whatever it is to do about damage.
+/// `verify` tells of lost deletes; a scan gives no row that they may have deleted.
 #[test]
 fn lost_deletes_are_told_and_no_row_is_uncovered() {
     let base = events(0..400, false);
     let deletes = events(0..400, true);
     for footer in stripe_footers(&deletes) {
         let table = table(base.clone(), wiped(&deletes, footer)).unwrap();
-        for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
-            let refused = rows::read(table.as_ref(), on_error);
-            let refused = refused.map_or_else(Some, |outcome| outcome.error).unwrap();
-            assert!(refused.is_damage() && refused.to_string().contains("delete_delta"), "{refused}");
+        let refused = rows::read(table.as_ref(), OnError::Raise);
+        let refused = refused.map_or_else(Some, |outcome| outcome.error).unwrap();
+        assert!(refused.is_damage() && refused.to_string().contains("delete_delta"), "{refused}");
+        for on_error in [OnError::Skip, OnError::Null] {
+            let got = rows::read(table.as_ref(), on_error).unwrap();
+            assert!(got.error.is_none() && got.batch.num_rows() == 0, "{:?}", got.error);
+            // Of rows that the rest of the file deletes it is known that they are gone.
+            let lost: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
+            assert!((1..400).contains(&lost), "{lost}");
         }
         let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
         assert_eq!(report.rows, 0);
@@ -173,8 +281,10 @@ fn deletes_without_identities_are_damage() {
     let plain = RecordBatch::try_from_iter([("id", numbers)]).unwrap();
     let table = table(events(0..10, false), written(&plain, &[])).unwrap();
     let refused =
-        rows::read(table.as_ref(), OnError::Skip).map_or_else(Some, |outcome| outcome.error).unwrap();
+        rows::read(table.as_ref(), OnError::Raise).map_or_else(Some, |outcome| outcome.error).unwrap();
     assert!(refused.is_damage(), "{refused}");
+    let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(got.error.is_none() && got.batch.num_rows() == 0 && !got.damage.is_empty());
     assert!(!coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty());
 }
 
@@ -209,10 +319,10 @@ fn damage_of_counted_rows_uncovers_nothing() {
     }
 }
 
-/// Flips in each file of a table that Hive 3 wrote: what is not a file of deletes ends no tolerant scan, and `verify` tells of
-/// everything.
+/// Flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can begin, what ends a plain one is told, and
+/// `verify` tells of everything.
 #[test]
-fn no_damage_of_rows_ends_a_scan_and_none_at_all_verify() {
+fn no_damage_ends_a_scan_or_verify() {
     let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));
     let mut options = OpenOptions::default();
     options.extra.insert("acid".to_owned(), Value::Bool(true));
@@ -225,13 +335,19 @@ fn no_damage_of_rows_ends_a_scan_and_none_at_all_verify() {
             folder.files.insert(path.clone(), bytes.into());
             let Ok(table) = HiveFormat.open(&folder.source(), &options) else { continue };
             opened += 1;
-            let scanned = rows::read(table.as_ref(), OnError::Skip);
-            let error = scanned.map_or_else(Some, |outcome| outcome.error).filter(|e| e.is_damage());
-            assert!(error.is_none() || path.starts_with("delete_delta"), "{path} {at}: {error:?}");
-            refused += usize::from(error.is_some());
+            let plain = rows::read(table.as_ref(), OnError::Raise);
+            let plain = plain.map_or_else(Some, |outcome| outcome.error).filter(|e| e.is_damage());
+            let got = match rows::read(table.as_ref(), OnError::Skip) {
+                Err(e) if !e.is_damage() => continue,
+                got => got.unwrap_or_else(|e| panic!("{path} {at}: {e}")),
+            };
+            let error = got.error.filter(|e| e.is_damage());
+            assert!(error.is_none(), "{path} {at}: {error:?}");
+            assert!(plain.is_none() || !got.damage.is_empty(), "{path} {at}: {plain:?}");
+            refused += usize::from(plain.is_some());
             let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(()));
             let report = report.unwrap_or_else(|e| panic!("{path} {at}: {e}"));
-            assert!(error.is_none() || !report.damage.is_empty(), "{path} {at}");
+            assert!(plain.is_none() || !report.damage.is_empty(), "{path} {at}");
         }
     }
     assert!(opened > 100 && refused > 10, "{opened} {refused}");

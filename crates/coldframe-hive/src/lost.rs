@@ -1,0 +1,83 @@
+//! What is lost of a table's files, and the rows that are in doubt for it.
+//!
+//! A file of deletes, and before Hive 3 any delta, says what happened to rows of other files: to those of its bucket
+//! (`OrcRawRecordMerger` looks for the events of a bucket in the files of that bucket alone) that were written up to its last
+//! write. Where some of that is lost, each of those rows may have been deleted or replaced. Under `raise` that is an error;
+//! otherwise they do not come out, and are counted as lost. Rows of other buckets and later writes are known.
+//!
+//! ```text
+//! base_5/bucket_00000          in doubt
+//! base_5/bucket_00001          known
+//! delta_6_6/bucket_00000       in doubt
+//! delete_delta_7_7/bucket_00000   lost
+//! delta_8_8/bucket_00000       known
+//! ```
+
+use coldframe_core::{Damage, Error, OnError, Plan, Result, Unit};
+
+use crate::events::{Doubt, Events, bucket_of_property};
+use crate::part::Part;
+use crate::state::{self, DataFile, Role};
+
+/// What is in doubt where `data`'s events are lost, of which `events` could be read.
+fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
+    let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
+    Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }
+}
+
+/// A file that cannot be opened, or whose events cannot all be read.
+#[derive(Clone, Debug)]
+pub(crate) struct LostFile {
+    pub(crate) data: DataFile,
+    /// Why, with the file's name.
+    pub(crate) damage: Damage,
+    /// What it leaves in doubt.
+    pub(crate) doubt: Option<Doubt>,
+    /// The file, if it can be opened.
+    part: Option<Part>,
+}
+
+impl LostFile {
+    /// A file that cannot be opened. If updates of the table are deletes and inserts, only files of deletes speak of other rows.
+    pub(crate) fn unopened(data: DataFile, error: Error, splits_updates: bool) -> Self {
+        let error = error.within(data.path.clone());
+        let damage = Damage::from_error(&error, 0..data.len, None);
+        let tells = data.role == Role::Deletes || !splits_updates;
+        let speaks = tells && data.last_write > 0 && !state::is_in_base(&data.path);
+        Self { doubt: speaks.then(|| doubt(&data, None)), data, damage, part: None }
+    }
+
+    /// A file whose events end in an error; `events` are those that were read. What a base says happened, happened to its own
+    /// rows, which are lost with it.
+    pub(crate) fn events_of(part: &Part, error: Error, events: &Events) -> Self {
+        let error = error.within(part.data.path.clone());
+        let at = error.offset().unwrap_or_default();
+        Self {
+            data: part.data.clone(),
+            damage: Damage::from_error(&error, at..at, None),
+            doubt: part.can_uncover().then(|| doubt(&part.data, Some(events))),
+            part: Some(part.clone()),
+        }
+    }
+
+    /// The damage as an error, of the kind in which it was met.
+    pub(crate) fn to_error(&self) -> Error {
+        let again = |part: &Part| part.read_events(OnError::Raise, &mut Events::default()).err();
+        let met = self.part.as_ref().and_then(again);
+        met.unwrap_or_else(|| self.damage.to_error()).in_file(self.data.path.clone())
+    }
+
+    /// Whether its rows are lost with it, and not only what it says of others.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.part.is_none() && self.data.role == Role::Rows
+    }
+}
+
+/// The plan of a file that cannot be opened: no units.
+pub(crate) struct NoUnits;
+
+impl Plan for NoUnits {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        Ok(None)
+    }
+}
