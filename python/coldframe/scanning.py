@@ -15,7 +15,7 @@ import pyarrow.fs
 from coldframe._coldframe import formats
 from coldframe.ahead import in_order
 from coldframe.discovery import Found, discover, partition_fields, typed_values
-from coldframe.errors import CorruptFileError, UnsupportedError
+from coldframe.errors import CorruptFileError, NotFoundError, UnsupportedError
 from coldframe.file import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
@@ -71,7 +71,8 @@ def scan(
     `format`, `storage_options`, `verify_checksums`, `keys` and the formats' options are those of `open`, for
     every file.
 
-    Columns are found by name, and are null where a file lacks them.
+    Columns are found by name, and are null where a file lacks them. A file that cannot be opened ends a pass,
+    or is one record of `Dataset.damage` where damage is passed over.
     """
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     found = discover(
@@ -118,7 +119,7 @@ class Dataset(AsTables):
     def schema(self) -> Any:
         """The pyarrow.Schema: the files' columns (see `scan`), then those of the partitions."""
         if self._schema is None:
-            first = self._open(self._first)
+            first = self._lead()
             whole = first.schema if self._is_said(first) else self._of_all_files(first)
             names = {field.name for field in self._fields}
             own = [field for field in whole if field.name not in names]
@@ -128,7 +129,7 @@ class Dataset(AsTables):
     @property
     def format(self) -> str:
         """The format of the file whose columns it has."""
-        return self._open(self._first).format
+        return self._lead().format
 
     @property
     def files(self) -> list[str]:
@@ -181,7 +182,13 @@ class Dataset(AsTables):
             for at in self._matching(parsed):
                 if left is not None and left <= 0:
                     break
-                file = self._open(at)
+                try:
+                    file = self._open(at)
+                except (CorruptFileError, UnsupportedError) as error:
+                    if on_error == "raise":
+                        raise
+                    damage.append(unopened(self._found[at], error))
+                    continue
                 path = file.path
 
                 def lost(items: Damage, path: str = path) -> None:
@@ -323,6 +330,19 @@ class Dataset(AsTables):
                 self._opened[at] = file
         return file
 
+    def _lead(self) -> File:
+        """The first file that can be opened, or the error of the first: a pass raises the others, or tells."""
+        failed: Exception | None = None
+        for at in range(self._first, len(self._found)):
+            try:
+                file = self._open(at)
+            except (CorruptFileError, UnsupportedError) as error:
+                failed = failed or error
+                continue
+            self._first = at
+            return file
+        raise failed or NotFoundError("no files")
+
     def _is_said(self, first: File) -> bool:
         """Whether the first file's columns are the table's, without a look at the others."""
         if len(self._found) == 1 or not self._unify:
@@ -386,6 +406,14 @@ class Dataset(AsTables):
             ]
             self._prunable = pads.FileSystemDataset(fragments, self.schema, format, filesystem)
         return self._prunable
+
+
+def unopened(found: Found, error: Exception) -> dict[str, Any]:
+    """The record of a file that cannot be opened: all of it is lost."""
+    size = found.known[0] if found.known is not None else 0
+    structure = getattr(error, "structure", None) or "file"
+    whole = {"offset": 0, "length": size, "rows_lost": None, "structure": structure}
+    return {"path": str(found.source), **whole, "reason": str(error)}
 
 
 def _expression(values: tuple[tuple[str, Any], ...]) -> Any:

@@ -210,6 +210,28 @@ def test_damage_names_its_file(tree: Path) -> None:
     assert [lost["path"] for lost in dataset.damage] == [str(broken)]
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_file_that_cannot_be_opened_costs_its_own_rows(tmp_path: Path, broken: int) -> None:
+    for number in range(3):
+        cf.write(pa.table({"x": [number, number]}), tmp_path / f"{number}.orc", format="orc")
+    path = tmp_path / f"{broken}.orc"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20] + bytes(20))
+    dataset = cf.scan(tmp_path, format="orc")
+    assert dataset.schema.names == ["x"]
+    with pytest.raises(cf.CorruptFileError, match=path.name):
+        dataset.to_table()
+    for on_error in ("skip", "null"):
+        table = dataset.to_table(on_error=on_error)
+        assert sorted(table["x"].to_pylist()) == sorted(2 * [n for n in range(3) if n != broken])
+        (lost,) = dataset.damage
+        assert (lost["path"], lost["rows_lost"]) == (str(path), None)
+    for other in tmp_path.iterdir():
+        other.write_bytes(b"ORC, once")
+    with pytest.raises(cf.CorruptFileError):
+        cf.scan(tmp_path, format="orc").to_table(on_error="skip")
+
+
 def test_queries_over_many_files(tree: Path) -> None:
     dataset = cf.scan(tree, **OPTIONS)
     duckdb = pytest.importorskip("duckdb")

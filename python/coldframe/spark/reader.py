@@ -17,7 +17,7 @@ from coldframe.discovery import Found, discover
 from coldframe.errors import ColdframeError, CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments
 from coldframe.fragment import Fragment
-from coldframe.scanning import Dataset
+from coldframe.scanning import Dataset, unopened
 from coldframe.sources import Source
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
@@ -109,14 +109,7 @@ class ColdframeReader(DataSourceReader):
             if options.on_error != "skip" or not isinstance(share, Share):
                 raise
             if options.damage is not None and share.number == 0:
-                path = str(share.found.source)
-                structure = getattr(error, "structure", None) or "file"
-                lost = {"offset": 0, "length": share.size, "rows_lost": None, "structure": structure}
-                record_unreadable(
-                    options.damage,
-                    {"path": path, **lost, "reason": str(error)},
-                    options.storage_options,
-                )
+                record_unreadable(options.damage, unopened(share.found, error), options.storage_options)
             return []
 
     def _read_split(self, split: Any, target: pa.Schema) -> Iterator[pa.RecordBatch]:
