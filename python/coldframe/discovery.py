@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from coldframe import _coldframe
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError, unsupported
+from coldframe.listing import Listed, is_flat
 from coldframe.sources import Known, Source, open_store, scheme_of
 
 __all__ = ["Found", "discover", "partition_fields", "typed_values"]
@@ -145,15 +146,14 @@ class _Tree:
     def folder(self, path: str, keys: tuple[tuple[str, str], ...]) -> Iterator[Found]:
         """The files in a folder, or the folder itself where that is one table."""
         url = self.url_of(path)
-        if self._whole or self._is_one_table(url):
+        if self._whole or (not is_flat(url) and self._is_one_table(url)):
             yield Found(url, keys)
             return
-        files = [
-            one
-            for some in self.store.list(path, recursive=True)
-            for one in some
-            if not _hidden(one.path[len(path) :].lstrip("/"))
-        ]
+        listed = [one for some in self.store.list(path, recursive=True) for one in some]
+        if is_flat(url) and self._lists_one_table(path, listed):
+            yield Found(url, keys)
+            return
+        files = [one for one in listed if not _hidden(one.path[len(path) :].lstrip("/"))]
         if not files:
             raise NotFoundError(f"{url}: no files in it")
         for file in sorted(files, key=lambda one: one.path):
@@ -189,6 +189,13 @@ class _Tree:
                 yield from some
         except (NotFoundError, NotADirectoryError):
             return
+
+    def _lists_one_table(self, path: str, files: list[_coldframe.StoreEntry]) -> bool:
+        """The same by what a listing says: folders of such a store are asked for as often as files."""
+        listed = Listed(self.store)
+        for file in files:
+            listed.add(file)
+        return listed.detect(path) is not None
 
     def _is_one_table(self, url: str) -> bool:
         """Whether a format takes the whole directory for one table, as Kudu's does."""

@@ -23,7 +23,7 @@ from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Known, Source
+from coldframe.sources import Known, Source, through
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
@@ -81,6 +81,7 @@ def open(
     *,
     format: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     verify_checksums: bool = True,
     keys: Keys | None = None,
     **options: Any,
@@ -93,12 +94,14 @@ def open(
         format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at
             the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
+        filesystem: a file system of fsspec or pyarrow.fs that `source` is a path of.
         verify_checksums: whether stored checksums are compared while reading.
         keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
         **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may
             be at work on a read (default `pyarrow.cpu_count()`, 1 in a task of Spark's); `coldframe --help`
             lists them.
     """
+    storage_options = through(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     return arguments.open(source)
 

@@ -64,6 +64,7 @@ class FsspecFiles:
     def publish(self, source: str, path: str, new: bool) -> None:
         if new and self._files.exists(path):
             raise FileExistsError(path)
+        self._files.makedirs(_above(path), exist_ok=True)
         self._files.mv(source, path)
 
     def delete(self, path: str) -> None:
@@ -120,6 +121,7 @@ class ArrowFiles:
     def publish(self, source: str, path: str, new: bool) -> None:
         if new and self.stat(path) is not None:
             raise FileExistsError(path)
+        self._files.create_dir(_above(path), recursive=True)
         self._files.move(source, path)
 
     def delete(self, path: str) -> None:

@@ -29,7 +29,7 @@ from coldframe.file import (
 from coldframe.filters import Condition, Filter, bind, given, parse
 from coldframe.fragment import Fragment
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Source, is_remote
+from coldframe.sources import Source, is_remote, through
 from coldframe.widening import unified
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def scan(
     *,
     format: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     verify_checksums: bool = True,
     keys: Keys | None = None,
     partitioning: Any = "hive",
@@ -68,12 +69,13 @@ def scan(
             them. False takes the columns of the first file alone, and no other file is opened before its
             turn: one that has more columns, or values that do not fit, raises SchemaError then.
 
-    `format`, `storage_options`, `verify_checksums`, `keys` and the formats' options are those of `open`, for
-    every file.
+    `format`, `storage_options`, `filesystem`, `verify_checksums`, `keys` and the formats' options are those
+    of `open`, for every file.
 
     Columns are found by name, and are null where a file lacks them. A file that cannot be opened ends a pass,
     or is one record of `Dataset.damage` where damage is passed over.
     """
+    storage_options = through(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
     found = discover(
         sources,

@@ -31,8 +31,37 @@ def scheme_of(path: str) -> str | None:
     return match.group(1).lower() if match else None
 
 
+# The name among storage options under which a file system of Python goes with a path, to other processes too.
+_FILESYSTEM = "filesystem"
+
+
+def through(storage_options: Mapping[str, Any] | None, filesystem: Any | None) -> Mapping[str, Any] | None:
+    """Storage options that say to go through a file system of fsspec or pyarrow, where one is given."""
+    if filesystem is None:
+        return storage_options
+    if storage_options:
+        raise ValueError("filesystem and storage_options: a file system has options of its own")
+    return {_FILESYSTEM: filesystem}
+
+
+def _filesystem_of(storage_options: Mapping[str, Any] | None) -> Any | None:
+    return (storage_options or {}).get(_FILESYSTEM)
+
+
+def _path_in(filesystem: Any, path: str) -> str:
+    """The path that a file system knows by a path or URL."""
+    if hasattr(filesystem, "_strip_protocol"):
+        return str(filesystem._strip_protocol(path))
+    match = _SCHEME.match(path)
+    return path if match is None else path[match.end() :]
+
+
 def open_store(url: str, storage_options: Mapping[str, Any] | None = None) -> _coldframe.Store:
     """The files at and below a path or URL of any scheme."""
+    if (given := _filesystem_of(storage_options)) is not None:
+        from coldframe.filesystems import files_of
+
+        return _coldframe.Store.of(files_of(given), url, _path_in(given, url))
     if is_of_core(url):
         return _coldframe.Store(url, text_options(storage_options))
     from coldframe.filesystems import files_of
@@ -119,17 +148,17 @@ class Source:
         """Whether the core reads it by itself: a path, a URL of its own stores, or bytes."""
         if self.path is None:
             return not _is_file(self._given)
-        return is_of_core(self.path)
+        return _filesystem_of(self.storage_options) is None and is_of_core(self.path)
 
     def handle(self) -> object:
         """What the core takes. For a scheme that only fsspec knows, a store."""
-        if self.path is None or is_of_core(self.path):
+        if self.path is None or self.is_core:
             return self._given
         return open_store(self.path, self.storage_options)
 
     def core_options(self) -> dict[str, str] | None:
         """The storage options for the core's own stores, which know texts only."""
-        if self.path is None or scheme_of(self.path) not in CORE_SCHEMES:
+        if self.path is None or not self.is_core or scheme_of(self.path) not in CORE_SCHEMES:
             return None
         return text_options(self.storage_options)
 

@@ -15,7 +15,7 @@ from coldframe.file import File, open
 from coldframe.filters import Filter
 from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
-from coldframe.sources import Source, open_store
+from coldframe.sources import Source, open_store, through
 
 __all__ = ["detect", "read_schema", "read_table", "write"]
 
@@ -27,6 +27,7 @@ def write(
     format: str,
     partitioning: Sequence[str] | Any = None,
     storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def write(
             or empty before, with files below `key=value` directories as Hive has them, which `scan` reads
             back as columns. Rows need not come sorted; where they do, each partition is one file. Nothing is
             seen of it before all of it is written.
-        storage_options: as for `open`.
+        storage_options, filesystem: as for `open`.
         progress: told the rows written so far.
         **options: the format's own, such as `codec=` and `serde=`; `coldframe convert --help` lists them.
 
@@ -55,6 +56,7 @@ def write(
     if not isinstance(dest, (str, os.PathLike)):
         # Bytes are contents where a file is read; here they could only be meant as a path.
         raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
+    storage_options = through(storage_options, filesystem)
     failures: list[Exception] = []
     stream = _stream(data, failures)
     try:
@@ -124,9 +126,11 @@ def read_table(
     return open(source, **arguments).read(columns, filter=filter, limit=limit, on_error=on_error)
 
 
-def detect(source: object, *, storage_options: Mapping[str, Any] | None = None) -> str | None:
+def detect(
+    source: object, *, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None
+) -> str | None:
     """The format's name, judged by the bytes; None if it is not one of ours."""
-    opened = Source(source, storage_options)
+    opened = Source(source, through(storage_options, filesystem))
     return _coldframe.detect(opened.handle(), opened.core_options(), opened.known)
 
 

@@ -6,7 +6,6 @@ asks little of its files, and pyarrow's reader can give that.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from coldframe.discovery import discover
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.filters import bind, keep, mentioned
+from coldframe.ranged import RangedFile
 from coldframe.scanning import Dataset
 from coldframe.sources import Source, is_remote, open_store
 
@@ -68,7 +68,9 @@ class _ParquetFile:
             self.num_rows = file.metadata.num_rows
 
     def _opened(self) -> Any:
-        source = _Reading(self.path, self._storage_options) if is_remote(self.path) else self.path
+        source: Any = self.path
+        if is_remote(self.path):
+            source = RangedFile(open_store(self.path, self._storage_options))
         try:
             return pq.ParquetFile(source, pre_buffer=False)
         except pa.ArrowInvalid as reason:
@@ -99,36 +101,3 @@ class _ParquetFile:
                 yield kept.select(list(columns))
                 if left == 0:
                     return
-
-
-class _Reading(io.RawIOBase):
-    """A file of a store, from any place on."""
-
-    def __init__(self, url: str, storage_options: Mapping[str, Any] | None) -> None:
-        super().__init__()
-        self._store = open_store(url, storage_options)
-        entry = self._store.stat()
-        if entry is None:
-            raise NotFoundError(f"{url}: no such file")
-        self._size = entry.size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def readinto(self, into: Any) -> int:
-        stop = min(self._at + len(into), self._size)
-        data = self._store.read("", self._at, stop) if stop > self._at else b""
-        into[: len(data)] = data
-        self._at += len(data)
-        return len(data)

@@ -19,7 +19,8 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import HOME
-from coldframe.pipeline.places import RangedFile, StorageOptions
+from coldframe.pipeline.places import StorageOptions
+from coldframe.ranged import RangedFile
 from coldframe.sources import open_store
 
 CATALOG = f"{HOME}/iceberg.db"

@@ -9,14 +9,13 @@ its files have to be read for that. What is left out and what is told are as in 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
-from coldframe.filesystems import Told
+from coldframe.listing import Listed, is_flat
 from coldframe.pipeline.identity import of_entries, of_entry
 from coldframe.pipeline.inventory import (
     LEFTOVERS,
@@ -29,85 +28,15 @@ from coldframe.pipeline.inventory import (
 )
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
-from coldframe.sources import Source, open_store, scheme_of
-
-_FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"))
-"""Stores whose folders are only parts of names."""
+from coldframe.sources import Source, open_store
 
 
-@dataclass
-class _Folder:
-    files: dict[str, StoreEntry] = field(default_factory=dict)
-    folders: set[str] = field(default_factory=set)
-
-
-class _Tree:
-    """What a store has below its root, in memory; also as files for `Store.of`."""
+class _Tree(Listed):
+    """What is there, and what could not be listed."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
-        self.folders: dict[str, _Folder] = {"": _Folder()}
+        super().__init__(store)
         self.unread: list[Unread] = []
-        self._listed = Store.of(self, store.url, "")
-
-    def add(self, entry: StoreEntry) -> None:
-        """Takes in a file or a folder."""
-        above, _, name = entry.path.rpartition("/")
-        if entry.is_folder:
-            self.folder(entry.path)
-        else:
-            self.folder(above).files[name] = entry
-
-    def folder(self, path: str) -> _Folder:
-        """A folder, which is made with those above it."""
-        found = self.folders.get(path)
-        if found is None:
-            found = self.folders[path] = _Folder()
-            above, _, name = path.rpartition("/")
-            self.folder(above).folders.add(name)
-        return found
-
-    def below(self, path: str) -> Iterator[tuple[str, StoreEntry]]:
-        """All files of a folder, by their paths relative to it."""
-        start = f"{path}/" if path else ""
-        waiting = deque([path])
-        while waiting:
-            at = waiting.popleft()
-            folder = self.folders[at]
-            yield from ((entry.path[len(start) :], entry) for entry in folder.files.values())
-            waiting.extend(_join(at, name) for name in sorted(folder.folders))
-
-    def detect(self, path: str) -> str | None:
-        """The format that takes a folder for one table."""
-        try:
-            place = self._listed.below(path) if path else self._listed
-            return _coldframe.detect(place, None)
-        except (ColdframeError, OSError):
-            return None
-
-    # What `Store.of` asks, by paths.
-
-    def list(self, folder: str, deep: bool) -> Iterator[Told]:
-        """What lies directly below, or all files below."""
-        if folder not in self.folders:
-            raise FileNotFoundError(folder)
-        if deep:
-            return (_told(entry) for _, entry in self.below(folder))
-        found = self.folders[folder]
-        folders = ((_join(folder, name), 0, True, None, None) for name in found.folders)
-        return iter([*(_told(entry) for entry in found.files.values()), *folders])
-
-    def stat(self, path: str) -> Told | None:
-        """A file or folder, if there is one."""
-        if path in self.folders:
-            return path, 0, True, None, None
-        above, _, name = path.rpartition("/")
-        entry = self.folders[above].files.get(name) if above in self.folders else None
-        return None if entry is None else _told(entry)
-
-    def read(self, path: str, start: int, end: int) -> bytes:
-        """A range of a file."""
-        return self.store.read(path, start, end)
 
 
 def take_listed(
@@ -118,7 +47,7 @@ def take_listed(
     about = store.stat()
     if about is None or not about.is_folder:
         raise NotFoundError(f"{root}: no such directory")
-    tree = _list_flat(store) if scheme_of(root) in _FLAT else _list_folders(store, selection)
+    tree = _list_flat(store) if is_flat(root) else _list_folders(store, selection)
     inventory = Inventory(root, unread=tree.unread)
     one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
     if one is not None:
@@ -256,10 +185,6 @@ def _detect(url: str, entry: StoreEntry, storage_options: StorageOptions) -> str
         raise
     except ColdframeError:
         return None
-
-
-def _told(entry: StoreEntry) -> Told:
-    return entry.path, entry.size, entry.is_folder, entry.modified, entry.etag
 
 
 def _join(folder: str, name: str) -> str:

@@ -1,0 +1,60 @@
+"""A file of a store as one that Python, and whatever reads files of Python, reads and seeks."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from coldframe._coldframe import Store
+from coldframe.sources import Known
+
+__all__ = ["RangedFile"]
+
+
+class RangedFile(io.RawIOBase):
+    """A file of a store as one that Python reads and seeks."""
+
+    def __init__(self, store: Store, name: str = "", known: Known | None = None) -> None:
+        self._file = store.open(name, known)
+        self._at = 0
+
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        return self._file.size
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Moves to where the next read begins."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, fewer at the end of the file."""
+        stop = self.size if size is None or size < 0 else self._at + size
+        data = self._file.read(min(self._at, self.size), stop)
+        self._at += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        """The rest."""
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        """The same into memory that is there."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
