@@ -104,6 +104,11 @@ impl Files for ObjectFiles {
         if !key.is_empty() {
             match wait(store.head(&path))? {
                 Ok(meta) => return Ok(Some(stat_of(&meta))),
+                // A list is refused with a reason.
+                Err(e) if has_no_reason(&e) && !self.connection.is_web() => {
+                    let listed = wait(async { store.list(Some(&path)).try_next().await })?;
+                    return Err(error(listed.err().unwrap_or(e)));
+                }
                 Err(e) => match error(e) {
                     e if e.is_not_found() => {}
                     e => return Err(e),
@@ -242,6 +247,11 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         _ if why.contains("NoSuchBucket") || why.contains("ContainerNotFound") => {
             Error::not_found(format!("no such bucket: {why}"))
         }
+        _ if is_about_time(&why) => {
+            io(io::ErrorKind::PermissionDenied, format!("{why} Is the clock of this machine right?"))
+        }
+        // Stores say so with several numbers, and lists and deletions hide the number.
+        E::Generic { .. } if is_refusal(&why) => io(io::ErrorKind::PermissionDenied, why),
         E::NotFound { .. } => Error::not_found("no such object"),
         E::AlreadyExists { .. } => already_exists(),
         E::Precondition { .. } | E::NotModified { .. } => changed(&why),
@@ -257,6 +267,46 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         _ if why.contains("timed out") => io(io::ErrorKind::TimedOut, why),
         _ => io(io::ErrorKind::Other, why),
     }
+}
+
+/// What stores call a request that is not granted, whatever its number.
+const REFUSALS: &[&str] = &[
+    "AccessDenied",
+    "AccountProblem",
+    "AllAccessDisabled",
+    "AuthenticationFailed",
+    "AuthorizationFailure",
+    "AuthorizationPermissionMismatch",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidAuthenticationInfo",
+    "InvalidToken",
+    "SignatureDoesNotMatch",
+    "TokenRefreshRequired",
+];
+
+/// Whether an answer's code says that the request is not granted.
+fn is_refusal(why: &str) -> bool {
+    why.split_once(':').is_some_and(|(code, _)| REFUSALS.contains(&code))
+}
+
+/// The same of an error as it came.
+pub(crate) fn is_refused(e: &object_store::Error) -> bool {
+    let why = told(e);
+    is_refusal(&why) || is_about_time(&why)
+}
+
+fn is_about_time(why: &str) -> bool {
+    why.starts_with("RequestTimeTooSkewed:") || why.starts_with("RequestExpired:")
+}
+
+/// Whether an error is an answer without a reason: that of a request for the head of an object has no body.
+fn has_no_reason(e: &object_store::Error) -> bool {
+    use object_store::Error as E;
+    let told = told(e);
+    matches!(e, E::PermissionDenied { .. } | E::Unauthenticated { .. } | E::Generic { .. })
+        && told.starts_with("Server returned")
+        && !told.contains("code: 5")
 }
 
 /// A reason behind what is said already; an answer without a body has none.

@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 
 use super::connect::Connection;
-use super::error;
+use super::{error, is_refused};
 use crate::ends::{Ends, HEAD, TAIL};
 use crate::files::changed;
 use crate::parts::gather;
@@ -81,7 +81,7 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
                 return Ok(Measured { len, etag, ends });
             }
             // Some servers have no ranges from the end, and an empty object has none at all.
-            Err(e @ object_store::Error::Generic { .. }) if is_answer(&e) => {}
+            Err(e @ object_store::Error::Generic { .. }) if is_about_ranges(&e) => {}
             Err(e) => return Err(error(e)),
         }
     }
@@ -101,10 +101,12 @@ async fn end(
     Ok((len, etag, found.bytes().await?))
 }
 
-/// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer.
-fn is_answer(e: &object_store::Error) -> bool {
+/// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer, or has said what is wrong.
+fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
-    !(text.contains("error sending request") || text.contains("timed out"))
+    let is_silent = text.contains("error sending request") || text.contains("timed out");
+    let is_broken = text.contains("status code: 5") && !text.contains("status code: 501");
+    !(is_silent || is_broken || is_refused(e))
 }
 
 impl Object {

@@ -1,0 +1,322 @@
+"""What stores answer when something is wrong, from a small server that says it: an error that names the URL
+and the reason, holds no secret, and comes in time.
+"""
+
+from __future__ import annotations
+
+import http.server
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+from coldframe.sources import open_store
+
+TABLE = pa.table({"n": pa.array(range(1000), pa.int64())})
+SECRET = "hush-hush/secret+key"
+
+
+class Bucket(http.server.ThreadingHTTPServer):
+    """A bucket in memory, which speaks of S3 what reading and listing ask; what it does else, a test says."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.objects: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        self.answer: Callable[[Handler], bool] = lambda request: False
+        """Is asked first; True where it has answered."""
+        self.etags = True
+        self.page = 1000
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {
+            "endpoint": f"http://127.0.0.1:{self.server_port}",
+            "access_key_id": "AKIAEXAMPLE",
+            "secret_access_key": SECRET,
+            "region": "here",
+            "timeout": "1",
+            "max_retries": "1",
+            "retry_timeout": "3",
+        }
+
+    def etag(self, key: str) -> str:
+        return f'"{hash(self.objects[key]) & 0xFFFFFFFF:08x}"'
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Bucket
+
+    def do_GET(self) -> None:
+        self.server.asked.append(f"{self.command} {self.path}")
+        if self.server.answer(self):
+            return
+        url = urlsplit(self.path)
+        query = parse_qs(url.query)
+        if "list-type" in query:
+            self.reply(200, self.listing(query))
+            return
+        key = unquote(url.path).removeprefix("/data/")
+        body = self.server.objects.get(key)
+        if body is None:
+            self.fail(404, "NoSuchKey", "The specified key does not exist.")
+            return
+        etag = self.server.etag(key)
+        if self.headers.get("If-Match", etag) != etag:
+            self.fail(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
+            return
+        headers = {"Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"}
+        if self.server.etags:
+            headers["ETag"] = etag
+        status = 200
+        if wanted := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
+            start = int(wanted[1]) if wanted[1] else max(0, len(body) - int(wanted[2]))
+            last = min(len(body), int(wanted[2]) + 1) if wanted[1] and wanted[2] else len(body)
+            headers["Content-Range"] = f"bytes {start}-{last - 1}/{len(body)}"
+            body, status = body[start:last], 206
+        self.reply(status, body, headers)
+
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+
+    def listing(self, query: dict[str, list[str]]) -> bytes:
+        prefix = query.get("prefix", [""])[0]
+        keys = sorted(key for key in self.server.objects if key.startswith(prefix))
+        folders = ""
+        if "delimiter" in query:
+            below = {key[: key.index("/", len(prefix)) + 1] for key in keys if "/" in key[len(prefix) :]}
+            keys = [key for key in keys if "/" not in key[len(prefix) :]]
+            tags = (f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in sorted(below))
+            folders = "".join(tags)
+        start = int(query.get("continuation-token", ["0"])[0])
+        found = keys[start : start + self.server.page]
+        entries = "".join(
+            f"<Contents><Key>{key}</Key><Size>{len(self.server.objects[key])}</Size>"
+            f"<LastModified>2022-01-01T00:00:00Z</LastModified><ETag>{self.server.etag(key)}</ETag></Contents>"
+            for key in found
+        )
+        more = start + len(found) < len(keys)
+        rest = f"<NextContinuationToken>{start + len(found)}</NextContinuationToken>" if more else ""
+        found_all = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
+        return f"<ListBucketResult>{found_all}</ListBucketResult>".encode()
+
+    def fail(self, status: int, code: str, message: str) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        self.reply(status, text.encode())
+
+    def reply(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def bucket(tmp_path: Any) -> Iterator[Bucket]:
+    cf.write(TABLE, tmp_path / "a.orc", format="orc")
+    with Bucket() as running:
+        running.objects["t/a.orc"] = (tmp_path / "a.orc").read_bytes()
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+URL = "s3://data/t/a.orc"
+
+VERBS: dict[str, Callable[[dict[str, str]], Any]] = {
+    "open": lambda options: cf.open(URL, storage_options=options),
+    "detect": lambda options: cf.detect(URL, storage_options=options),
+    "scan": lambda options: cf.scan("s3://data/t", storage_options=options),
+    "glob": lambda options: cf.scan("s3://data/t/*.orc", storage_options=options),
+    "write": lambda options: cf.write(TABLE, URL, format="orc", storage_options=options),
+    "list": lambda options: list(open_store("s3://data/t", options).list(recursive=True)),
+    "put": lambda options: open_store("s3://data/t", options).put("new", b"x"),
+    "publish": lambda options: open_store("s3://data/t", options).publish("a.orc", "b.orc"),
+    "delete": lambda options: open_store("s3://data/t", options).delete("a.orc"),
+}
+
+REFUSALS = {
+    "ExpiredToken": (400, "The provided token has expired.", PermissionError),
+    "RequestTimeTooSkewed": (
+        403,
+        "The difference between the request time and the current time is too large.",
+        PermissionError,
+    ),
+    "InvalidAccessKeyId": (403, "The AWS Access Key Id you provided does not exist.", PermissionError),
+    "SignatureDoesNotMatch": (403, "The request signature we calculated does not match.", PermissionError),
+    "AccessDenied": (403, "Access Denied", PermissionError),
+    "NoSuchBucket": (404, "The specified bucket does not exist", cf.NotFoundError),
+    "SlowDown": (503, "Please reduce your request rate.", OSError),
+    "InternalError": (500, "We encountered an internal error.", OSError),
+}
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_refusal_is_told(bucket: Bucket, verb: str, code: str) -> None:
+    status, message, kind = REFUSALS[code]
+
+    def refuse(request: Handler) -> bool:
+        request.fail(status, code, message)
+        return True
+
+    bucket.answer = refuse
+    started = time.monotonic()
+    with pytest.raises(kind) as caught:
+        VERBS[verb](bucket.options)
+    assert time.monotonic() - started < 10
+    told = str(caught.value)
+    assert "s3://data/t" in told, told
+    # An answer to HEAD has a number only.
+    assert code in told or (status >= 500 and str(status) in told), told
+    assert SECRET not in told
+    assert "AKIAEXAMPLE" not in told
+
+
+def test_a_server_that_falls_silent_in_a_body(bucket: Bucket) -> None:
+    silent = threading.Event()
+
+    def stall(request: Handler) -> bool:
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", request.headers.get("Range", ""))
+        assert wanted is not None
+        first = int(wanted[1]) if wanted[1] else 300_000 - int(wanted[2])
+        last = int(wanted[2]) if wanted[1] else 299_999
+        request.send_response(206)
+        request.send_header("Content-Length", str(last + 1 - first))
+        request.send_header("Content-Range", f"bytes {first}-{last}/300000")
+        request.send_header("ETag", '"1"')
+        request.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+        request.end_headers()
+        request.wfile.write(bytes(100))
+        request.wfile.flush()
+        silent.wait(20)
+        request.close_connection = True
+        return True
+
+    bucket.answer = stall
+    started = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"s3://data/t/a\.orc"):
+        cf.open(URL, storage_options=bucket.options)
+    assert time.monotonic() - started < 15
+    silent.set()
+
+
+def test_a_body_that_breaks_off_goes_on(bucket: Bucket) -> None:
+    """Behind the last byte, under the same etag."""
+    file = cf.open(URL, storage_options=bucket.options)
+    broken = 0
+
+    def breaking(request: Handler) -> bool:
+        nonlocal broken
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("Range", ""))
+        if wanted is None or broken >= 1:
+            return False
+        broken += 1
+        body = bucket.objects["t/a.orc"]
+        start, last = int(wanted[1]), int(wanted[2])
+        request.send_response(206)
+        request.send_header("Content-Length", str(last + 1 - start))
+        request.send_header("Content-Range", f"bytes {start}-{last}/{len(body)}")
+        request.send_header("ETag", bucket.etag("t/a.orc"))
+        request.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+        request.end_headers()
+        request.wfile.write(body[start : start + (last + 1 - start) // 2])
+        request.wfile.flush()
+        request.close_connection = True
+        return True
+
+    bucket.answer = breaking
+    store = open_store("s3://data/t", bucket.options)
+    assert store.open("a.orc").read(0, 4000) == bucket.objects["t/a.orc"][:4000]
+    assert broken == 1
+    assert file.read() == TABLE
+
+
+def test_a_server_that_dies_in_a_body(bucket: Bucket) -> None:
+    bucket.objects["t/a.orc"] = bytes(300_000)
+    opened = open_store("s3://data/t", bucket.options).open("a.orc")
+
+    def dying(request: Handler) -> bool:
+        request.send_response(206)
+        request.send_header("Content-Length", "1000")
+        request.send_header("Content-Range", "bytes 100000-100999/300000")
+        request.end_headers()
+        request.wfile.write(bytes(10))
+        request.close_connection = True
+        return True
+
+    bucket.answer = dying
+    started = time.monotonic()
+    with pytest.raises(OSError, match=r"s3://data/t"):
+        opened.read(100_000, 101_000)
+    assert time.monotonic() - started < 15
+
+
+class TestListings:
+    """What changes between a listing and the reading of what it lists."""
+
+    def filled(self, bucket: Bucket) -> cf.Dataset:
+        whole = bucket.objects["t/a.orc"]
+        for name in ("b", "c", "d"):
+            bucket.objects[f"t/{name}.orc"] = whole
+        return cf.scan("s3://data/t", storage_options=bucket.options)
+
+    def test_a_file_that_is_deleted(self, bucket: Bucket) -> None:
+        for read in (cf.Dataset.count, cf.Dataset.to_table):
+            dataset = self.filled(bucket)
+            del bucket.objects["t/c.orc"]
+            with pytest.raises((OSError, cf.NotFoundError), match=r"t/c\.orc"):
+                read(dataset)
+
+    def test_a_file_that_is_replaced(self, bucket: Bucket) -> None:
+        dataset = self.filled(bucket)
+        bucket.objects["t/d.orc"] = bucket.objects["t/d.orc"][:-1] + b"\0"
+        with pytest.raises(OSError, match=r"t/d\.orc.*was changed"):
+            dataset.to_table()
+
+    def test_a_listing_that_fails_on_a_later_page(self, bucket: Bucket) -> None:
+        self.filled(bucket)
+        bucket.page = 2
+        dataset = cf.scan("s3://data/t", storage_options=bucket.options)
+        assert len(dataset.files) == 4
+
+        def failing(request: Handler) -> bool:
+            if "continuation-token" not in request.path:
+                return False
+            request.fail(403, "ExpiredToken", "The provided token has expired.")
+            return True
+
+        bucket.answer = failing
+        with pytest.raises(PermissionError, match=r"s3://data/t.*ExpiredToken"):
+            cf.scan("s3://data/t", storage_options=bucket.options)
+
+
+def test_a_listing_costs_a_request_a_page(bucket: Bucket) -> None:
+    """Of 100,000 objects, all but the first without any for themselves."""
+    body = bucket.objects.pop("t/a.orc")
+    for number in range(100_000):
+        bucket.objects[f"t/dt={number // 1000:03}/{number:06}.orc"] = body
+    bucket.asked.clear()
+    dataset = cf.scan("s3://data/t", storage_options={**bucket.options, "timeout": "60"})
+    assert len(dataset.files) == 100_000
+    pages = [one for one in bucket.asked if "list-type=2" in one]
+    assert len(pages) <= 105
+    assert len(bucket.asked) - len(pages) <= 5, "what the first file is, and its columns"
