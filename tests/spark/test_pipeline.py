@@ -28,7 +28,7 @@ from spark_data import DATA, WAREHOUSE, damaged, survivors
 import coldframe as cf
 from coldframe._coldframe import RawFingerprint
 from coldframe.errors import NotFoundError, SchemaError, UnsupportedError
-from coldframe.pipeline import cli, migrate, run
+from coldframe.pipeline import cli, inventory, migrate, planning, run
 from coldframe.pipeline.convert import Task, run_task
 from coldframe.pipeline.inventory import take_inventory
 from coldframe.pipeline.journal import Journal
@@ -112,6 +112,16 @@ def test_the_warehouse_arrives(migrated: tuple[Path, Report]) -> None:
     assert any(len(file.outputs) > 1 for table in report.tables for file in table.files)
     folders = {path.name for path in (target / "sales").iterdir()}
     assert folders == {path.name for path in (WAREHOUSE / "sales").iterdir()}
+
+
+def test_executors_look_into_folders_and_open_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
+    monkeypatch.setattr(planning, "FILES_HERE", 0)
+    report = migrate(spark, WAREHOUSE, tmp_path / "dst")
+    assert (report.rows, report.exit_code, report.verified) == (ROWS, 0, True)
+    check_warehouse(tmp_path / "dst")
 
 
 def test_source_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
@@ -499,7 +509,8 @@ def test_script(tmp_path: Path) -> None:
         [*command, "--master", "local[1]", "--json"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    # A slow machine gets to read how far it is.
+    assert [line for line in done.stderr.splitlines() if " left, at " not in line] == []
     assert json.loads(done.stdout)["rows"] == ROWS
     check_warehouse(tmp_path / "dst")
 

@@ -14,8 +14,9 @@ It reads the state and changes nothing; it may run beside a migration, and needs
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,11 @@ class Audit:
     """The last run did not come to its end: start it again."""
     faults: list[Fault] = field(default_factory=list)
 
+    def add(self, fault: Fault | None) -> None:
+        """What a file was found to be."""
+        if fault is not None:
+            self.faults.append(fault)
+
     @property
     def exit_code(self) -> int:
         """0: all is as it was verified; 1: something is not."""
@@ -83,18 +89,25 @@ def audit(
     state, _ = read_state(destination)
     result = Audit(root, deep=deep, interrupted=bool(state.begun or state.dropping or state.fresh))
     listed = _listed(destination, state)
-    parts = [(entry, part) for _, entry in sorted(state.done.items()) for part in entry.parts]
-    # What others took out of a Delta or Iceberg table is none of the target any more.
-    parts = [one for one in parts if _is_listed(*one, listed)]
+    parts = (
+        (entry, part)
+        for entry in state.done.each()
+        for part in entry.parts
+        # What others took out of a Delta or Iceberg table is none of the target any more.
+        if _is_listed(entry, part, listed)
+    )
     with ThreadPoolExecutor(_THREADS) as threads:
-        for fault in threads.map(lambda one: _judge(destination, state, *one, deep=deep), parts):
-            if fault is not None:
-                result.faults.append(fault)
-    for _, part in parts:
-        result.files += 1
-        result.rows += part.rows
-        result.bytes += part.bytes
-        result.unverified += not part.verified
+        flying: deque[Future[Fault | None]] = deque()
+        for entry, part in parts:
+            result.files += 1
+            result.rows += part.rows
+            result.bytes += part.bytes
+            result.unverified += not part.verified
+            flying.append(threads.submit(_judge, destination, state, entry, part, deep=deep))
+            if len(flying) > 4 * _THREADS:
+                result.add(flying.popleft().result())
+        for future in flying:
+            result.add(future.result())
     result.faults += _foreign(destination, state, listed)
     return result
 
@@ -102,7 +115,7 @@ def audit(
 def _listed(destination: Destination, state: State) -> dict[str, set[str] | None]:
     """The files that Delta and Iceberg tables list; None for plain directories."""
     found: dict[str, set[str] | None] = {}
-    for path in {entry.table for entry in state.done.values()}:
+    for path in {entry.table for entry in state.done.each()}:
         kind = state.tables.get(path, {})
         live = find_target(str(kind.get("to", "parquet"))).live
         found[path] = None if live is None else live(destination, str(kind.get("name", path)), path)
@@ -154,8 +167,7 @@ def _rows(path: str, storage_options: StorageOptions) -> int | None:
 
 
 def _foreign(destination: Destination, state: State, listed: dict[str, set[str] | None]) -> Iterator[Fault]:
-    known = {part.final for entry in state.done.values() for part in entry.parts}
     for path, table in sorted(listed.items()):
         there = (found.name for found in destination.list(path)) if table is None else table
-        for name in foreign_files(there, known, path):
+        for name in foreign_files(there, state.done.has_final, path):
             yield Fault(name, "foreign", "the migration did not write it")

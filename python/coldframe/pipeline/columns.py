@@ -8,99 +8,112 @@ them.
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
-from coldframe.pipeline.comparing import TableWork, schema_id
+from coldframe.pipeline.comparing import Due, TableWork
 from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import Entry, State
-from coldframe.pipeline.plan import PlannedFile, partition_values, table_schema
-from coldframe.pipeline.tables import Table
+from coldframe.pipeline.journal import State
+from coldframe.pipeline.plan import decoded, partition_values, schema_id, table_schema
+from coldframe.pipeline.scratch import Rows
 from coldframe.pipeline.targets import Target
 from coldframe.widening import shape_of
 
-Planner = Callable[[list[tuple[SourceFile, Table, str]]], list[PlannedFile]]
-Fail = Callable[[TableWork, PlannedFile, str], None]
+Planner = Callable[[TableWork, Rows[Due]], None]
+"""Plans files of a table: those that can be opened are `planned` from then on."""
+Fail = Callable[[TableWork, SourceFile, str], None]
 
 
 def settle_columns(work: TableWork, state: State, target: Target, planner: Planner, fail: Fail) -> None:
-    """Gives a table its columns, and more work where files have to be written once more. `planner` plans
-    files, `fail` is told of those that have no place in the table.
+    """Gives a table its columns, and more work where files have to be written once more. `fail` is told of
+    files that have no place in the table.
     """
     drops = set(work.drops)
-    stay = [entry for entry in work.vanished if entry.source not in drops]
-    known = [*(entry for _, entry in (*work.done, *work.held)), *stay]
-    if not work.planned and not work.done and not work.held:
+    stay = [due for due in work.vanished if due.file.relative not in drops]
+    if not (work.planned or work.done or work.held):
         return
     schemas: dict[str, tuple[str, pa.Schema]] = {}
-    for entry in known:
-        name = str(entry.details["schema"])
-        if name not in schemas:
-            schemas[name] = (entry.source, decoded(state.schemas[name]))
+    for dues in (work.done, work.held, stay):
+        for due in dues:
+            if due.schema not in schemas:
+                schemas[due.schema] = (due.file.relative, decoded(state.schemas[due.schema]))
     for one in work.planned:
-        if one.schema is not None:
-            schemas.setdefault(schema_id(one.schema), (one.file.relative, one.schema))
+        if one.schema not in schemas:
+            schemas[one.schema] = (one.file.relative, work.schemas[one.schema])
     try:
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
-        for one in work.planned:
-            partition_values(one.file, work.table)
-        _demand_same(stay, work, state, target)
+        _demand_partitions(work)
+        outdated = _Outdated(work.schema, state, target)
+        _demand_same([due for due in stay if outdated.has(due)], work)
     except SchemaError as error:
         for one in work.planned:
-            fail(work, one, f"SchemaError: {error}")
+            fail(work, one.file, f"SchemaError: {error}")
         if not work.planned:
             work.report.error = f"SchemaError: {error}"
-        work.planned, work.schema = [], None
+        work.planned.clear()
+        work.schema = None
         return
-    _rewrite(work, state, target, planner)
+    _rewrite(work, outdated, planner)
 
 
-def _demand_same(stay: Sequence[Entry], work: TableWork, state: State, target: Target) -> None:
+def _demand_partitions(work: TableWork) -> None:
+    """A SchemaError for a file whose directories have values that are none of their columns'."""
+    last: tuple[str, ...] | None = None
+    for one in work.planned:
+        # Files of one directory come one after the other.
+        if one.file.folders != last:
+            last = one.file.folders
+            partition_values(one.file, work.table)
+
+
+def _demand_same(stay: list[Due], work: TableWork) -> None:
     """What was made of sources that are gone cannot be made again in other types."""
-    other = [entry.source for entry in stay if _is_outdated(entry, work, state, target)]
-    if other:
+    if stay:
         raise SchemaError(
-            f"table {work.table.name} needs other types by now, and {len(other)} file(s) of it whose sources "
-            f"are gone, such as {other[0]}, lie in the old ones: on_vanished 'remove' takes them out"
+            f"table {work.table.name} needs other types by now, and {len(stay)} file(s) of it whose sources "
+            f"are gone, such as {stay[0].file.relative}, lie in the old ones: on_vanished 'remove' takes "
+            "them out"
         )
 
 
-def _rewrite(work: TableWork, state: State, target: Target, planner: Planner) -> None:
-    late = [(file, entry) for file, entry in work.done if _is_outdated(entry, work, state, target)]
-    work.rewritten = bool(late)
-    # What waits in other types is of no use.
-    late += [(file, entry) for file, entry in work.held if _is_outdated(entry, work, state, target)]
-    names = {file.relative for file, _ in late}
-    if not names:
-        return
-    work.done = [one for one in work.done if one[0].relative not in names]
-    work.held = [one for one in work.held if one[0].relative not in names]
-    work.report.files = [one for one in work.report.files if one.source not in names]
-    work.planned += planner([(file, work.table, entry.key) for file, entry in late])
-    work.careful = True
+def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
+    late = work.work.another()
+    for dues in (work.done, work.held):
+        for due in dues:
+            if outdated.has(due):
+                late.append(due)
+                dues.discard(due.file.relative)
+                work.files.discard(due.file.relative)
+                # What waits in other types is of no use.
+                work.rewritten = work.rewritten or dues is work.done
+    if late:
+        planner(work, late)
+        work.careful = True
 
 
-def _is_outdated(entry: Entry, work: TableWork, state: State, target: Target) -> bool:
-    written = str(entry.details["written"])
-    if work.schema is None or not entry.parts or written == schema_id(work.schema):
-        return False
-    before, now = (_shapes(one) for one in (decoded(state.schemas[written]), work.schema))
-    # Delta and Iceberg have the columns by themselves: a file may lack some.
-    return before != now if target.register is None else bool(before.items() - now.items())
+class _Outdated:
+    """Which files were written in other types than the table has by now."""
+
+    def __init__(self, schema: pa.Schema, state: State, target: Target) -> None:
+        self._now, self._shapes = schema_id(schema), _shapes(schema)
+        self._state, self._target = state, target
+        self._known: dict[str, bool] = {}
+
+    def has(self, due: Due) -> bool:
+        """Whether a converted file is one of them."""
+        if not due.has_parts or due.written == self._now:
+            return False
+        known = self._known.get(due.written)
+        if known is None:
+            before = _shapes(decoded(self._state.schemas[due.written]))
+            # Delta and Iceberg have the columns by themselves: a file may lack some.
+            whole = self._target.register is None
+            known = before != self._shapes if whole else bool(before.items() - self._shapes.items())
+            self._known[due.written] = known
+        return known
 
 
 def _shapes(schema: pa.Schema) -> dict[str, str]:
     return {field.name: shape_of(field.type) for field in schema}
-
-
-def encoded(schema: pa.Schema) -> str:
-    """Columns as text."""
-    return base64.b64encode(schema.serialize()).decode("ascii")
-
-
-def decoded(text: str) -> pa.Schema:
-    """The reverse of `encoded`."""
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

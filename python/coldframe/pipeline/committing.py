@@ -8,6 +8,7 @@ and the types changed or sources are gone, the earlier result stays; what is con
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,19 +16,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe.pipeline.columns import encoded
-from coldframe.pipeline.comparing import TableWork, schema_id
-from coldframe.pipeline.inventory import is_partition
+from coldframe.pipeline.comparing import Due, TableWork
+from coldframe.pipeline.inventory import SourceFile, is_partition
 from coldframe.pipeline.journal import Entry, Journal, Part
-from coldframe.pipeline.plan import PlannedFile
+from coldframe.pipeline.plan import PlannedFile, encoded, schema_id
 from coldframe.pipeline.report import FileReport
 
-BATCH = 64
-"""Source files that are committed together, at most;"""
+BATCH = 1000
+"""Source files that are committed together, at most: they share a segment of the journal and the waits for
+the disk;"""
 BATCH_SECONDS = 2.0
 """and how long the first of them waits for the others."""
+AT_ONCE = 1000
+"""Held files that are published in one commit, and sources that are taken out in one."""
 
-Fail = Callable[[TableWork, PlannedFile, str, bool], None]
+Fail = Callable[[TableWork, SourceFile, str, bool], None]
 """Is told of a file that failed, why, and whether it changed while it was read."""
 
 
@@ -57,6 +60,7 @@ class Committer:
         self._fail = fail
         self._salvaged = salvaged
         self._ready: list[tuple[TableWork, Entry, FileReport]] = []
+        self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
     def finish(self, one: Underway) -> None:
@@ -71,17 +75,15 @@ class Committer:
                     destination = self._journal.destination
                     destination.delete(destination.name_of(outcome["staged"]))
             changed = any(outcome.get("changed") for outcome in outcomes)
-            self._fail(work, planned, "; ".join(errors), changed)
+            self._fail(work, planned.file, "; ".join(errors), changed)
             return
         entry = self._entry(work, planned, outcomes)
         damage = entry.details["damage"]
         if damage:
             entry.details["quarantine"] = self._salvaged(work, planned, damage)
-        report = FileReport.of_entry(entry, planned.file.size)
-        work.report.files.append(report)
         if not self._ready:
             self._since = time.monotonic()
-        self._ready.append((work, entry, report))
+        self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
         if len(self._ready) >= BATCH or time.monotonic() - self._since > BATCH_SECONDS:
             self.flush()
 
@@ -92,41 +94,42 @@ class Committer:
         done = [entry for work, entry, _ in ready if not work.careful]
         if held:
             self._journal.hold(held)
-            for work, entry, report in ready:
-                if work.careful:
-                    report.status = "held"
-                    work.waiting.append((entry, report))
         if done:
             self._journal.commit(done)
+        for work, entry, report in ready:
+            if work.careful:
+                report.status = "held"
+                planned = work.planned.get(entry.source)
+                if planned is not None:
+                    work.held.append(Due(planned.file, entry.key))
+            work.files.append(report)
 
     def publish(self, work: TableWork) -> None:
         """All tasks of a careful table are back."""
         self.flush()
-        for file, entry in work.held:
-            report = FileReport.of_entry(entry, file.size, earlier=True)
-            work.report.files.append(report)
-            work.waiting.append((entry, report))
-        work.held = []
-        failed = [file.source for file in work.report.files if file.error is not None]
+        failed = [file.source for file in work.report.problems if file.error is not None]
         # In its old types, beside the others in their new ones, a file must not lie.
         stale = [source for source in failed if self._has_parts(source)] if work.rewritten else []
-        if stale or (failed and work.drops):
+        stays = bool(stale or (failed and work.drops))
+        if stays:
             why = "its types have changed" if stale else "sources of it are gone"
-            for _, report in work.waiting:
-                report.status = "held"
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
                 "result stays until they are converted, or left out"
             )
-            return
-        entries = [entry for entry, _ in work.waiting]
-        for start in range(0, len(entries), 1000):
-            self._journal.commit(entries[start : start + 1000])
-        if work.drops:
-            self._journal.commit([], drops=work.drops)
-        for entry, report in work.waiting:
-            report.status = "salvaged" if entry.details["damage"] else "converted"
-        work.waiting = []
+        held = iter(work.held)
+        while dues := list(itertools.islice(held, AT_ONCE)):
+            entries = [self._journal.held[due.file.relative] for due in dues]
+            if not stays:
+                self._journal.commit(entries)
+            for due, entry in zip(dues, entries, strict=True):
+                # What an earlier run has held is told of here for the first time.
+                before = work.files.get(entry.source)
+                report = FileReport.of_entry(entry, due.file.size, earlier=before is None)
+                report.status = "held" if stays else report.status
+                work.files.append(report)
+        for start in range(0, 0 if stays else len(work.drops), AT_ONCE):
+            self._journal.commit([], drops=work.drops[start : start + AT_ONCE])
 
     def _has_parts(self, source: str) -> bool:
         entry = self._journal.done.get(source)
@@ -160,7 +163,7 @@ class Committer:
             "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
             "verified": all(outcome["verified"] for outcome in outcomes),
             "seconds": round(sum(outcome["seconds"] for outcome in outcomes), 3),
-            "schema": self._keep(planned.schema),
+            "schema": self._keep(work.schemas[planned.schema]),
             "written": self._keep(work.schema),
         }
         generation = journal.state.generation
@@ -172,9 +175,11 @@ class Committer:
         """Remembers columns once, and gives the name under which files have them."""
         if schema is None:
             raise AssertionError("a file without columns was converted")
-        name = schema_id(schema)
-        self._journal.keep_schema(name, encoded(schema))
-        return name
+        known = self._names.get(id(schema))
+        if known is None:
+            known = self._names[id(schema)] = (schema, schema_id(schema))
+            self._journal.keep_schema(known[1], encoded(schema))
+        return known[1]
 
 
 def _losses(planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> list[str]:

@@ -12,23 +12,37 @@ a table is taken, since it could double them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from coldframe.pipeline.inventory import Inventory, SourceFile
+from coldframe.pipeline.inventory import Inventory, SourceFile, packing
 from coldframe.pipeline.journal import Entry, Journal
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan import PlannedFile, file_key
-from coldframe.pipeline.report import FileReport, TableReport
+from coldframe.pipeline.places import StorageOptions
+from coldframe.pipeline.plan import PlannedFile, key_maker, planned_rows
+from coldframe.pipeline.report import FileReport, FileReports, TableReport
+from coldframe.pipeline.scratch import Rows, Scratch, names
 from coldframe.pipeline.tables import Table
 from coldframe.pipeline.targets import Target
 
 Live = Callable[[Table], "set[str] | None"]
 """The files that a Delta or Iceberg table lists; None where there is no such table."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """A source file and its key: to be converted, or converted already."""
+
+    file: SourceFile
+    key: str
+    schema: str = ""
+    """Of what was converted: the names of the columns that it had, and of those that it was written with;"""
+    written: str = ""
+    has_parts: bool = False
+    """and whether there was a row in it."""
 
 
 @dataclass
@@ -37,21 +51,53 @@ class TableWork:
 
     table: Table
     report: TableReport
-    work: list[tuple[SourceFile, str]] = field(default_factory=list)
-    done: list[tuple[SourceFile, Entry]] = field(default_factory=list)
-    held: list[tuple[SourceFile, Entry]] = field(default_factory=list)
-    vanished: list[Entry] = field(default_factory=list)
+    files: FileReports
+    """Those of the report."""
+    work: Rows[Due]
+    done: Rows[Due]
+    held: Rows[Due]
+    """Converted by an earlier run, which did not come to publish it."""
+    planned: Rows[PlannedFile]
+    vanished: list[Due] = field(default_factory=list)
     drops: list[str] = field(default_factory=list)
     """Those of `vanished` that are to be taken out."""
     schema: pa.Schema | None = None
     """Of the files to be written."""
+    schemas: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns of files that are planned, by their names."""
     rewritten: bool = False
     """Whether files of earlier runs have to be written in other types."""
-    planned: list[PlannedFile] = field(default_factory=list)
     careful: bool = False
     """Whether what is converted is held until all of the table is: files are replaced or taken out."""
-    waiting: list[tuple[Entry, FileReport]] = field(default_factory=list)
-    """What of it is held, and will be published."""
+    left: int = 0
+    """How many files are still to be converted."""
+
+
+class _Works:
+    """The work of each table, in one database."""
+
+    def __init__(self, root: str, storage_options: StorageOptions) -> None:
+        self._scratch, self._root, self._storage_options = Scratch(), root, storage_options
+        pack, unpack = packing(root, storage_options)
+
+        def pack_due(due: Due) -> tuple[Any, ...]:
+            return (pack(due.file), due.key, due.schema, due.written, due.has_parts)
+
+        self._due: Rows[Due] = Rows(
+            self._scratch,
+            lambda due: due.file.relative,
+            pack_due,
+            lambda row: Due(unpack(row[0]), *row[1:]),
+        )
+        self.there = names(self._scratch)
+        """The sources that there are."""
+
+    def new(self, table: Table) -> TableWork:
+        files = FileReports(self._scratch)
+        report = TableReport(table.name, table.path, table.format, files)
+        work, done, held = (self._due.another() for _ in range(3))
+        planned = planned_rows(self._scratch, self._root, self._storage_options)
+        return TableWork(table, report, files, work, done, held, planned)
 
 
 def settings_of(options: Options, target: Target, table: Table) -> dict[str, Any]:
@@ -65,59 +111,59 @@ def settings_of(options: Options, target: Target, table: Table) -> dict[str, Any
 def compare(
     inventory: Inventory,
     tables: Sequence[Table],
-    reports: Sequence[TableReport],
     journal: Journal,
     options: Options,
     target: Target,
     live: Live,
 ) -> list[TableWork]:
     """The work of each table; those that are known by the state alone come last."""
-    works = [TableWork(table, report) for table, report in zip(tables, reports, strict=True)]
+    all_works = _Works(inventory.root, options.source_storage_options)
+    works = [all_works.new(table) for table in tables]
     by_path = {work.table.path: work for work in works}
-    there = _there(inventory, tables)
-    for source, waiting in list(journal.held.items()):
-        if source not in there:
-            journal.forget(waiting)
-    for entry in _vanished(inventory, there, journal, options):
+    for files in (
+        *(table.files for table in tables),
+        *(table.damaged for table in tables),
+        inventory.unknown,
+    ):
+        for file in files:
+            all_works.there.append(file.relative)
+    for source in journal.held:
+        if all_works.there.get(source) is None:
+            journal.forget(source)
+    for entry in _vanished(inventory, all_works.there, journal, options):
         work = by_path.get(entry.table)
         if work is None:
             gone = Table(entry.table.replace("/", "."), entry.table, "gone", None)
-            report = TableReport(gone.name, gone.path, gone.format)
-            work = by_path[entry.table] = TableWork(gone, report)
+            work = by_path[entry.table] = all_works.new(gone)
             works.append(work)
-        work.vanished.append(entry)
+        size, nowhere = entry.details.get("bytes", 0), entry.source
+        work.vanished.append(_due(SourceFile(nowhere, entry.source, size, 0, None), entry))
         work.report.vanished.append(entry.source)
     for work in works:
         listed = live(work.table)
-        settings = settings_of(options, target, work.table)
+        key_of = key_maker(work.table, settings_of(options, target, work.table))
+        replaces = False
         for file in work.table.files:
-            _sort(work, file, journal, file_key(file, work.table, settings), listed)
+            replaces = _sort(work, file, journal, key_of(file), listed) or replaces
         if options.on_vanished == "remove":
-            work.drops = [entry.source for entry in work.vanished]
+            work.drops = [due.file.relative for due in work.vanished]
         elif options.on_vanished == "fail" and work.vanished:
             _leave_new(work, journal)
-        work.careful = bool(
-            work.drops
-            or work.held
-            or any(_has_parts(journal.done.get(file.relative)) for file, _ in work.work)
-        )
+        work.careful = bool(work.drops or work.held or replaces)
     return works
 
 
-def _there(inventory: Inventory, tables: Iterable[Table]) -> set[str]:
-    """The sources that there are."""
-    there = {file.relative for table in tables for file in (*table.files, *table.damaged)}
-    return there | {file.relative for file in inventory.unknown}
+def _due(file: SourceFile, entry: Entry) -> Due:
+    schema, written = str(entry.details.get("schema", "")), str(entry.details.get("written", ""))
+    return Due(file, entry.key, schema, written, bool(entry.parts))
 
 
-def _vanished(inventory: Inventory, there: set[str], journal: Journal, options: Options) -> list[Entry]:
+def _vanished(inventory: Inventory, there: Rows[str], journal: Journal, options: Options) -> Iterable[Entry]:
     """What was done once and is not there now; what could not be looked at, or is left out, is not gone."""
     unread = {one.relative for one in inventory.unread}
-    return [
-        entry
-        for source, entry in sorted(journal.done.items())
-        if source not in there and options.selection.takes(source) and not _lies_below(source, unread)
-    ]
+    for source in journal.done:
+        if there.get(source) is None and options.selection.takes(source) and not _lies_below(source, unread):
+            yield journal.done[source]
 
 
 def _lies_below(source: str, places: set[str]) -> bool:
@@ -127,17 +173,20 @@ def _lies_below(source: str, places: set[str]) -> bool:
     return "." in places or any("/".join(names[:depth]) in places for depth in range(1, len(names) + 1))
 
 
-def _sort(work: TableWork, file: SourceFile, journal: Journal, key: str, live: set[str] | None) -> None:
-    before, waiting = journal.done.get(file.relative), journal.held.get(file.relative)
+def _sort(work: TableWork, file: SourceFile, journal: Journal, key: str, live: set[str] | None) -> bool:
+    """Puts a file where it belongs; whether what was made of it before is to be replaced."""
+    before, waiting = journal.done.look_up(file.relative), journal.held.look_up(file.relative)
     state = journal.state
     now = not state.fresh or (before is not None and before.generation == state.generation)
     if before is not None and before.key == key and now and not _lost(before, journal, live):
-        work.done.append((file, before))
-        work.report.files.append(FileReport.of_entry(before, file.size, earlier=True))
-    elif waiting is not None and waiting.key == key and waiting.generation == state.generation:
-        work.held.append((file, waiting))
-    else:
-        work.work.append((file, key))
+        work.done.append(_due(file, before))
+        work.files.append(FileReport.of_entry(before, file.size, earlier=True))
+        return False
+    if waiting is not None and waiting.key == key and waiting.generation == state.generation:
+        work.held.append(_due(file, waiting))
+        return False
+    work.work.append(Due(file, key))
+    return before is not None and bool(before.parts)
 
 
 def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:
@@ -151,24 +200,15 @@ def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:
     )
 
 
-def _has_parts(entry: Entry | None) -> bool:
-    return entry is not None and bool(entry.parts)
-
-
 def _leave_new(work: TableWork, journal: Journal) -> None:
-    new = [file for file, _ in work.work if file.relative not in journal.done]
-    new += [file for file, _ in work.held if file.relative not in journal.done]
-    work.work = [(file, key) for file, key in work.work if file.relative in journal.done]
-    work.held = [(file, entry) for file, entry in work.held if file.relative in journal.done]
     reason = (
         f"not converted: {len(work.vanished)} source(s) of this table are gone since an earlier run, such as "
-        f"{work.vanished[0].source}, and their rows may stand in this one; on_vanished 'remove' takes them "
-        "out of the target, 'keep' leaves them there"
+        f"{work.vanished[0].file.relative}, and their rows may stand in this one; on_vanished 'remove' takes "
+        "them out of the target, 'keep' leaves them there"
     )
-    for file in new:
-        work.report.files.append(FileReport(file.relative, "failed", bytes_in=file.size, error=reason))
-
-
-def schema_id(schema: pa.Schema) -> str:
-    """A name that follows from the columns."""
-    return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
+    for dues in (work.work, work.held):
+        for due in dues:
+            if due.file.relative not in journal.done:
+                dues.discard(due.file.relative)
+                failed = FileReport(due.file.relative, "failed", bytes_in=due.file.size, error=reason)
+                work.files.append(failed)

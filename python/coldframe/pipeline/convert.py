@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +26,6 @@ from coldframe.spark.types import conform_batch
 from coldframe.widening import with_fields
 
 BATCH_ROWS = 64 * 1024
-RESULT_SCHEMA = "result string"
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,14 @@ class Task:
     source_options: StorageOptions = field(default=None, repr=False)
     """How the stores of source and target are reached. They hold secrets, which travel with the task only."""
     target_options: StorageOptions = field(default=None, repr=False)
+
+    def run(self) -> dict[str, Any]:
+        """See `run_task`."""
+        return run_task(self)
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """The outcome where no worker lived long enough to give one."""
+        return {"key": self.key, "number": self.number, "seconds": 0.0, "error": reason}
 
 
 def run_task(task: Task) -> dict[str, Any]:
@@ -197,17 +203,3 @@ def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
 def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
-
-
-def partition_function(
-    blobs: Sequence[bytes],
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What `mapInArrow` runs: each row is the number of a task, each answer its outcome as JSON."""
-
-    def convert(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                outcome = run_task(pickle.loads(blobs[number]))
-                yield pa.RecordBatch.from_pydict({"result": [json.dumps(outcome, default=str)]})
-
-    return convert

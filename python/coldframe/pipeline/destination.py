@@ -1,6 +1,6 @@
 """The one place through which the driver touches what it writes to: here a directory, in `stored` a store.
 
-    list, stat, read        what lies there
+    list, stat, read, lines what lies there
     create                  a file that is not there yet, whole or not at all; False where there is one
     write                   a file, whole or not at all, in place of what there was
     publish                 a staged file under its final name; never over another file
@@ -85,6 +85,11 @@ class Destination:
         """The whole content."""
         with open(self.path(name), "rb") as file:
             return file.read()
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of a text, one after the other."""
+        with open(self.path(name), "rb") as file:
+            yield from file
 
     def create(self, name: str, content: bytes) -> bool:
         """Whether this call made the file. Of two that try at once exactly one does."""

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.comparing import TableWork
 from coldframe.pipeline.convert import describe
-from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.destination import Destination, Found
 from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import HOME, Entry, Journal
+from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report import TableReport
+from coldframe.pipeline.scratch import Rows, Scratch
 from coldframe.pipeline.targets import Target
 
 SAFE = f"{HOME}/safe-to-delete.txt"
-
-
-def entries_by_table(journal: Journal) -> dict[str, list[Entry]]:
-    """What is done, by the tables' paths."""
-    found: dict[str, list[Entry]] = {}
-    for entry in journal.done.values():
-        found.setdefault(entry.table, []).append(entry)
-    return found
 
 
 def register(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
     """Delta and Iceberg: the finished files become a version of the table, which is read back."""
     if target.register is None:
         return
-    by_table = entries_by_table(journal)
     for work in works:
-        entries = by_table.get(work.table.path, [])
-        if work.schema is None and not work.drops:
-            continue
-        if work.report.error is not None or not (entries or work.drops):
-            continue
         path = work.table.path
+        if work.report.error is not None or (work.schema is None and not work.drops):
+            continue
+        entries = list(journal.done.of_table(path))
+        if not (entries or work.drops):
+            continue
         try:
             _settle_killed(work, journal, target)
             committed = CommittedTable(
@@ -46,7 +39,7 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
                 path,
                 work.schema,
                 work.table.partition_fields,
-                sorted(entries, key=lambda entry: entry.source),
+                entries,
                 run=journal.run,
                 epoch=journal.state.epoch,
                 known=frozenset(journal.state.registered.get(path, ())),
@@ -73,27 +66,41 @@ def look_again(
     """The last word: each file of a table is there, with the size it had when it was verified, and no other
     file that a reader would take for a part of it.
     """
-    known = {part.final for entry in journal.done.values() for part in entry.parts}
-    by_table = entries_by_table(journal)
     for work in works:
-        report, listed = work.report, live(work)
-        there = {found.name: found.size for found in journal.destination.list(work.table.path)}
-        for entry in by_table.get(work.table.path, []):
+        report, listed, path = work.report, live(work), work.table.path
+        there: Rows[Found] = Rows(Scratch(), _name_of, _pack_found, _unpack_found)
+        for found in journal.destination.list(path):
+            there.append(found)
+        for entry in journal.done.of_table(path):
             for part in entry.parts:
                 # What others took out of a Delta or Iceberg table is not missing.
-                if (listed is None or part.final in listed) and there.get(part.final) != part.bytes:
-                    report.missing.append(part.final)
+                if listed is None or part.final in listed:
+                    is_there = there.get(part.final)
+                    if is_there is None or is_there.size != part.bytes:
+                        report.missing.append(part.final)
         if target.register is None:
-            report.foreign = foreign_files(there, known, work.table.path)
+            report.foreign = foreign_files((found.name for found in there), journal.done.has_final, path)
 
 
-def foreign_files(there: Iterable[str], known: set[str], table: str) -> list[str]:
+def _name_of(found: Found) -> str:
+    return found.name
+
+
+def _pack_found(found: Found) -> tuple[str, int]:
+    return (found.name, found.size)
+
+
+def _unpack_found(row: Sequence[Any]) -> Found:
+    return Found(*row)
+
+
+def foreign_files(there: Iterable[str], is_known: Callable[[str], bool], table: str) -> list[str]:
     """Those that readers see and the state does not know."""
     prefix = f"{table}/"
     return sorted(
         name
         for name in there
-        if name not in known
+        if not is_known(name)
         and not any(part.startswith(("_", ".")) for part in name.removeprefix(prefix).split("/"))
     )
 
@@ -102,28 +109,36 @@ def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int
     """Lists the sources whose every row lies in the target: converted without loss, read back, of a table
     with nothing wrong, and unchanged until now. Gives how many there are.
     """
-    good: dict[str, bool] = {}
-    files: dict[str, SourceFile] = {}
-    for work in works:
-        fine = _is_fine(work.report)
-        states = {report.source: report for report in work.report.files}
-        for file in work.table.files:
-            report = states.get(file.relative)
-            safe = (
-                fine
-                and report is not None
-                and report.status == "converted"
-                and report.verified
-                # One that cannot be told in a line is not told.
-                and "\n" not in file.path
-            )
-            # A directory of several tables is safe when all of them are.
-            good[file.path] = good.get(file.path, True) and safe
-            files[file.path] = file
-    lines = [path for path, safe in sorted(good.items()) if safe and _still_there(files[path])]
-    text = "".join(line + "\n" for line in lines)
-    destination.write(SAFE, text.encode(errors="surrogateescape"))
-    return len(lines)
+    # A directory of several tables is safe when all of them are.
+    unsafe = {
+        file.path
+        for work in works
+        for file in work.table.files
+        if file.is_folder and not _is_safe(work, file)
+    }
+    told: set[str] = set()
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for work in works:
+            for file in work.table.files:
+                if not _is_safe(work, file) or file.path in unsafe or file.path in told:
+                    continue
+                if _still_there(file):
+                    count += 1
+                    yield f"{file.path}\n".encode(errors="surrogateescape")
+                if file.is_folder:
+                    told.add(file.path)
+
+    destination.write(SAFE, lines())
+    return count
+
+
+def _is_safe(work: TableWork, file: SourceFile) -> bool:
+    report = work.files.get(file.relative) if _is_fine(work.report) else None
+    # One that cannot be told in a line is not told.
+    return report is not None and report.status == "converted" and report.verified and "\n" not in file.path
 
 
 def _still_there(file: SourceFile) -> bool:

@@ -28,13 +28,15 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
         return _stored(path, storage_options)
     found = os.stat(path)
     if not os.path.isdir(path):
-        return _words(found)
+        return identity_of_file(found)
     digest = hashlib.sha256()
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
             one = os.path.join(folder, name)
-            digest.update(f"{os.path.relpath(one, path)}\0{_words(os.stat(one))}\n".encode(errors="replace"))
+            digest.update(
+                f"{os.path.relpath(one, path)}\0{identity_of_file(os.stat(one))}\n".encode(errors="replace")
+            )
     return digest.hexdigest()
 
 
@@ -71,5 +73,6 @@ def _stored(path: str, storage_options: StorageOptions) -> str:
     return of_entries((one.path, one) for some in below for one in some)
 
 
-def _words(found: os.stat_result) -> str:
+def identity_of_file(found: os.stat_result) -> str:
+    """The identity of a file, of which this was found."""
     return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"

@@ -10,23 +10,28 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import unquote
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, formats
-from coldframe.pipeline.identity import identity_of
+from coldframe.pipeline.identity import identity_of, identity_of_file
 from coldframe.pipeline.places import StorageOptions
+from coldframe.pipeline.scheduling import Scheduler, Threads
+from coldframe.pipeline.scratch import Rows, Scratch
 from coldframe.pipeline.selection import Selection
-from coldframe.sources import is_remote
 
 TABLES_FILE = "tables.toml"
 ROOT = "."
 """The relative path of the source's root itself, where that is the data of one server or of several."""
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
 THREADS = 8
+FOLDERS_HERE = 1000
+"""Directories of one level that the driver looks into by itself; of more the scheduler does;"""
+FOLDERS_A_TASK = 50
+"""so many at once."""
 SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
 
 
@@ -66,60 +71,121 @@ class Unread:
     reason: str
 
 
+Files = Rows[SourceFile] | list[SourceFile]
+
+
 @dataclass
 class Inventory:
     """The source tree, sorted by path."""
 
     root: str
-    files: list[SourceFile] = field(default_factory=list)
+    files: Files = field(default_factory=list)
     """Files of the five formats."""
-    empty: list[SourceFile] = field(default_factory=list)
+    empty: Files = field(default_factory=list)
     """Files of zero bytes, as Hive leaves for empty buckets: they hold no rows."""
-    unknown: list[SourceFile] = field(default_factory=list)
+    unknown: Files = field(default_factory=list)
     """Files of another format, or too damaged to tell."""
     unread: list[Unread] = field(default_factory=list)
     """What could not be looked at."""
     excluded: int = 0
     """Files and directories that were left out as asked."""
+    stray: list[str] = field(default_factory=list)
+    """Those of `unknown` that lie outside of every table."""
+
+    def new_files(self) -> Files:
+        """A list that has nothing yet, and may grow as large as the inventory's own."""
+        return self.files.another() if isinstance(self.files, Rows) else []
+
+    def add(self, file: SourceFile | Unread) -> None:
+        """One more thing that was looked at."""
+        if isinstance(file, Unread):
+            self.unread.append(file)
+            return
+        kind = self.files if file.format else self.unknown if file.size else self.empty
+        kind.append(file)
+
+
+def packing(
+    root: str, storage_options: StorageOptions = None
+) -> tuple[Callable[[SourceFile], tuple[Any, ...]], Callable[[Sequence[Any]], SourceFile]]:
+    """Files of a source tree as plain values, and back; most paths follow from where they lie."""
+
+    def pack(file: SourceFile) -> tuple[Any, ...]:
+        path = None if file.path == _path(root, file.relative) else file.path
+        return (path, *_plain(file))
+
+    def unpack(row: Sequence[Any]) -> SourceFile:
+        path, *rest = row
+        of_it: Any = (path if path is not None else _path(root, rest[0]), *rest, storage_options)
+        return SourceFile(*of_it)
+
+    return pack, unpack
+
+
+def _plain(file: SourceFile) -> tuple[Any, ...]:
+    """All but its path. How a store is reached, which may be secret, is the same for all."""
+    return (
+        file.relative,
+        file.size,
+        file.mtime_ns,
+        file.format,
+        file.identity,
+        file.is_folder,
+        file.etag,
+    )
+
+
+def source_rows(scratch: Scratch, root: str, storage_options: StorageOptions = None) -> Rows[SourceFile]:
+    """Files of a source tree, by their relative paths."""
+    return Rows(scratch, lambda file: file.relative, *packing(root, storage_options))
+
+
+def new_inventory(root: str, storage_options: StorageOptions = None) -> Inventory:
+    """One that has nothing yet, and room for any number of files."""
+    scratch = Scratch()
+    files, empty, unknown = (source_rows(scratch, root, storage_options) for _ in range(3))
+    return Inventory(root, files, empty, unknown)
 
 
 def take_inventory(
     root: str,
     named: Iterable[str] = (),
     selection: Selection | None = None,
-    storage_options: StorageOptions = None,
+    *,
+    scheduler: Scheduler | None = None,
 ) -> Inventory:
-    """Walks the tree and looks at each file that is meant.
+    """Walks the tree of a file system and looks at each file that is meant.
 
     A root that holds nothing but the data of one server or of several is one source, unless `named` has paths
-    of directories below it.
+    of directories below it. Where there are many directories, `scheduler` has them looked into.
     """
-    if is_remote(root):
-        from coldframe.pipeline.listed import take_listed
-
-        return take_listed(root, named, selection or Selection(), storage_options)
     root = os.path.abspath(root)
     if not os.path.isdir(root):
         raise NotFoundError(f"{root}: no such directory")
-    inventory = Inventory(root)
+    inventory = new_inventory(root)
     below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
     several = None if below else _several_tables(root)
     if several is not None:
-        whole = _look(root, root, True)
-        if isinstance(whole, Unread):
-            inventory.unread.append(whole)
-        else:
-            inventory.files.append(replace(whole, format=several))
+        whole = _look(root, ROOT, True)
+        inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
         return inventory
-    with ThreadPoolExecutor(THREADS) as threads:
-        for file in threads.map(
-            lambda found: _look(root, *found), _walk(inventory, selection or Selection())
-        ):
-            if isinstance(file, Unread):
-                inventory.unread.append(file)
-                continue
-            kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
-            kind.append(file)
+    folders = [ROOT]
+    # One level of the tree after the other.
+    while folders:
+        size = 1
+        doer: Scheduler = Threads(THREADS)
+        if scheduler is not None and len(folders) > FOLDERS_HERE:
+            size, doer = FOLDERS_A_TASK, scheduler
+        starts = range(0, len(folders), size)
+        tasks = (FolderTask(root, tuple(folders[at : at + size]), selection or Selection()) for at in starts)
+        below_them: list[str] = []
+        for found in doer.run(tasks):
+            for row in found["files"]:
+                inventory.add(SourceFile(_path(root, row[0]), *row))
+            inventory.unread += [Unread(*one) for one in found["unread"]]
+            inventory.excluded += found["excluded"]
+            below_them += found["folders"]
+        folders = sorted(below_them)
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 
@@ -148,56 +214,96 @@ def _split_key(folder: str) -> tuple[str, str]:
     return (key, value) if equals else ("", "")
 
 
-def _walk(inventory: Inventory, selection: Selection) -> Iterator[tuple[str, bool]]:
-    """The paths of files, and of directories that are one table (True); the rest goes to the inventory."""
-    root, unread = inventory.root, inventory.unread
+@dataclass(frozen=True)
+class FolderTask:
+    """Directories to look into, each by itself. The outcome has what lies directly in them."""
 
-    def not_listed(error: OSError) -> None:
-        unread.append(Unread(_relative(root, error.filename or root), _reason(error)))
+    root: str
+    folders: tuple[str, ...]
+    """Relative to the root."""
+    selection: Selection
+    bytes: int = 16 << 20
 
-    def is_meant(path: str, takes: Callable[[str], bool]) -> bool:
-        meant = takes(_relative(root, path))
-        inventory.excluded += not meant
-        return meant
+    def run(self) -> dict[str, Any]:
+        """Lists them, and looks at each file."""
+        found = _Found()
+        for folder in self.folders:
+            _list(self.root, folder, self.selection, found)
+        return vars(found)
 
-    for folder, folders, names in os.walk(root, onerror=not_listed):
-        shown = sorted(name for name in folders if not name.startswith(("_", ".")))
-        folders[:] = [name for name in shown if is_meant(os.path.join(folder, name), selection.enters)]
-        if folder != root and _is_table(folder):
-            folders.clear()
-            if is_meant(folder, selection.takes):
-                yield folder, True
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """Nobody came back from there."""
+        return vars(_Found(unread=[[folder, reason] for folder in self.folders]))
+
+
+@dataclass
+class _Found:
+    """Of plain values, so that it travels."""
+
+    files: list[list[Any]] = field(default_factory=list)
+    """What a SourceFile has after its path."""
+    folders: list[str] = field(default_factory=list)
+    unread: list[list[str]] = field(default_factory=list)
+    excluded: int = 0
+
+    def add(self, file: SourceFile | Unread) -> None:
+        if isinstance(file, Unread):
+            self.unread.append([file.relative, file.reason])
+        else:
+            self.files.append(list(_plain(file)))
+
+
+def _list(root: str, folder: str, selection: Selection, found: _Found) -> None:
+    path = _path(root, folder)
+    if folder != ROOT and _is_table(path):
+        if selection.takes(folder):
+            found.add(_look(root, folder, True))
+        else:
+            found.excluded += 1
+        return
+    try:
+        with os.scandir(path) as entries:
+            there = sorted((entry.name, _is_folder(entry), entry.is_symlink()) for entry in entries)
+    except OSError as error:
+        found.add(Unread(folder, _reason(error)))
+        return
+    for name, is_folder, is_link in there:
+        leftover = name.startswith(("_", ".")) or (not is_folder and name.endswith(LEFTOVERS))
+        if leftover or (folder == ROOT and name == TABLES_FILE and not is_folder):
             continue
-        for name in folders:
-            if os.path.islink(os.path.join(folder, name)):
-                target = os.readlink(os.path.join(folder, name))
-                reason = f"a link to the directory {target}, which is not followed: migrate that by itself"
-                unread.append(Unread(_relative(root, os.path.join(folder, name)), reason))
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            leftover = name.startswith(("_", ".")) or name.endswith(LEFTOVERS)
-            if leftover or (folder == root and name == TABLES_FILE):
-                continue
-            if is_meant(path, selection.takes):
-                yield path, False
+        relative = name if folder == ROOT else f"{folder}/{name}"
+        if not (selection.enters(relative) if is_folder else selection.takes(relative)):
+            found.excluded += 1
+        elif is_folder and is_link:
+            reason = f"a link to the directory {os.readlink(_path(root, relative))}, which is not followed"
+            found.add(Unread(relative, f"{reason}: migrate that by itself"))
+        elif is_folder:
+            found.folders.append(relative)
+        else:
+            found.add(_look(root, relative, False))
 
 
-def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:
-    relative = _relative(root, path)
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _look(root: str, relative: str, directory: bool) -> SourceFile | Unread:
+    path = _path(root, relative)
     try:
         if directory:
             parts = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
             size = sum(part.st_size for part in parts)
             newest = max((part.st_mtime_ns for part in parts), default=0)
-            kind, identity = _detect(path), identity_of(path)
-            return SourceFile(path, relative, size, newest, kind, identity, is_folder=True)
+            return SourceFile(path, relative, size, newest, _detect(path), identity_of(path), is_folder=True)
+        # The identity first: what replaces the file from here on is seen.
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return Unread(relative, "neither a file nor a directory")
-        # The identity first: what replaces the file from here on is seen.
-        identity = identity_of(path)
         kind = _detect(path) if found.st_size else None
-        return SourceFile(path, relative, found.st_size, found.st_mtime_ns, kind, identity)
+        return SourceFile(path, relative, found.st_size, found.st_mtime_ns, kind, identity_of_file(found))
     except FileNotFoundError:
         lost = os.path.islink(path)
         return Unread(relative, "a link that leads nowhere" if lost else "gone since it was listed")
@@ -205,8 +311,8 @@ def _look(root: str, path: str, directory: bool) -> SourceFile | Unread:
         return Unread(relative, _reason(error))
 
 
-def _relative(root: str, path: str) -> str:
-    return os.path.relpath(path, root).replace(os.sep, "/")
+def _path(root: str, relative: str) -> str:
+    return root if relative == ROOT else f"{root.rstrip(os.sep)}/{relative}"
 
 
 def _reason(error: OSError) -> str:

@@ -29,11 +29,15 @@ import socket
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import IO, Any
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
 from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.ledger import Entry, Ledger, Part
+from coldframe.pipeline.scratch import Scratch
+
+__all__ = ["HOME", "Entry", "Journal", "Part", "State", "read_state"]
 
 HOME = "_coldframe"
 STATE = f"{HOME}/state"
@@ -43,51 +47,14 @@ COMPACT = 64
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
-@dataclass(frozen=True)
-class Part:
-    """A file of the target."""
-
-    staged: str
-    final: str
-    rows: int
-    bytes: int
-    checks: dict[str, Any] = field(default_factory=dict)
-    verified: bool = False
-    sha256: str | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A source file that has been converted; all paths are relative to the target's root."""
-
-    key: str
-    source: str
-    table: str
-    parts: tuple[Part, ...]
-    replaces: tuple[str, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
-    """What the report says of it: bytes and rows read, damage; the columns it had and was written with."""
-    generation: int = 0
-    """How many times the target was begun afresh before it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As events have it."""
-        return {**vars(self), "parts": [vars(part) for part in self.parts], "replaces": list(self.replaces)}
-
-    @staticmethod
-    def from_json(entry: dict[str, Any]) -> Entry:
-        """The reverse of `to_json`."""
-        parts = tuple(Part(**part) for part in entry["parts"])
-        return Entry(**{**entry, "parts": parts, "replaces": tuple(entry["replaces"])})
-
-
 class State:
     """What the journal says. Reading it changes nothing."""
 
     def __init__(self) -> None:
-        self.done: dict[str, Entry] = {}
+        scratch = Scratch()
+        self.done = Ledger(scratch)
         """Source files that are finished, by their path relative to the source's root."""
-        self.held: dict[str, Entry] = {}
+        self.held = Ledger(scratch)
         """Source files that are converted, but not published yet."""
         self.schemas: dict[str, str] = {}
         """Columns that files have or were written with, serialised, by a name that follows from them."""
@@ -133,19 +100,24 @@ class State:
             self.generation, self.fresh = event["generation"], event["open"]
         elif kind in ("hold", "begin", "is"):
             entry = Entry.from_json(event["entry"])
-            {"hold": self.held, "begin": self.begun, "is": self.done}[kind][entry.source] = entry
+            if kind == "begin":
+                self.begun[entry.source] = entry
+            else:
+                (self.held if kind == "hold" else self.done).put(entry)
         elif kind == "done":
-            self.done[event["source"]] = self.begun.pop(event["source"])
-            self.held.pop(event["source"], None)
+            self.done.put(self.begun.pop(event["source"]))
+            self.held.pop(event["source"])
         elif kind == "drop":
-            self.dropping[event["source"]] = self.done.pop(event["source"])
+            gone = self.done.pop(event["source"])
+            if gone is not None:
+                self.dropping[gone.source] = gone
         elif kind == "dropped":
             self.dropping.pop(event["source"], None)
         elif kind == "forget":
             self.begun.pop(event["source"], None)
-            self.held.pop(event["source"], None)
+            self.held.pop(event["source"])
             if event.get("done"):
-                self.done.pop(event["source"], None)
+                self.done.pop(event["source"])
         else:
             raise ColdframeError(f"the journal has an event {kind!r} that this version does not know")
 
@@ -161,7 +133,7 @@ class State:
         for name, schema in self.schemas.items():
             yield {"event": "schema", "name": name, "schema": schema}
         for kind, entries in (("is", self.done), ("hold", self.held)):
-            for entry in entries.values():
+            for entry in entries.each():
                 yield {"event": kind, "entry": entry.to_json()}
 
 
@@ -182,7 +154,7 @@ def read_state(destination: Destination) -> tuple[State, int]:
             raise ColdframeError(f"{destination.root}/{STATE}: segment {expected} is missing")
         files.append(f"{number:012d}.jsonl")
     for name in files:
-        for line, text in enumerate(destination.read(f"{STATE}/{name}").splitlines(), 1):
+        for line, text in enumerate(destination.lines(f"{STATE}/{name}"), 1):
             try:
                 state.apply(json.loads(text))
             except (ValueError, KeyError, TypeError) as reason:
@@ -212,12 +184,12 @@ class Journal:
         return self.destination.path(f"{STAGING}/{self.state.epoch:06d}")
 
     @property
-    def done(self) -> dict[str, Entry]:
+    def done(self) -> Ledger:
         """See `State`."""
         return self.state.done
 
     @property
-    def held(self) -> dict[str, Entry]:
+    def held(self) -> Ledger:
         """See `State`."""
         return self.state.held
 
@@ -279,9 +251,9 @@ class Journal:
         """Keeps converted files in staging, over kills too, until they are committed."""
         self._append(*({"event": "hold", "entry": entry.to_json()} for entry in entries))
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, source: str) -> None:
         """Lets go of a held file that is of no use any more."""
-        self._later({"event": "forget", "source": entry.source})
+        self._later({"event": "forget", "source": source})
 
     def commit(self, entries: Sequence[Entry], drops: Sequence[str] = ()) -> None:
         """Gives the parts of source files their final names, and takes out what they replace and what of
@@ -297,8 +269,8 @@ class Journal:
 
     def clear_staging(self) -> None:
         """Deletes what this run and those before it have staged, and nobody holds."""
-        held = {part.staged for entry in self.held.values() for part in entry.parts}
-        for found in list(self.destination.list(STAGING)):
+        held = {part.staged for entry in self.held.each() for part in entry.parts}
+        for found in self.destination.list(STAGING):
             run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
             if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
                 self.destination.delete(found.name)
@@ -328,8 +300,8 @@ class Journal:
     def write_manifest(self) -> str:
         """One line for each file of the tables."""
         lines = (
-            {"table": entry.table, "source": source, "file": part.final, **vars(part)}
-            for source, entry in sorted(self.done.items())
+            {"table": entry.table, "source": entry.source, "file": part.final, **vars(part)}
+            for entry in self.done.each()
             for part in entry.parts
         )
         kept = ({key: line[key] for key in line if key not in ("staged", "final")} for line in lines)
@@ -346,7 +318,9 @@ class Journal:
         return () if before is None else tuple(part.final for part in before.parts)
 
     def _begins_run(self, name: str) -> bool:
-        return not name.endswith(".base.jsonl") and self.destination.read(name)[:15] == b'{"event": "run"'
+        if name.endswith(".base.jsonl"):
+            return False
+        return next(iter(self.destination.lines(name)), b"").startswith(b'{"event": "run"')
 
     def _later(self, event: dict[str, Any]) -> None:
         self.state.apply(event)
@@ -392,9 +366,9 @@ class Journal:
             else:
                 self._undo(entry)
         self._finish(whole, list(self.state.dropping.values()))
-        for entry in list(self.held.values()):
+        for entry in self.held.each():
             if not all(self.is_whole(part.staged, part.bytes) for part in entry.parts):
-                self.forget(entry)
+                self.forget(entry.source)
         self._append()
         self.clear_staging()
 

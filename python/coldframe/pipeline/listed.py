@@ -25,6 +25,7 @@ from coldframe.pipeline.inventory import (
     Inventory,
     SourceFile,
     Unread,
+    new_inventory,
 )
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
@@ -48,7 +49,8 @@ def take_listed(
     if about is None or not about.is_folder:
         raise NotFoundError(f"{root}: no such directory")
     tree = _list_flat(store) if is_flat(root) else _list_folders(store, selection)
-    inventory = Inventory(root, unread=tree.unread)
+    inventory = new_inventory(root, storage_options)
+    inventory.unread = tree.unread
     one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
     if one is not None:
         found = _look_at_folder(tree, "", storage_options)
@@ -59,11 +61,7 @@ def take_listed(
             lambda found: _look(tree, found[0], found[1], storage_options), _walk(tree, inventory, selection)
         )
         for file in found_files:
-            if isinstance(file, Unread):
-                inventory.unread.append(file)
-                continue
-            kind = inventory.files if file.format else inventory.unknown if file.size else inventory.empty
-            kind.append(file)
+            inventory.add(file)
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 

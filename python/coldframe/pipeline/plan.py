@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,15 +15,23 @@ import pyarrow as pa
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
+from coldframe.file import OpenArguments, Split
 from coldframe.pipeline.convert import describe
 from coldframe.pipeline.identity import CHANGED, is_unchanged
-from coldframe.pipeline.inventory import SourceFile
+from coldframe.pipeline.inventory import SourceFile, packing
+from coldframe.pipeline.places import StorageOptions
+from coldframe.pipeline.scratch import Rows, Scratch
 from coldframe.pipeline.tables import TYPELESS, Table
 from coldframe.spark.types import plain_schema
 from coldframe.widening import unified
 
-_THREADS = 4
+FILES_A_TASK = 256
+_WITH_UNIT = frozenset(name for name, about in formats().items() if "timestamp_unit" in about["open"])
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
+
+
+Part = tuple[int, int, int, int | None]
+"""Of a source file: part, start, stop and, where it is known, its rows."""
 
 
 @dataclass
@@ -30,88 +39,165 @@ class PlannedFile:
     """A source file that is to be converted."""
 
     file: SourceFile
-    table: Table
     key: str
-    splits: Sequence[Any] = ()
-    schema: pa.Schema | None = None
+    parts: Sequence[Part] = ()
+    schema: str = ""
+    """The name of its columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
     rows: int | None = None
     """How many the file says it has."""
+    known: tuple[Any, ...] | None = None
+    """What its store says it is, compared when it is opened again."""
     error: str | None = None
     changed: bool = False
     """It is not the file any more that the inventory saw."""
 
 
-@dataclass
-class PlannedTable:
-    """A table, its columns, and the files to convert."""
+def key_maker(table: Table, settings: dict[str, Any]) -> Callable[[SourceFile], str]:
+    """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
+    options, made, place = (
+        json.dumps(one, sort_keys=True, default=str) for one in (dict(table.options), settings, table.path)
+    )
 
-    table: Table
-    schema: pa.Schema
-    """Of the files to be written: without the partition columns, except where the target wants them inside.
-    """
-    files: list[PlannedFile] = field(default_factory=list)
-
-
-def file_key(file: SourceFile, table: Table, settings: dict[str, Any]) -> str:
-    """The identity of a piece of work: the same file, unchanged, into the same target gives the same key."""
-    identity = {
-        "path": file.relative,
-        "size": file.size,
-        "mtime": file.mtime_ns,
-        "table": table.path,
-        "options": dict(table.options),
-        "settings": settings,
+    def key(file: SourceFile) -> str:
+        # As json.dumps with sorted keys would write them; what all files share is written once.
         # Where the store names the content, its time says less than that.
-        **({"etag": file.etag} if file.etag else {}),
-    }
-    text = json.dumps(identity, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+        etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
+        text = (
+            f'{{{etag}"mtime": {file.mtime_ns}, "options": {options}, "path": {json.dumps(file.relative)}, '
+            f'"settings": {made}, "size": {file.size}, "table": {place}}}'
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    return key
 
 
-def open_options(table: Table, unit: str) -> dict[str, Any]:
-    """How a table's files are opened."""
-    options = dict(table.options)
-    if table.format not in TYPELESS:
+def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, Any]:
+    """How a table's files are opened: `given` are the options of its entry."""
+    options = dict(given)
+    if format not in TYPELESS:
         # In tables.toml it names the columns of old ORC files; the types are the file's own.
         options.pop("schema", None)
-    if "timestamp_unit" in formats().get(table.format, {}).get("open", {}):
+    if format in _WITH_UNIT:
         options.setdefault("timestamp_unit", unit)
     return options
 
 
-def plan_files(
-    work: Sequence[tuple[SourceFile, Table, str]], *, split_bytes: int, unit: str
-) -> list[PlannedFile]:
-    """Opens the files. One that cannot be opened has its error, and does not stop the others."""
+@dataclass(frozen=True)
+class PlanTask:
+    """Files of a table to be opened. The outcome has what each says of itself."""
 
-    def plan(item: tuple[SourceFile, Table, str]) -> PlannedFile:
-        file, table, key = item
-        planned = PlannedFile(file, table, key)
+    files: tuple[tuple[str, str, str], ...]
+    """Path, path relative to the source, identity."""
+    format: str
+    given: Mapping[str, Any]
+    """The table's options."""
+    split_bytes: int
+    unit: str
+    storage_options: StorageOptions = field(default=None, repr=False)
+    bytes: int = 1 << 20
+
+    def run(self) -> dict[str, Any]:
+        """Opens them. One that cannot be opened has its error, and does not stop the others."""
+        schemas: dict[str, str] = {}
+        known: dict[Any, str] = {}
+        return {"files": [self._plan(file, schemas, known) for file in self.files], "schemas": schemas}
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """The outcome where no worker lived long enough to give one."""
+        return {"files": [{"relative": file[1], "error": reason} for file in self.files], "schemas": {}}
+
+    def _plan(
+        self, file: tuple[str, str, str], schemas: dict[str, str], known: dict[Any, str]
+    ) -> dict[str, Any]:
+        path, relative, identity = file
+        found: dict[str, Any] = {"relative": relative}
         try:
-            opened = coldframe.open(
-                file.path,
-                format=table.format,
-                storage_options=file.storage_options,
-                **open_options(table, unit),
-            )
+            options = open_options(self.format, self.given, self.unit)
+            opened = coldframe.open(path, format=self.format, storage_options=self.storage_options, **options)
+            names = _names_for(opened.schema, self.format, self.given)
+            found["names"] = names
             schema = opened.schema
-            planned.names = _names_for(schema, table)
-            if planned.names is not None:
-                schema = pa.schema([f.with_name(n) for f, n in zip(schema, planned.names, strict=True)])
-            planned.schema = plain_schema(schema, timestamp_unit=unit)
-            _demand_distinct(planned.schema)
-            planned.splits = opened.splits(split_bytes)
-            planned.rows = opened.num_rows
+            exact = schema.serialize().to_pybytes() + repr(names).encode()
+            if exact not in known:
+                known[exact] = self._keep(schema, names, schemas)
+            found["schema"] = known[exact]
+            splits = opened.splits(self.split_bytes)
+            found["parts"] = [(one.part, one.start, one.stop, one.rows) for one in splits]
+            found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
         except (ColdframeError, OSError) as error:
-            planned.error = describe(error)
+            found["error"] = describe(error)
         # What was learnt above and what the inventory saw must be of one file.
-        if not is_unchanged(file.path, file.identity, file.storage_options):
-            planned.changed, planned.error = True, f"{file.relative}: {CHANGED}"
-        return planned
+        if not is_unchanged(path, identity, self.storage_options):
+            found.update(changed=True, error=f"{relative}: {CHANGED}")
+        return found
 
-    with ThreadPoolExecutor(_THREADS) as threads:
-        return list(threads.map(plan, work))
+    def _keep(self, schema: pa.Schema, names: Sequence[str] | None, schemas: dict[str, str]) -> str:
+        """The name of a file's columns, in the plain types that a table has."""
+        if names is not None:
+            schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
+        plain = plain_schema(schema, timestamp_unit=self.unit)
+        _demand_distinct(plain)
+        name = schema_id(plain)
+        schemas[name] = encoded(plain)
+        return name
+
+
+def plan_tasks(
+    work: Iterable[tuple[SourceFile, str]], table: Table, *, split_bytes: int, unit: str
+) -> Iterator[PlanTask]:
+    """The tasks for files (and their keys)."""
+    waiting = iter(work)
+    while some := [file for file, _ in itertools.islice(waiting, FILES_A_TASK)]:
+        files = tuple((file.path, file.relative, file.identity) for file in some)
+        given = dict(table.options)
+        yield PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)
+
+
+def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
+    """What `File.splits` gave. They carry no footer: whoever reads one opens the file again."""
+    options = open_options(table.format, table.options, unit)
+    arguments = OpenArguments(
+        table.format,
+        planned.file.storage_options,
+        options.pop("verify_checksums", True),
+        options.pop("keys", None),
+        options,
+    )
+    known: Any = None if planned.known is None else tuple(planned.known)
+    for part, start, stop, rows in planned.parts:
+        yield Split(
+            planned.file.path, table.format, part, start, stop, rows, arguments, (), None, None, known
+        )
+
+
+def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -> Rows[PlannedFile]:
+    """Planned files, by their relative paths."""
+    pack_file, unpack_file = packing(root, storage_options)
+
+    def pack(one: PlannedFile) -> tuple[Any, ...]:
+        parts = [tuple(part) for part in one.parts]
+        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known)
+
+    def unpack(row: Any) -> PlannedFile:
+        return PlannedFile(unpack_file(row[0]), *row[1:])
+
+    return Rows(scratch, lambda one: one.file.relative, pack, unpack)
+
+
+def schema_id(schema: pa.Schema) -> str:
+    """A name that follows from the columns."""
+    return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
+
+
+def encoded(schema: pa.Schema) -> str:
+    """Columns as text."""
+    return base64.b64encode(schema.serialize()).decode("ascii")
+
+
+def decoded(text: str) -> pa.Schema:
+    """The reverse of `encoded`."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
 
 
 def table_schema(
@@ -150,17 +236,17 @@ def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], .
     return tuple(values)
 
 
-def _names_for(schema: pa.Schema, table: Table) -> tuple[str, ...] | None:
+def _names_for(schema: pa.Schema, format: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Old Hive wrote ORC with columns `_col0`, `_col1` ..; their real names stand in tables.toml."""
-    given = table.options.get("schema")
-    if table.format in TYPELESS or not isinstance(given, str):
+    given = options.get("schema")
+    if format in TYPELESS or not isinstance(given, str):
         return None
     if not all(_PLACEHOLDER.match(name) for name in schema.names):
         return None
     names = tuple(part.split()[0].strip("`:") for part in _columns_of(given))
     if len(names) < len(schema.names):
         raise SchemaError(
-            f"table {table.name}: the file has {len(schema.names)} columns, the schema names {len(names)}"
+            f"the file has {len(schema.names)} columns, the schema in tables.toml names {len(names)}"
         )
     return names[: len(schema.names)]
 

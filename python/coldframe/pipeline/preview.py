@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,7 @@ from coldframe.pipeline.comparing import TableWork, compare
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan import PlannedFile, plan_files
-from coldframe.pipeline.report import TableReport
+from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.run import look, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
@@ -83,29 +83,22 @@ def preview(
     book.state, _ = read_state(destination)
     if options.fresh and not book.state.fresh:
         book.state.generation, book.state.fresh = book.state.generation + 1, True
-    reports = [TableReport(table.name, table.path, table.format) for table in found]
 
     def live(table: Table) -> set[str] | None:
         return None if target.live is None else target.live(destination, table.name, table.path)
 
-    works = compare(inventory, found, reports, book, options, target, live)
+    works = compare(inventory, found, book, options, target, live)
     by_path = {
         work.table.path: TablePreview(work.table.name, work.table.path, work.table.format) for work in works
     }
 
-    def refuse(work: TableWork, planned: PlannedFile, reason: str) -> None:
-        by_path[work.table.path].refused.append((planned.file.relative, reason))
+    def refuse(work: TableWork, file: SourceFile, reason: str, changed: bool = False) -> None:
+        by_path[work.table.path].refused.append((file.relative, reason))
 
-    def planner(files: list[tuple[SourceFile, Table, str]]) -> list[PlannedFile]:
-        planned = plan_files(files, split_bytes=options.split_bytes, unit=options.timestamp_unit)
-        for one in planned:
-            if one.error is not None:
-                by_path[one.table.path].refused.append((one.file.relative, one.error))
-        return [one for one in planned if one.error is None]
-
+    plan = functools.partial(plan_table, scheduler=None, options=options, fail=refuse)
     for work in works:
-        work.planned = planner([(file, work.table, key) for file, key in work.work])
-        settle_columns(work, book.state, target, planner, refuse)
+        plan(work, work.work)
+        settle_columns(work, book.state, target, plan, refuse)
         _describe(work, by_path[work.table.path], options)
     found_now = Preview(
         source,
@@ -116,7 +109,7 @@ def preview(
         [(one.relative, one.reason) for one in inventory.unread],
         inventory.excluded,
     )
-    _expect(found_now, book.done.values())
+    _expect(found_now, book.done.each())
     return found_now
 
 
@@ -134,11 +127,11 @@ def _expect(found: Preview, done: Iterable[Entry]) -> None:
 
 
 def _describe(work: TableWork, table: TablePreview, options: Options) -> None:
-    table.files = len(work.planned)
-    table.bytes = sum(one.file.size for one in work.planned)
-    table.tasks = sum(len(one.splits) for one in work.planned)
-    rows = [one.rows for one in work.planned]
-    table.rows = None if None in rows else sum(count for count in rows if count is not None)
+    for one in work.planned:
+        table.files += 1
+        table.bytes += one.file.size
+        table.tasks += len(one.parts)
+        table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
     table.done = len(work.done) + len(work.held)
     table.vanished = work.report.vanished if options.on_vanished == "fail" else []
     table.error = work.report.error
@@ -146,7 +139,9 @@ def _describe(work: TableWork, table: TablePreview, options: Options) -> None:
         table.columns = ", ".join(f"{column.name} {column.type}" for column in work.schema)
     reason = f"its bytes are not those of a {work.table.format} file, nor of any other known format"
     table.refused += [(file.relative, reason) for file in work.table.damaged]
-    table.refused += [(file.source, str(file.error)) for file in work.report.files if file.error is not None]
+    table.refused += [
+        (file.source, str(file.error)) for file in work.files.problems if file.error is not None
+    ]
 
 
 def preview_text(found: Preview) -> str:

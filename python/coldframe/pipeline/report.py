@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coldframe.pipeline.inventory import Unread
-from coldframe.pipeline.journal import Entry
+from coldframe.pipeline.ledger import Entry
+from coldframe.pipeline.scratch import Rows, Scratch
 
+FINE = ("converted", "empty")
 STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "held", "empty")
 
 
@@ -16,10 +19,12 @@ MOST_NAMED = 1000
 """Of a list in report.json; files.jsonl has all files."""
 
 
-def _few(name: str, items: list[Any]) -> dict[str, Any]:
+def _few(
+    name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item
+) -> dict[str, Any]:
     """A list for report.json, and how many there are where it is cut."""
     more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
-    return {name: items[:MOST_NAMED], **more}
+    return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
 
 
 @dataclass
@@ -76,13 +81,83 @@ class FileReport:
 
 
 @dataclass
+class Totals:
+    """The sums over files of one table."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    """In the target; what is held is not there yet."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    bytes_now: int = 0
+    """Of the source, and seconds of tasks: those of this run."""
+    seconds: float = 0.0
+    earlier: int = 0
+    written: int = 0
+    """Files of which something lies in the target, and those of them that were not read back."""
+    unverified: int = 0
+
+    def add(self, file: FileReport, sign: int = 1) -> None:
+        """Counts a file, or takes it back."""
+        self.statuses[file.status] += sign
+        self.rows += sign * (file.rows if file.status != "held" else 0)
+        self.bytes_in += sign * file.bytes_in
+        self.bytes_out += sign * file.bytes_out
+        if file.earlier:
+            self.earlier += sign
+        else:
+            self.bytes_now += sign * file.bytes_in
+            self.seconds += sign * file.seconds
+        if file.outputs:
+            self.written += sign
+            self.unverified += sign * (not file.verified)
+
+
+class FileReports(Rows[FileReport]):
+    """Reports of many files, by their sources, with their sums at hand."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(
+            scratch, lambda file: file.source, lambda file: tuple(vars(file).values()), _file_report
+        )
+        self.totals = Totals()
+        # Those that were not simply converted are few, or not worth a database.
+        self._problems: Rows[FileReport] = Rows(scratch, self._key, self._pack, self._unpack)
+
+    @property
+    def problems(self) -> Rows[FileReport]:
+        """Those that were not simply converted."""
+        return self._problems
+
+    def append(self, file: FileReport) -> None:
+        """Adds a report, or replaces the one of its source."""
+        self.discard(file.source)
+        super().append(file)
+        self.totals.add(file)
+        if file.status not in FINE:
+            self._problems.append(file)
+
+    def discard(self, source: str) -> None:
+        """Takes a report back, if there is one."""
+        before = self.get(source)
+        if before is not None:
+            super().discard(source)
+            self._problems.discard(source)
+            self.totals.add(before, -1)
+
+
+def _file_report(row: Sequence[Any]) -> FileReport:
+    return FileReport(*row)
+
+
+@dataclass
 class TableReport:
     """What became of one table."""
 
     name: str
     path: str
     format: str
-    files: list[FileReport] = field(default_factory=list)
+    files: FileReports | list[FileReport] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Files of the target that are not there any more, or not with their size."""
     foreign: list[str] = field(default_factory=list)
@@ -94,41 +169,54 @@ class TableReport:
     error: str | None = None
     """Why the files could not be made a Delta or Iceberg table."""
 
+    @property
+    def totals(self) -> Totals:
+        """The sums over its files."""
+        if isinstance(self.files, FileReports):
+            return self.files.totals
+        found = Totals()
+        for file in self.files:
+            found.add(file)
+        return found
+
     def count(self, *statuses: str) -> int:
         """How many files have one of the statuses."""
-        return sum(file.status in statuses for file in self.files)
+        totals = self.totals
+        return sum(totals.statuses[status] for status in statuses)
 
     @property
     def rows(self) -> int:
         """Rows in the target; what is held is not there yet."""
-        return sum(file.rows for file in self.files if file.status != "held")
+        return self.totals.rows
 
     @property
     def bytes_in(self) -> int:
         """Bytes of the source."""
-        return sum(file.bytes_in for file in self.files)
+        return self.totals.bytes_in
 
     @property
-    def problems(self) -> list[FileReport]:
+    def problems(self) -> Rows[FileReport] | list[FileReport]:
         """Its files that were not simply converted."""
-        return [file for file in self.files if file.status not in ("converted", "empty")]
+        if isinstance(self.files, FileReports):
+            return self.files.problems
+        return [file for file in self.files if file.status not in FINE]
 
     @property
     def seconds(self) -> float:
         """That the tasks of this run took, together."""
-        return sum(file.seconds for file in self.files if not file.earlier)
+        return self.totals.seconds
 
     @property
     def bytes_out(self) -> int:
         """Bytes of the target."""
-        return sum(file.bytes_out for file in self.files)
+        return self.totals.bytes_out
 
     @property
     def verified(self) -> bool:
         """Whether something was written, and all of it was read back, found equal, and is still there."""
-        written = [file for file in self.files if file.outputs]
+        totals = self.totals
         whole = not self.missing and not self.foreign and self.error is None
-        return bool(written) and whole and all(file.verified for file in written)
+        return bool(totals.written) and whole and not totals.unverified
 
     def to_json(self) -> dict[str, Any]:
         """Its part of report.json."""
@@ -140,14 +228,17 @@ class TableReport:
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             "verified": self.verified,
-            "counts": {"found": len(self.files), **{status: self.count(status) for status in STATUSES}},
+            "counts": {
+                "found": len(self.files),
+                **{status: self.totals.statuses[status] for status in STATUSES},
+            },
             "seconds": round(self.seconds, 3),
             **_few("missing", self.missing),
             **_few("foreign", self.foreign),
             **_few("vanished", self.vanished),
             "metadata": self.metadata,
             "error": self.error,
-            **_few("problems", [file.to_json() for file in self.problems]),
+            **_few("problems", self.problems, FileReport.to_json),
         }
 
 
@@ -182,13 +273,15 @@ class Report:
     @property
     def verified(self) -> bool:
         """Whether something was written, and all of it was read back and found equal."""
-        written = [table for table in self.tables if any(file.outputs for file in table.files)]
+        written = [table for table in self.tables if table.totals.written]
         return bool(written) and all(table.verified for table in written)
 
     @property
     def failures(self) -> list[FileReport]:
         """The files that were not converted although they should have been."""
-        return [file for table in self.tables for file in table.files if file.status in ("failed", "changed")]
+        return [
+            file for table in self.tables for file in table.problems if file.status in ("failed", "changed")
+        ]
 
     @property
     def exit_code(self) -> int:
@@ -206,7 +299,9 @@ class Report:
     @property
     def statuses(self) -> dict[str, int]:
         """How many files there are of each status."""
-        counts = Counter(file.status for table in self.tables for file in table.files)
+        counts: Counter[str] = Counter()
+        for table in self.tables:
+            counts.update(table.totals.statuses)
         return {status: counts[status] for status in STATUSES if counts[status]}
 
     def to_json(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from coldframe.pipeline.report import FileReport, Report, TableReport
+from coldframe.pipeline.scratch import Rows
 
 MAX_DAMAGE_MAPS = 200
 """Damaged files drawn on a table's page; files.jsonl has them all."""
@@ -185,7 +186,7 @@ def _verdict(report: Report) -> str:
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
     if lost:
         return f'<b class="part">&#9888; Done; {lost} damaged file{"s" * (lost != 1)}, listed below</b>'
-    if not any(file.outputs for table in report.tables for file in table.files):
+    if not any(table.totals.written for table in report.tables):
         return '<b class="part">&#9888; Done; nothing was written</b>'
     if not report.verified:
         return '<b class="part">&#9888; Done, without verification</b>'
@@ -205,7 +206,7 @@ def _figures(report: Report) -> str:
 
 
 def _table(table: TableReport, *, maps: int, number: int | None = None) -> str:
-    earlier = sum(file.earlier for file in table.files)
+    earlier = table.totals.earlier
     notes = f'<p class="soft">{earlier} of the files were done by an earlier run.</p>' if earlier else ""
     if table.metadata:
         facts = ", ".join(f"{escape(str(key))} {escape(str(value))}" for key, value in table.metadata.items())
@@ -220,7 +221,7 @@ def _table(table: TableReport, *, maps: int, number: int | None = None) -> str:
         notes += _some(what, names)
     facts = f"{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows"
     if table.seconds:
-        done = sum(file.bytes_in for file in table.files if not file.earlier)
+        done = table.totals.bytes_now
         facts += f", {size_text(int(done / table.seconds))}/s a core"
     title = escape(table.name)
     if number is not None:
@@ -244,7 +245,7 @@ def _some(what: str, names: Sequence[str]) -> str:
 
 
 def _check(table: TableReport) -> str:
-    if not any(file.outputs for file in table.files):
+    if not table.totals.written:
         return '<span class="soft">nothing written</span>'
     if table.verified:
         return '<span class="good">&#10003; rows, nulls, min/max and checksums verified</span>'
@@ -288,7 +289,7 @@ def _size_bars(table: TableReport) -> str:
     return f'<svg viewBox="0 0 {MAP_WIDTH} 34" role="img" aria-label="{label}">{"".join(rows)}</svg>'
 
 
-def _damaged(files: Sequence[FileReport], most: int) -> str:
+def _damaged(files: Rows[FileReport] | list[FileReport], most: int) -> str:
     if not files:
         return ""
     maps = "\n".join(_damaged_file(file) for file in files[:most])

@@ -9,6 +9,7 @@ split is back (`committing`), so that a run that is killed keeps what it has don
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import time
@@ -26,9 +27,11 @@ from coldframe.pipeline.convert import Task
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
+from coldframe.pipeline.listed import take_listed
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_name
-from coldframe.pipeline.plan import PlannedFile, partition_values, plan_files
+from coldframe.pipeline.plan import PlannedFile, partition_values, splits_of
+from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.progress import NoProgress, Progress, Timeline
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
@@ -37,6 +40,7 @@ from coldframe.pipeline.selection import select
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec, demand_schemas, find_tables, load_tables
 from coldframe.pipeline.targets import Target, find_target
+from coldframe.sources import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,8 +119,8 @@ def migrate(
     started = time.time()
     target = target_of(options)
     source, goal = roots_of(src, dst)
-    inventory, found = look(source, tables, options)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
+    inventory, found = look(source, tables, options, scheduler)
     destination = open_destination(goal, options.target_storage_options)
     run = _Run(scheduler, destination, target, options, progress or NoProgress())
     # Delta and Iceberg know which files are a table's; of plain directories all are.
@@ -149,13 +153,19 @@ def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[
 
 
 def look(
-    source: str, tables: str | os.PathLike[str] | Sequence[TableSpec] | None, options: Options
+    source: str,
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
+    options: Options,
+    scheduler: Scheduler | None = None,
 ) -> tuple[Inventory, list[Table]]:
     """What lies in the source, and the tables that it makes."""
     storage_options = options.source_storage_options
     specs, tables_file = _specs(tables, source, storage_options)
     named = [spec.path for spec in specs]
-    inventory = take_inventory(source, named, options.selection, storage_options)
+    if is_remote(source):
+        inventory = take_listed(source, named, options.selection, storage_options)
+    else:
+        inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
     found = find_tables(inventory, specs)
     if not options.untyped:
         demand_schemas(found, tables_file=tables_file)
@@ -185,21 +195,15 @@ class _Run:
     timeline: Timeline = field(default_factory=Timeline)
 
     def migrate(self, inventory: Inventory, tables: list[Table], journal: Journal) -> Report:
-        reports = [TableReport(table.name, table.path, table.format) for table in tables]
-        report = Report(
-            inventory.root, self.destination.root, self.target.name, self.options.on_error, reports
-        )
+        report = Report(inventory.root, self.destination.root, self.target.name, self.options.on_error, [])
         report.on_vanished, report.excluded = self.options.on_vanished, inventory.excluded
-        assigned = {file.relative for table in tables for file in (*table.damaged, *table.empty)}
-        report.unknown = [file.relative for file in inventory.unknown if file.relative not in assigned]
-        report.unread = inventory.unread
+        report.unknown, report.unread = sorted(inventory.stray), inventory.unread
         if self.options.fresh:
             journal.begin_fresh()
-        works = compare(inventory, tables, reports, journal, self.options, self.target, self._live)
+        works = compare(inventory, tables, journal, self.options, self.target, self._live)
         report.tables = [work.report for work in works]
         for work in works:
             self._report_unreadable(work)
-        for work in works:
             if work.table.files:
                 unit = self.options.timestamp_unit
                 journal.keep_table(work.table.path, work.table.name, self.target.name, unit)
@@ -219,7 +223,7 @@ class _Run:
 
     def _report_unreadable(self, work: TableWork) -> None:
         for file in work.table.empty:
-            work.report.files.append(FileReport(file.relative, "empty", bytes_in=0))
+            work.files.append(FileReport(file.relative, "empty", bytes_in=0))
         for file in work.table.damaged:
             reason = f"its bytes are not those of a {work.table.format} file, nor of any other known format"
             self._report_failure(work, file, reason)
@@ -232,10 +236,10 @@ class _Run:
         if self.options.on_error == "quarantine" and not changed:
             failed.status = "quarantined"
             failed.quarantine = self._quarantine(work.report, file, error, [])
-        work.report.files.append(failed)
+        work.files.append(failed)
 
-    def _fail(self, work: TableWork, planned: PlannedFile, error: str, changed: bool = False) -> None:
-        self._report_failure(work, planned.file, error, changed=changed)
+    def _fail(self, work: TableWork, file: SourceFile, error: str, changed: bool = False) -> None:
+        self._report_failure(work, file, error, changed=changed)
 
     def _salvaged(self, work: TableWork, planned: PlannedFile, damage: list[Any]) -> str | None:
         if self.options.on_error != "quarantine":
@@ -253,23 +257,10 @@ class _Run:
 
     def _plan(self, works: Sequence[TableWork], journal: Journal) -> None:
         """Opens what is to be converted, and gives each table its columns."""
-        by_path = {work.table.path: work for work in works}
-
-        def planner(files: list[tuple[SourceFile, Table, str]]) -> list[PlannedFile]:
-            ready: list[PlannedFile] = []
-            split_bytes, unit = self.options.split_bytes, self.options.timestamp_unit
-            for planned in plan_files(files, split_bytes=split_bytes, unit=unit):
-                if planned.error is None:
-                    ready.append(planned)
-                else:
-                    work = by_path[planned.table.path]
-                    self._fail(work, planned, planned.error, planned.changed)
-            return ready
-
-        for planned in planner([(file, work.table, key) for work in works for file, key in work.work]):
-            by_path[planned.table.path].planned.append(planned)
+        plan = functools.partial(plan_table, scheduler=self.scheduler, options=self.options, fail=self._fail)
         for work in works:
-            settle_columns(work, journal.state, self.target, planner, self._fail)
+            plan(work, work.work)
+            settle_columns(work, journal.state, self.target, plan, self._fail)
 
     def _convert(self, works: Sequence[TableWork], journal: Journal) -> None:
         committer = Committer(
@@ -278,52 +269,59 @@ class _Run:
             fail=self._fail,
             salvaged=self._salvaged,
         )
+        for work in works:
+            work.left = len(work.planned)
         self.progress.start(
-            sum(bool(work.planned) for work in works),
-            sum(len(work.planned) for work in works),
+            sum(bool(work.left) for work in works),
+            sum(work.left for work in works),
             sum(one.file.size for work in works for one in work.planned),
         )
-        left = {id(work): len(work.planned) for work in works}
         under_way: dict[str, Underway] = {}
 
         def finish(one: Underway) -> None:
             committer.finish(one)
-            left[id(one.work)] -= 1
-            if one.work.careful and not left[id(one.work)]:
+            one.work.left -= 1
+            if one.work.careful and not one.work.left:
                 committer.publish(one.work)
 
-        for outcome in self.scheduler.run(self._tasks(works, under_way, journal)):
+        for outcome in self.scheduler.run(self._tasks(works, under_way, finish, journal)):
             one = under_way.get(outcome["key"])
             if one is None or outcome["number"] in one.outcomes:
                 # Another attempt at what was accepted already.
                 continue
             one.outcomes[outcome["number"]] = outcome
             self._tell(one, outcome)
-            if len(one.outcomes) == len(one.planned.splits):
+            if len(one.outcomes) == len(one.planned.parts):
                 finish(under_way.pop(outcome["key"]))
-        # What remains has no split at all: a file without rows.
-        for one in list(under_way.values()):
-            finish(one)
         for work in works:
             if work.careful and not work.planned:
                 committer.publish(work)
         committer.flush()
 
     def _tell(self, one: Underway, outcome: dict[str, Any]) -> None:
-        size, rows = one.planned.file.size // len(one.planned.splits), int(outcome.get("rows", 0))
+        size, rows = one.planned.file.size // len(one.planned.parts), int(outcome.get("rows", 0))
         self.timeline.add(size, rows)
         self.progress.advance(one.work.table.name, size, rows)
 
     def _tasks(
-        self, works: Sequence[TableWork], under_way: dict[str, Underway], journal: Journal
+        self,
+        works: Sequence[TableWork],
+        under_way: dict[str, Underway],
+        finish: Callable[[Underway], None],
+        journal: Journal,
     ) -> Iterator[Task]:
         salvage = "raise" if self.options.on_error == "raise" else "skip"
+        inside = self.target.partitions_inside
         for work in works:
             for planned in work.planned:
+                if not planned.parts:
+                    # A file without rows.
+                    finish(Underway(work, planned))
+                    continue
                 under_way[planned.key] = Underway(work, planned)
-                inside = self.target.partitions_inside
                 constants = partition_values(planned.file, work.table) if inside else ()
-                for number, split in enumerate(planned.splits):
+                splits = splits_of(planned, work.table, self.options.timestamp_unit)
+                for number, split in enumerate(splits):
                     name = f"{planned.key}-{number:04d}.{self.target.sink.extension}"
                     yield Task(
                         key=planned.key,
@@ -337,7 +335,7 @@ class _Run:
                         on_error=salvage,
                         unit=self.options.timestamp_unit,
                         verify=self.options.verify,
-                        bytes=planned.file.size // len(planned.splits),
+                        bytes=planned.file.size // len(planned.parts),
                         source=planned.file.path,
                         identity=planned.file.identity,
                         source_options=planned.file.storage_options,

@@ -1,12 +1,12 @@
-"""Who runs the tasks: Spark's executors, or this process.
+"""Who does the work: Spark's executors, or threads of this process.
 
-    tasks --> bundles (small tasks together) --> a sliding window of jobs, one a bundle --> outcomes
+    work --> bundles (small pieces together) --> a sliding window of jobs, one a bundle --> outcomes
 
-A job is one bundle, so that what fails costs that bundle only: it is taken apart, and each of its tasks runs
-once more by itself. The window slides: as soon as a job is back the next one goes, a slow task holds up
-nothing, and executors that come later are used. When the JVM is gone, whoever sees it first starts another
-one, and the jobs that were under way go again; what an orphaned worker still writes bears the name of its own
-attempt, and nobody accepts it.
+A piece of work is a row of a DataFrame, its outcome a row of JSON. A job is one bundle, so that what fails
+costs that bundle only: it is taken apart, and each of its pieces is done once more by itself. The window
+slides: as soon as a job is back the next one goes, a slow one holds up nothing, and it follows the executors
+as they come and go. When the JVM is gone, whoever sees it first starts another one, and the jobs that were
+under way go again; what an orphaned worker still writes bears the name of its own attempt: nobody accepts it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.convert import RESULT_SCHEMA, Task, partition_function, run_task
 from coldframe.pipeline.session import forget, is_alive, parallelism
 
 if TYPE_CHECKING:
@@ -34,32 +36,68 @@ JOBS_PER_CORE = 2
 """Jobs under way for each core: while one is handed out, another one works."""
 MOST_JOBS = 256
 """Threads of the driver that wait for jobs."""
-BUNDLE_TASKS = 32
+BUNDLE_WORKS = 256
 BUNDLE_BYTES = 16 << 20
 """Of sources: larger ones are jobs of their own."""
 ATTEMPTS = 2
 RESTARTS = 5
-"""JVMs started in a row without a task that came back from one."""
+"""JVMs started in a row without a job that came back from one."""
+LOOK_SECONDS = 5.0
+"""How often it is asked how many cores there are."""
+WORK_SCHEMA = "work binary"
+OUTCOME_SCHEMA = "outcome string"
+
+
+class Work(Protocol):
+    """Something to be done anywhere. It travels by pickle."""
+
+    @property
+    def bytes(self) -> int:
+        """What it costs: bytes of the source, about."""
+
+    def run(self) -> Outcome:
+        """Does it. What goes wrong is in the outcome, which JSON can hold: nothing is raised."""
+
+    def given_up(self, reason: str) -> Outcome:
+        """The outcome where nobody could do it."""
 
 
 class Scheduler(Protocol):
-    """Runs tasks somewhere, and gives their outcomes as they come back, in any order."""
+    """Has work done somewhere, and gives outcomes as they come back, in any order."""
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]: ...
+    def run(self, works: Iterator[Any]) -> Iterator[Outcome]: ...
 
 
 class InProcess:
-    """One task after the other, here: for tests, and where a Spark is not worth its start."""
+    """One after the other, here: for tests, and where a Spark is not worth its start."""
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
-        """Each task's outcome, before the next one is asked for."""
-        for task in tasks:
-            yield run_task(task)
+    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
+        """Each outcome, before the next piece of work is asked for."""
+        for work in works:
+            yield work.run()
+
+
+class Threads:
+    """Several at once, in threads of this process: for what waits for disks and stores."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
+        """Outcomes in the order of the work, of which only some is under way."""
+        with ThreadPoolExecutor(self._count) as threads:
+            flying: deque[Future[Outcome]] = deque()
+            for work in works:
+                flying.append(threads.submit(work.run))
+                if len(flying) >= 2 * self._count:
+                    yield flying.popleft().result()
+            while flying:
+                yield flying.popleft().result()
 
 
 @dataclass(frozen=True)
 class _Bundle:
-    tasks: tuple[Task, ...]
+    works: tuple[Any, ...]
     attempt: int = 1
 
 
@@ -73,41 +111,49 @@ class _Answer:
 
 
 class SparkScheduler:
-    """Tasks as rows of small DataFrames. Their numbers and outcomes are all that passes through the JVM."""
+    """Work as rows of small DataFrames. The rows of tables never pass through the JVM."""
 
     def __init__(self, spark: SparkSession | Callable[[], SparkSession]) -> None:
-        """A session, or what starts one: it is called when the first task comes, and when a JVM has died."""
+        """A session, or what starts one: it is called when there is work, and when a JVM has died."""
         self._start = spark if callable(spark) else None
         self._spark: SparkSession | None = None if callable(spark) else spark
         self._lock = threading.Lock()
         self._restarts = 0
+        self._looked, self._window = 0.0, 1
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Outcome]:
+    def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
         """The outcomes, as the jobs come back."""
         again: deque[_Bundle] = deque()
-        bundles = _bundles(tasks)
+        bundles = _bundles(works)
         first = next(bundles, None)
         if first is None:
             return
         again.append(first)
-        window = min(MOST_JOBS, JOBS_PER_CORE * parallelism(self._session()))
         flying: dict[Future[_Answer], _Bundle] = {}
-        with ThreadPoolExecutor(window) as threads:
+        with ThreadPoolExecutor(MOST_JOBS) as threads:
             while True:
-                while len(flying) < window:
+                while len(flying) < self._size():
                     bundle = again.popleft() if again else next(bundles, None)
                     if bundle is None:
                         break
                     flying[threads.submit(self._job, bundle)] = bundle
                 if not flying:
                     return
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                for future in wait(flying, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED).done:
                     bundle, answer = flying.pop(future), future.result()
                     if answer.failure is None:
                         yield from answer.outcomes
                     else:
                         again.extend(_once_more(bundle, answer))
                         yield from _given_up(bundle, answer)
+
+    def _size(self) -> int:
+        """How many jobs may be under way, by the cores that there are now."""
+        now = time.monotonic()
+        if not self._looked or now - self._looked > LOOK_SECONDS:
+            self._window = min(MOST_JOBS, JOBS_PER_CORE * parallelism(self._session()))
+            self._looked = now
+        return self._window
 
     def _session(self) -> SparkSession:
         """The session; a new one where the JVM of the last one has died."""
@@ -130,9 +176,9 @@ class SparkScheduler:
     def _job(self, bundle: _Bundle) -> _Answer:
         spark = self._session()
         try:
-            outcomes = _run_job(spark, bundle.tasks)
+            outcomes = _run_job(spark, bundle.works)
         except Exception as error:
-            # A task reports its own errors: this is a worker that died, or Spark itself.
+            # Work reports its own errors: this is a worker that died, or Spark itself.
             first = (str(error) or type(error).__name__).splitlines()[0][:500]
             return _Answer(failure=first, jvm_gone=not is_alive(spark))
         self._restarts = 0
@@ -140,30 +186,29 @@ class SparkScheduler:
 
 
 def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
-    """What of a failed bundle is tried again. A JVM that has died is no task's fault."""
+    """What of a failed bundle is tried again. A JVM that has died is no work's fault."""
     if answer.jvm_gone:
         yield bundle
-    elif len(bundle.tasks) > 1 or bundle.attempt < ATTEMPTS:
-        yield from (_Bundle((task,), bundle.attempt + 1) for task in bundle.tasks)
+    elif len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
+        yield from (_Bundle((work,), bundle.attempt + 1) for work in bundle.works)
 
 
 def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Outcome]:
-    if answer.jvm_gone or len(bundle.tasks) > 1 or bundle.attempt < ATTEMPTS:
+    if answer.jvm_gone or len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
         return
-    for task in bundle.tasks:
-        reason = f"the worker process failed: {answer.failure}"
-        yield {"key": task.key, "number": task.number, "seconds": 0.0, "error": reason}
+    for work in bundle.works:
+        yield work.given_up(f"the worker process failed: {answer.failure}")
 
 
-def _bundles(tasks: Iterator[Task]) -> Iterator[_Bundle]:
-    """Small tasks together, the first ones alone: a few files shall use all cores."""
+def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:
+    """Small pieces together, the first ones alone: a few files shall use all cores."""
     given = 0
-    bundle: list[Task] = []
+    bundle: list[Any] = []
     size = 0
-    for task in tasks:
-        bundle.append(task)
-        size += task.bytes
-        if len(bundle) >= min(BUNDLE_TASKS, 1 + given // 16) or size >= BUNDLE_BYTES:
+    for work in works:
+        bundle.append(work)
+        size += work.bytes
+        if len(bundle) >= min(BUNDLE_WORKS, 1 + given // 16) or size >= BUNDLE_BYTES:
             given += len(bundle)
             yield _Bundle(tuple(bundle))
             bundle, size = [], 0
@@ -171,14 +216,22 @@ def _bundles(tasks: Iterator[Task]) -> Iterator[_Bundle]:
         yield _Bundle(tuple(bundle))
 
 
-def _run_job(spark: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
-    numbers = spark.range(0, len(tasks), 1, 1)
-    function: Callable[..., Any] = partition_function([pickle.dumps(task) for task in tasks])
+def _run_job(spark: SparkSession, works: Sequence[Any]) -> list[Outcome]:
     with warnings.catch_warnings():
         # PySpark warns of the newest pandas, which has no part in this.
         warnings.simplefilter("ignore", FutureWarning)
-        answers = numbers.mapInArrow(function, RESULT_SCHEMA)
-    outcomes = [json.loads(row.result) for row in answers.collect()]
-    if len(outcomes) != len(tasks):
-        raise RuntimeError(f"{len(tasks)} tasks gave {len(outcomes)} outcomes")
+        rows = spark.createDataFrame([(bytearray(pickle.dumps(work)),) for work in works], WORK_SCHEMA)
+        # All in one task, whatever the session's number of partitions is.
+        answers = rows.coalesce(1).mapInArrow(run_rows, OUTCOME_SCHEMA)
+        outcomes = [json.loads(row.outcome) for row in answers.collect()]
+    if len(outcomes) != len(works):
+        raise RuntimeError(f"{len(works)} pieces of work gave {len(outcomes)} outcomes")
     return outcomes
+
+
+def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What `mapInArrow` runs: each row is a piece of work, each answer its outcome as JSON."""
+    for batch in batches:
+        for pickled in batch.column(0):
+            outcome = pickle.loads(pickled.as_py()).run()
+            yield pa.RecordBatch.from_pydict({"outcome": [json.dumps(outcome, default=str)]})

@@ -77,6 +77,16 @@ class StoreDestination(Destination):
         with _as_missing():
             return self._store.read(name)
 
+    def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of a text, one after the other."""
+        with _as_missing():
+            rest = b""
+            for piece in pieces(self.path(name), self.storage_options):
+                *whole, rest = (rest + piece).split(b"\n")
+                yield from whole
+            if rest:
+                yield rest
+
     def create(self, name: str, content: bytes) -> bool:
         """Whether this call made the file. Of two that try at once exactly one does."""
         try:

@@ -35,7 +35,7 @@ import pyarrow as pa
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, formats
 from coldframe._coldframe import tables as tables_held
-from coldframe.pipeline.inventory import ROOT, SEVERAL, Inventory, SourceFile, is_partition
+from coldframe.pipeline.inventory import ROOT, SEVERAL, Files, Inventory, SourceFile, is_partition
 from coldframe.pipeline.places import StorageOptions, pieces
 from coldframe.sources import text_options
 
@@ -86,10 +86,10 @@ class Table:
     """
     format: str
     spec: TableSpec | None
-    files: list[SourceFile] = field(default_factory=list)
-    damaged: list[SourceFile] = field(default_factory=list)
+    files: Files = field(default_factory=list)
+    damaged: Files = field(default_factory=list)
     """Files in its directory whose bytes are of no known format."""
-    empty: list[SourceFile] = field(default_factory=list)
+    empty: Files = field(default_factory=list)
     _keys: dict[str, None] = field(default_factory=dict)
     """The names of the partition columns, in the order in which files bring them."""
 
@@ -171,7 +171,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
             key = (place, "" if spec is None else spec.name, str(file.format))
             table = groups.get(key)
             if table is None:
-                table = groups[key] = Table(name, place, str(file.format), spec)
+                table = groups[key] = _new_table(inventory, name, place, str(file.format), spec)
             table.add(part)
     tables = list(groups.values())
     # The first table of an entry or, for those that no entry names, of a place.
@@ -192,12 +192,19 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
                 found = by_place.get(_place_of(inventory, file))
             else:
                 found = by_entry.get(id(spec)) or lonely.setdefault(
-                    id(spec), Table(spec.name, spec.path, spec.format or "unknown", spec)
+                    id(spec), _new_table(inventory, spec.name, spec.path, spec.format or "unknown", spec)
                 )
             if found is not None:
                 getattr(found, kind).append(file)
+            elif kind == "damaged":
+                inventory.stray.append(file.relative)
     # Tables that are named, but whose every file is beyond recognition or empty.
     return sorted([*tables, *lonely.values()], key=lambda table: table.name)
+
+
+def _new_table(inventory: Inventory, name: str, path: str, format: str, spec: TableSpec | None) -> Table:
+    files, damaged, empty = (inventory.new_files() for _ in range(3))
+    return Table(name, path, format, spec, files, damaged, empty)
 
 
 class _Entries:

@@ -1,0 +1,134 @@
+"""Source files that have been converted: entries of the journal, many of them, on the driver's own disk.
+
+A `Ledger` is a mapping from sources to entries, sorted. It also answers which entries a table has and whether
+a file of the target is one of theirs, without going through all of them.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe.pipeline.scratch import Scratch, key_of, text_of
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the target."""
+
+    staged: str
+    final: str
+    rows: int
+    bytes: int
+    checks: dict[str, Any] = field(default_factory=dict)
+    verified: bool = False
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A source file that has been converted; all paths are relative to the target's root."""
+
+    key: str
+    source: str
+    table: str
+    parts: tuple[Part, ...]
+    replaces: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    """What the report says of it: bytes and rows read, damage; the columns it had and was written with."""
+    generation: int = 0
+    """How many times the target was begun afresh before it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As events have it."""
+        return {**vars(self), "parts": [vars(part) for part in self.parts], "replaces": list(self.replaces)}
+
+    @staticmethod
+    def from_json(entry: dict[str, Any]) -> Entry:
+        """The reverse of `to_json`."""
+        parts = tuple(Part(**part) for part in entry["parts"])
+        return Entry(**{**entry, "parts": parts, "replaces": tuple(entry["replaces"])})
+
+
+class Ledger(Mapping[str, Entry]):
+    """Entries by their sources, in the order of these."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._entries, self._tables, self._finals = (scratch.new_list() for _ in range(3))
+        self._length = 0
+
+    def put(self, entry: Entry) -> None:
+        """Adds an entry, in place of the one that its source had."""
+        source = key_of(entry.source)
+        if self._length and self._scratch.get(self._entries, source) is not None:
+            self.pop(entry.source)
+        self._scratch.put(self._entries, source, marshal.dumps(entry.to_json()))
+        self._scratch.put(self._tables, _of_table(entry), b"")
+        for part in entry.parts:
+            self._scratch.put(self._finals, key_of(part.final), source)
+        self._length += 1
+
+    def look_up(self, source: str) -> Entry | None:
+        """The entry of a source."""
+        body = self._scratch.get(self._entries, key_of(source)) if self._length else None
+        return None if body is None else Entry.from_json(marshal.loads(body))
+
+    def pop(self, source: str) -> Entry | None:
+        """Takes an entry out; None where there is none."""
+        entry = self.look_up(source)
+        if entry is not None:
+            self._scratch.delete(self._entries, key_of(source))
+            self._scratch.delete(self._tables, _of_table(entry))
+            for part in entry.parts:
+                self._scratch.delete(self._finals, key_of(part.final))
+            self._length -= 1
+        return entry
+
+    def of_table(self, table: str) -> Iterator[Entry]:
+        """The entries of a table, by its path."""
+        prefix = key_of(table) + b"\0"
+        after: bytes = prefix
+        while page := self._scratch.page(self._tables, after):
+            for key, _ in page:
+                if not key.startswith(prefix):
+                    return
+                yield self[text_of(key[len(prefix) :])]
+            after = page[-1][0]
+
+    def has_final(self, name: str) -> bool:
+        """Whether a file of the target is a part of an entry."""
+        return self._scratch.get(self._finals, key_of(name)) is not None
+
+    def each(self) -> Iterator[Entry]:
+        """All entries, in the order of their sources."""
+        for _, body in self._pages():
+            yield Entry.from_json(marshal.loads(body))
+
+    def __getitem__(self, source: str) -> Entry:
+        entry = self.look_up(source)
+        if entry is None:
+            raise KeyError(source)
+        return entry
+
+    def __contains__(self, source: object) -> bool:
+        return isinstance(source, str) and self._scratch.get(self._entries, key_of(source)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        for key, _ in self._pages():
+            yield text_of(key)
+
+    def _pages(self) -> Iterator[tuple[bytes, bytes]]:
+        after: bytes | None = None
+        while page := self._scratch.page(self._entries, after):
+            yield from page
+            after = page[-1][0]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def _of_table(entry: Entry) -> bytes:
+    return key_of(entry.table) + b"\0" + key_of(entry.source)

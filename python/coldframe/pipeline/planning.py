@@ -1,0 +1,46 @@
+"""Planning the files of a table: few of them here, many of them by whoever does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from coldframe.pipeline.comparing import Due, TableWork
+from coldframe.pipeline.inventory import SourceFile
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan import PlannedFile, decoded, plan_tasks
+from coldframe.pipeline.scheduling import Scheduler, Threads
+from coldframe.pipeline.scratch import Rows
+
+FILES_HERE = 2000
+"""Files of a table that the driver opens by itself; of more the scheduler does."""
+_THREADS = 4
+
+Fail = Callable[[TableWork, SourceFile, str, bool], None]
+
+
+def plan_table(
+    work: TableWork, dues: Rows[Due], *, scheduler: Scheduler | None, options: Options, fail: Fail
+) -> None:
+    """Opens files of a table: what they say of themselves is `planned` then; `fail` is told of the others."""
+    if not dues:
+        return
+    doer: Scheduler = Threads(_THREADS)
+    if scheduler is not None and len(dues) > FILES_HERE:
+        doer = scheduler
+    given = ((due.file, due.key) for due in dues)
+    tasks = plan_tasks(given, work.table, split_bytes=options.split_bytes, unit=options.timestamp_unit)
+    for outcome in doer.run(tasks):
+        for name, schema in outcome["schemas"].items():
+            if name not in work.schemas:
+                work.schemas[name] = decoded(schema)
+        for found in outcome["files"]:
+            due = dues.get(found.pop("relative"))
+            if due is None:
+                raise AssertionError("a file was planned that nobody asked for")
+            if found.get("error") is not None:
+                fail(work, due.file, found["error"], bool(found.get("changed")))
+                continue
+            planned = PlannedFile(due.file, due.key, **found)
+            names = None if planned.names is None else tuple(planned.names)
+            work.planned.append(replace(planned, names=names))

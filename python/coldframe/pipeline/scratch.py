@@ -1,0 +1,176 @@
+"""What a run knows of its files: rows on the driver's own disk, so that its memory does not grow with them.
+
+    rows     (list, key) -> body        a list is what one `Rows` or `Ledger` has; a body is marshalled
+
+SQLite keeps them in a database that has no name: in memory while it is small, in a temporary file when it
+grows, gone with the process. Nothing in it outlives the run, and nothing of it is shared: what has to last is
+in the journal. Keys are texts, in the order of their bytes; names that are no UTF-8 are kept as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import marshal
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar, overload
+
+CACHE_KIB = 32 << 10
+"""Of SQLite's pages in memory."""
+_PAGE = 512
+"""Rows that are written or read at once."""
+
+T = TypeVar("T")
+
+
+class Scratch:
+    """The database, and the numbers of the lists in it."""
+
+    def __init__(self) -> None:
+        # One thread at a time asks; it need not be the one that made it.
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for setting in ("journal_mode = off", "synchronous = off", f"cache_size = -{CACHE_KIB}"):
+            self._database.execute(f"pragma {setting}")
+        self._database.execute(
+            "create table rows (list integer, key blob, body blob, primary key (list, key)) without rowid"
+        )
+        # Never committed: there is nobody who could read it after a crash.
+        self._database.execute("begin")
+        self._lists = itertools.count(1)
+        # Rows that SQLite has not got yet.
+        self._waiting: dict[tuple[int, bytes], bytes] = {}
+
+    def new_list(self) -> int:
+        """The number of a list that has nothing yet."""
+        return next(self._lists)
+
+    def put(self, number: int, key: bytes, body: bytes) -> None:
+        """Adds a row, or replaces the one of that key."""
+        self._waiting[number, key] = body
+        if len(self._waiting) >= _PAGE:
+            self._settle()
+
+    def get(self, number: int, key: bytes) -> bytes | None:
+        """The body of a key."""
+        waiting = self._waiting.get((number, key))
+        if waiting is not None:
+            return waiting
+        found = self._database.execute(
+            "select body from rows where list = ? and key = ?", (number, key)
+        ).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def page(self, number: int, after: bytes | None, most: int = _PAGE) -> list[tuple[bytes, bytes]]:
+        """Keys and bodies that come after a key, or from the first one on."""
+        self._settle()
+        how = ">" if after is not None else ">="
+        return self._database.execute(
+            f"select key, body from rows where list = ? and key {how} ? order by key limit ?",
+            (number, after or b"", most),
+        ).fetchall()
+
+    def delete(self, number: int, key: bytes) -> None:
+        """A row less, if it was there."""
+        self._waiting.pop((number, key), None)
+        self._database.execute("delete from rows where list = ? and key = ?", (number, key))
+
+    def clear(self, number: int) -> None:
+        """All rows of a list."""
+        self._settle()
+        self._database.execute("delete from rows where list = ?", (number,))
+
+    def count(self, number: int) -> int:
+        """How many rows a list has."""
+        self._settle()
+        (found,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
+        return int(found)
+
+    def _settle(self) -> None:
+        if self._waiting:
+            rows = ((number, key, body) for (number, key), body in self._waiting.items())
+            self._database.executemany("insert or replace into rows values (?, ?, ?)", rows)
+            self._waiting = {}
+
+
+def key_of(text: str) -> bytes:
+    """A text as a key; file names that are no UTF-8, too."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def text_of(key: bytes) -> str:
+    """The reverse of `key_of`."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+class Rows(Generic[T]):
+    """Things with a key each, in the order of their keys: as a list, and to be looked up.
+
+    What is added under a key that is there takes its place. Changing it while it is iterated over is fine.
+    """
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        key: Callable[[T], str],
+        pack: Callable[[T], tuple[Any, ...]],
+        unpack: Callable[[Any], T],
+    ) -> None:
+        """`pack` makes a tuple of plain values of a thing, `unpack` the thing again."""
+        self._scratch, self._number = scratch, scratch.new_list()
+        self._key, self._pack, self._unpack = key, pack, unpack
+        self._length: int | None = 0
+
+    def another(self) -> Rows[T]:
+        """One of the same kind that has nothing yet."""
+        return Rows(self._scratch, self._key, self._pack, self._unpack)
+
+    def append(self, thing: T) -> None:
+        """Adds a thing, or replaces the one of its key."""
+        self._scratch.put(self._number, key_of(self._key(thing)), marshal.dumps(self._pack(thing)))
+        self._length = None
+
+    def get(self, key: str) -> T | None:
+        """What has a key."""
+        body = self._scratch.get(self._number, key_of(key))
+        return None if body is None else self._unpack(marshal.loads(body))
+
+    def discard(self, key: str) -> None:
+        """Takes it out, if it is there."""
+        self._scratch.delete(self._number, key_of(key))
+        self._length = None
+
+    def clear(self) -> None:
+        """Takes all out."""
+        self._scratch.clear(self._number)
+        self._length = 0
+
+    def __iter__(self) -> Iterator[T]:
+        after: bytes | None = None
+        while page := self._scratch.page(self._number, after):
+            for _, body in page:
+                yield self._unpack(marshal.loads(body))
+            after = page[-1][0]
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = self._scratch.count(self._number)
+        return self._length
+
+    def __bool__(self) -> bool:
+        return bool(len(self) if self._length is not None else self._scratch.page(self._number, None, 1))
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice):
+            return list(itertools.islice(self, place.start, place.stop, place.step))
+        for thing in itertools.islice(self, place, None):
+            return thing
+        raise IndexError(place)
+
+
+def names(scratch: Scratch) -> Rows[str]:
+    """Names alone."""
+    return Rows(scratch, lambda name: name, lambda name: (name,), lambda row: str(row[0]))

@@ -1,0 +1,180 @@
+"""Many files: what the driver keeps of them, and what it has others do."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from estates import Estate
+
+from coldframe.pipeline import inventory, migrate, planning
+from coldframe.pipeline.inventory import SourceFile, source_rows
+from coldframe.pipeline.ledger import Entry, Ledger, Part
+from coldframe.pipeline.scheduling import InProcess, Threads
+from coldframe.pipeline.scratch import Rows, Scratch, names
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+class Travelling(InProcess):
+    """Work and outcomes go through what Spark sends them through."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+
+    def run(self, works: Iterator[Any]) -> Iterator[Any]:
+        for work in works:
+            self.kinds.append(type(work).__name__)
+            yield json.loads(json.dumps(pickle.loads(pickle.dumps(work)).run()))
+
+
+def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        estate.orc(f"t/p={number % 4}/{number}", {"a": [number]})
+    estate.orc("u/1", {"x": ["y"]})
+    (estate.source / "u/2").write_bytes(b"ORC, or what is left of it" * 10)
+    (estate.source / "t/p=1/0").symlink_to("nowhere")
+    (estate.source / "t/p=1/empty").touch()
+    alone = estate.migrate()
+    monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
+    monkeypatch.setattr(inventory, "FOLDERS_A_TASK", 2)
+    monkeypatch.setattr(planning, "FILES_HERE", 0)
+    travelling = Travelling()
+    report = migrate(travelling, estate.source, estate.target.with_name("other"))
+    # The root; t and u; the four partitions. The files of each table.
+    assert travelling.kinds[:6] == ["FolderTask"] * 4 + ["PlanTask"] * 2
+    assert travelling.kinds[6:] == ["Task"] * 13
+    assert report.unread == alone.unread
+    assert [file.to_json()["status"] for table in report.tables for file in table.files] == [
+        file.to_json()["status"] for table in alone.tables for file in table.files
+    ]
+    assert (report.rows, report.exit_code) == (alone.rows, 1) == (13, 1)
+
+
+def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    monkey = pytest.MonkeyPatch()
+
+    class Deadly(InProcess):
+        def run(self, works: Iterator[Any]) -> Iterator[Any]:
+            for work in works:
+                yield work.given_up("the worker process failed")
+
+    monkey.setattr(inventory, "FOLDERS_HERE", 0)
+    report = migrate(Deadly(), estate.source, estate.target)
+    monkey.undo()
+    assert report.exit_code == 1
+    assert [one.reason for one in report.unread] == ["the worker process failed"]
+    monkey.setattr(planning, "FILES_HERE", 0)
+    report = migrate(Deadly(), estate.source, estate.target)
+    monkey.undo()
+    assert [file.error for file in report.failures] == ["the worker process failed"]
+
+
+def test_threads_take_no_more_work_than_they_can_do() -> None:
+    taken: list[int] = []
+
+    class Number:
+        bytes = 1
+
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+        def run(self) -> dict[str, Any]:
+            return {"value": self.value}
+
+    def works() -> Iterator[Number]:
+        for value in range(100):
+            taken.append(value)
+            yield Number(value)
+
+    outcomes = Threads(3).run(works())
+    assert next(outcomes) == {"value": 0}
+    assert len(taken) <= 6
+    assert [outcome["value"] for outcome in outcomes] == list(range(1, 100))
+
+
+def test_rows_are_sorted_found_replaced_and_taken_out_while_they_are_read() -> None:
+    scratch = Scratch()
+    rows: Rows[tuple[str, int]] = Rows(scratch, lambda one: one[0], lambda one: one, tuple)
+    other = rows.another()
+    assert (len(rows), bool(rows), list(rows)) == (0, False, [])
+    for number in reversed(range(2000)):
+        rows.append((f"{number:05d}", number))
+        other.append((f"{number:05d}", -number))
+    rows.append(("00007", 70))
+    assert len(rows) == 2000
+    assert rows.get("00007") == ("00007", 70)
+    assert rows.get("x") is None
+    assert rows[7] == ("00007", 70)
+    assert [number for _, number in rows[1:4]] == [1, 2, 3]
+    with pytest.raises(IndexError):
+        rows[2000]
+    seen = []
+    for key, number in rows:
+        seen.append(number)
+        if number % 2:
+            rows.discard(key)
+    assert seen == [70 if number == 7 else number for number in range(2000)]
+    assert [number for _, number in rows][:5] == [0, 2, 4, 6, 70]
+    rows.clear()
+    assert (list(rows), len(other)) == ([], 2000)
+
+
+def test_a_ledger_knows_tables_and_their_files() -> None:
+    ledger = Ledger(Scratch())
+
+    def entry(source: str, table: str, *finals: str) -> Entry:
+        return Entry("k", source, table, tuple(Part("s", final, 1, 2) for final in finals))
+
+    for number in range(1500):
+        ledger.put(entry(f"t/{number:04d}", "t", f"t/{number}.parquet"))
+    ledger.put(entry("t2/1", "t2"))
+    assert (len(ledger), ledger.has_final("t/7.parquet")) == (1501, True)
+    ledger.put(entry("t/0007", "t", "t/7-again.parquet"))
+    assert (len(ledger), ledger.has_final("t/7.parquet")) == (1501, False)
+    assert ledger["t/0007"].parts[0].final == "t/7-again.parquet"
+    assert len(list(ledger.of_table("t"))) == 1500
+    assert [one.source for one in ledger.of_table("t2")] == ["t2/1"]
+    gone = ledger.pop("t2/1")
+    assert gone is not None
+    assert (gone.table, ledger.pop("t2/1"), list(ledger.of_table("t2"))) == ("t2", None, [])
+    assert list(ledger) == [one.source for one in ledger.each()]
+
+
+def test_memory_does_not_grow_with_the_files() -> None:
+    files = source_rows(Scratch(), "/src")
+    tracemalloc.start()
+    for number in range(50_000):
+        name = f"warehouse/table/dt=2014-01-01/region=eu/{number:06d}_0"
+        files.append(SourceFile(f"/src/{name}", name, 1000, 1, "orc", "1000:1:1:1"))
+    count = sum(file.path.endswith("_0") for file in files)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 50_000
+    assert most < 2 << 20
+
+
+def test_names_that_are_no_text(estate: Estate) -> None:
+    path = estate.orc("t/1", {"a": [1]})
+    odd = os.path.join(os.fsencode(estate.source), b"t", b"\xff\xe9 odd")
+    os.rename(path, odd)
+    for earlier in (False, True):
+        report = estate.migrate()
+        (file,) = report.tables[0].files
+        assert (file.source, file.earlier) == (os.fsdecode(b"t/\xff\xe9 odd"), earlier)
+        assert (report.exit_code, report.safe_to_delete) == (0, 1)
+    found = names(Scratch())
+    found.append(file.source)
+    assert list(found) == [file.source]
