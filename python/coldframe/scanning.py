@@ -333,7 +333,7 @@ class Dataset(AsTables):
         return file
 
     def _lead(self) -> File:
-        """The first file that can be opened, or the error of the first: a pass raises the others, or tells."""
+        """The first file that can be opened, or the error of the first; a pass tells of the others."""
         failed: Exception | None = None
         for at in range(self._first, len(self._found)):
             try:
