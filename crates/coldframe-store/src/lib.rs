@@ -91,7 +91,7 @@ pub fn resolved_options(
         Location::Url { url, scheme } => Ok(object::resolved(&url, &scheme, options)?.into_map()),
         #[cfg(not(feature = "object-store"))]
         Location::Url { scheme, .. } => {
-            drop(options);
+            let _ = options;
             Err(coldframe_core::Error::unsupported(format!("{scheme}:// URLs in this build")))
         }
     }
