@@ -59,6 +59,14 @@ def columns() -> Iterator[tuple[str, Any]]:
     yield "decimal128(10, -2)", pa.array([D("100"), None, D("-500"), D("1200")], pa.decimal128(10, -2))
     for type in (pa.string(), pa.large_string(), pa.string_view()):
         yield str(type), pa.array(texts, type)
+    # What text formats take for something else.
+    yield "awkward text", pa.array(["\\N", None, "", "\x01\x02\x03\n"])
+    for n, value in enumerate(([None], [""], ["a\x02b"], [[]])):
+        yield f"awkward list {n}", pa.array([value, None, [], value])
+    yield "a struct of one null", pa.array([{"x": None}, None, {"x": 1}, {"x": None}])
+    yield "a struct of one text", pa.array([{"x": ""}, None, {"x": "a\x02b"}, {"x": None}])
+    twice = pa.array([[("a", 1), ("a", 2)], None, [], [("", None)]], pa.map_(pa.string(), pa.int64()))
+    yield "a map with a key twice", twice
     for type in (pa.binary(), pa.large_binary(), pa.binary_view()):
         yield str(type), pa.array(raw, type)
     yield "fixed binary", pa.array([b"aa", None, b"\x00\x01", b"zz"], pa.binary(2))
@@ -249,22 +257,9 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
 
 
 # Where the law does not hold yet.
-KNOWN = {
-    ("rcfile text", "deep"): "Hive's text has one spelling for a null struct and one of a single null",
-    (
-        "rcfile text",
-        "struct of views",
-    ): "Hive's text has one spelling for a null struct and one of a single null",
-}
-
-
 @pytest.mark.parametrize("how", WRITERS)
 @pytest.mark.parametrize("name", [name for name, _ in columns()])
-def test_every_type_in_every_shape(
-    how: str, name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if (how, name) in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[how, name], strict=False))
+def test_every_type_in_every_shape(how: str, name: str, tmp_path: Path) -> None:
     column = dict(columns())[name]
     words = {}
     for shape, make in SHAPES.items():
