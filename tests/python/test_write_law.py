@@ -256,7 +256,6 @@ def law(writer: Writer, name: str, column: Any, path: Path) -> str | None:
     return None
 
 
-# Where the law does not hold yet.
 @pytest.mark.parametrize("how", WRITERS)
 @pytest.mark.parametrize("name", [name for name, _ in columns()])
 def test_every_type_in_every_shape(how: str, name: str, tmp_path: Path) -> None:
