@@ -38,7 +38,14 @@ impl<'a> Records<'a> {
                     check_crc32c(stored, bytes.get(..12).unwrap_or_default()).map_err(|e| e.at(12))?;
                 }
             }
-            _ => return Err(Error::unsupported(format!("version {version} of protobuf containers"))),
+            // A later version would have a checksum in its place, too; without it the number is none.
+            _ => {
+                let stored = cursor.u32_le()?;
+                return Err(match check_crc32c(stored, bytes.get(..12).unwrap_or_default()) {
+                    Ok(()) => Error::unsupported(format!("version {version} of protobuf containers")),
+                    Err(_) => Error::corrupt(format!("expected version 1 or 2, found {version}")).at(8),
+                });
+            }
         }
         let mut records = Self { cursor, version, checked };
         if records.next_bytes()?.is_none() {
@@ -129,7 +136,7 @@ mod tests {
 
     fn container(version: u32, messages: &[&[u8]]) -> Vec<u8> {
         let mut out = [MAGIC, &version.to_le_bytes()].concat();
-        if version == 2 {
+        if version >= 2 {
             out.extend(crc32c(&out).to_le_bytes());
         }
         for message in messages {
@@ -173,6 +180,9 @@ mod tests {
             hurt[without - 6] ^= 4;
             assert!(ids(&hurt).unwrap_err().is_damage());
         }
+        let mut hurt = container(2, &all);
+        hurt[8] = 130;
+        assert!(ids(&hurt).unwrap_err().is_damage());
         assert!(matches!(
             ids(&container(3, &all)).unwrap_err().kind(),
             coldframe_core::ErrorKind::Unsupported(_)

@@ -154,7 +154,11 @@ fn encryption_header(file: &dyn ReadAt) -> Result<Option<Header>> {
         0 => 16,
         1 => 24,
         2 => 32,
-        n => return Err(Error::unsupported(format!("encryption algorithm {n} of a Kudu file")).at(at)),
+        n => {
+            return Err(
+                Error::corrupt(format!("expected an encryption algorithm of 0 to 2, found {n}")).at(at)
+            );
+        }
     };
     let key = rest.first_chunk::<32>().copied().unwrap_or_default();
     Ok(Some(Header { key_len, key }))
