@@ -40,6 +40,8 @@ lint: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python tests/lint/circles.py
 	$(BIN)/python packaging/licences.py --check
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \
+	else echo 'cargo-deny is not installed: duplicate crates are not looked for (make audit installs it)'; fi
 
 # Known holes in what is built from, by databases on the network: not a part of `lint`, which needs none.
 audit: $(VENV)/.dev
@@ -69,6 +71,7 @@ wheel: $(VENV)/.ship
 	$(BIN)/python packaging/symbols.py dist/coldframe-*.whl
 
 sdist: $(VENV)/.ship
+	$(BIN)/python packaging/licences.py
 	$(BIN)/maturin sdist --out dist
 
 # The wheel in clean environments of every Python that this machine has.

@@ -1,6 +1,6 @@
 """Says which glibc a wheel needs, and refuses one that needs a newer one than its name says.
 
-    python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl
+    python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
 
 A shared object lists the versions of the symbols that it wants of each library (`.gnu.version_r`). An old
 cluster's node has glibc 2.17, and loads nothing that wants a newer one.

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
-from coldframe.cli import parser_of_all
+from coldframe.cli import main, parser_of_all
 from coldframe.cli.completion import SHELLS, commands_of, script
 
 ROWS = pa.table({"id": range(100), "name": [f"name {i}" for i in range(100)]})
@@ -52,6 +57,88 @@ def test_a_file_may_come_by_standard_input(command: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert {"count": "100\n", "detect": "-: orc\n"}.get(command, done.stdout) == done.stdout
     assert done.stdout
+
+
+def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    pairs = pa.table({"key": [f"row-{i:03}" for i in range(100)], "value": [b"x"] * 100})
+    for name, table, format, options in (
+        ("a.orc", ROWS, "orc", {}),
+        ("b.orc", ROWS, "orc", {}),
+        ("a.hfile", pairs, "hfile", {"view": "kv"}),
+        ("b.hfile", pairs.slice(50), "hfile", {"view": "kv"}),
+    ):
+        cf.write(table, tmp_path / name, format=format, **options)
+        cf.write(table, f"memory://cli/{name}", format=format, **options)
+    commands: list[tuple[str, list[str], int]] = [
+        *(
+            (name, [name, "{orc}"], 0)
+            for name in ("detect", "schema", "meta", "stats", "splits", "head", "cat")
+        ),
+        *((name, [name, "{orc}"], 0) for name in ("count", "sizes", "index", "inspect", "verify")),
+        ("convert", ["convert", "{orc}", str(tmp_path / "out.parquet")], 0),
+        ("salvage", ["salvage", "{orc}", str(tmp_path / "out.parquet")], 0),
+        ("layout", ["layout", "{orc}", "-o", "-"], 0),
+        ("bloom", ["bloom", "{orc}", "-c", "id", "--test", "7"], 0),
+        ("get", ["get", "{hfile}", "row-060"], 0),
+        ("scan", ["scan", "{hfile}", "--prefix", "row-06"], 0),
+        ("keys", ["keys", "{hfile}"], 0),
+        ("get", ["get", "{hfile}", "row-999"], 1),
+    ]
+    seen = set()
+    for name, words, code in commands:
+        outputs = []
+        for place in (str(tmp_path), "memory://cli"):
+            given = [word.format(orc=f"{place}/?.orc", hfile=f"{place}/*.hfile") for word in words]
+            outputs.append(in_process(given, code))
+        # What is said is the same, but for the names.
+        plain = [text.replace(str(tmp_path), "").replace("memory://cli", "") for text in outputs]
+        if name not in ("layout", "inspect", "convert", "salvage"):
+            assert plain[0] == plain[1], words
+        for kind in ("orc", "hfile"):
+            if f"{{{kind}}}" in words:
+                given = [word.format(orc="-", hfile="-") for word in words]
+                with (tmp_path / f"a.{kind}").open("rb") as source:
+                    done = subprocess.run(
+                        [sys.executable, "-m", "coldframe", *given],
+                        stdin=source,
+                        capture_output=True,
+                        check=False,
+                    )
+                assert done.returncode == code, (words, done.stderr)
+        seen.add(name)
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 100  # that of standard input came last
+    assert (
+        in_process(["get", str(tmp_path / "*.hfile"), "row-060", "--format", "jsonl"], 0).count("row-060")
+        == 2
+    )
+    found = in_process(["scan", str(tmp_path / "*.hfile"), "-n", "120", "--format", "jsonl"], 0).splitlines()
+    assert [json.loads(line)["key"] for line in (found[0], found[100], found[-1])] == [
+        "row-000",
+        "row-050",
+        "row-069",
+    ]
+    found = json.loads(in_process(["inspect", str(tmp_path / "?.orc"), "--json"], 0))
+    assert len(found) == 2
+    for words in (["layout", "{}/a.orc", "-o"], ["salvage", "{}/?.orc"], ["convert", "{}/?.orc"]):
+        target = "memory://cli/new.parquet"
+        in_process([word.format("memory://cli") for word in words] + [target], 0)
+        assert memory.exists("/cli/new.parquet"), words
+        memory.rm("/cli/new.parquet")
+    others = {"diff", "migrate", "audit", "completion", "version"}  # diff and migrate have tests of their own
+    assert seen | others == set(commands_of(parser_of_all()))
+
+
+def in_process(arguments: list[str], code: int) -> str:
+    """Standard output of a command that ends with this code."""
+    out, err = io.BytesIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(io.TextIOWrapper(out, "utf-8", write_through=True)),
+        contextlib.redirect_stderr(err),
+    ):
+        assert main(arguments) == code, (arguments, err.getvalue())
+        sys.stdout.flush()
+        return out.getvalue().decode()
 
 
 def test_every_form_of_rows(folder: Path) -> None:
@@ -92,16 +179,82 @@ def test_completion_knows_commands_options_and_values(tmp_path: Path) -> None:
     assert completed("head", "comp") == {"completion.bash"}
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_completion_of_other_shells_is_their_language(shell: str, tmp_path: Path) -> None:
-    text = script(parser_of_all(), shell)
-    assert "layout" in text
-    assert "--on-error" in text or "-l on-error" in text
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed: its script was made, not run")
-    path = tmp_path / "script"
-    path.write_text(text)
-    subprocess.run([shell, "-n", str(path)], check=True)
+COMPLETED = [
+    ("coldframe comp", {"completion"}),
+    ("coldframe sc", {"scan", "schema"}),
+    ("coldframe count --whe", {"--where"}),
+    ("coldframe cat x --format j", {"jsonl"}),
+    ("coldframe migrate --on-error q", {"quarantine"}),
+    ("coldframe completion f", {"fish"}),
+    ("coldframe head a.o", {"a.orc"}),
+]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed: its script was not run")
+def test_completion_in_fish(tmp_path: Path) -> None:
+    path = tmp_path / "coldframe.fish"
+    path.write_text(script(parser_of_all(), "fish"))
+    (tmp_path / "a.orc").touch()
+    for typed, wanted in COMPLETED:
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", f"source {path}; complete -C '{typed}'"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        assert {line.split("\t")[0] for line in done.stdout.splitlines()} == wanted, typed
+        assert done.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed: its script was not run")
+@pytest.mark.parametrize("loaded", ["autoload", "source"])
+def test_completion_in_zsh(loaded: str, tmp_path: Path) -> None:
+    """From a folder in fpath, as the command's help says, or sourced in .zshrc."""
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions" / "_coldframe").write_text(script(parser_of_all(), "zsh"))
+    (tmp_path / "a.orc").touch()
+    start = {
+        "autoload": "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/dump",
+        "source": "autoload -Uz compinit; compinit -u -d $PWD/dump; source functions/_coldframe",
+    }[loaded]
+    for typed, wanted in COMPLETED:
+        shown = in_zsh(start, typed, tmp_path)
+        if len(wanted) == 1:
+            assert f"{typed.rpartition(' ')[0]} {min(wanted)} " in shown, shown
+        else:
+            assert all(f"{word} " in shown for word in wanted), shown
+        assert "not found" not in shown
+
+
+def in_zsh(start: str, typed: str, folder: Path) -> str:
+    """What stands in the line after a tab, and what was listed below it."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        settings = {"TERM": "dumb", "HOME": str(folder), "COLUMNS": "200", "LINES": "100"}
+        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, **settings})
+
+    def read_until(mark: str) -> str:
+        seen = ""
+        while mark not in seen:
+            assert select.select([terminal], [], [], 60)[0], seen
+            seen += os.read(terminal, 65536).decode(errors="replace")
+        return seen
+
+    try:
+        # The marks are put together by the shell: the echo of a line has none. The second one is printed
+        # when the line, tab and all, was taken: Ctrl-X is bound to that.
+        mark = "taken() { zle -I; print -r -- \"[$BUFFER] co\"mplete }; zle -N taken; bindkey '^X' taken"
+        os.write(terminal, f"PS1=; {start}; setopt noautomenu; {mark}; print rea''dy\n".encode())
+        read_until("ready")
+        os.write(terminal, f"{typed}\t\x18".encode())
+        return read_until("] complete")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.close(terminal)
+        os.waitpid(child, 0)
 
 
 def on_terminal(*arguments: object, cwd: Path, **environment: str) -> str:

@@ -8,7 +8,10 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
+import tarfile
 import zlib
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -219,6 +222,134 @@ def test_directories_are_tables_too(tmp_path: Path) -> None:
     assert len(found["tree"][8]) == 3
     assert found["tree"][2] == sum(path.stat().st_size for path in (tmp_path / "t").rglob("*.orc"))
     assert "<td>x</td>" in text
+
+
+def walk(node: list[Any]) -> Iterator[list[Any]]:
+    """A node of the page's data, and all below it."""
+    yield node
+    for child in node[8]:
+        yield from walk(child)
+
+
+def leaves_of(node: list[Any]) -> list[list[Any]]:
+    return [leaf for child in node[8] for leaf in leaves_of(child)] if node[8] else [node]
+
+
+def hudi_table(folder: Path) -> Path:
+    with tarfile.open(DATA / "hudi" / "lab-1.1.1.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "lab"
+
+
+@pytest.mark.parametrize("kind", ["kudu", "hbase", "hbase folder", "acid", "hudi"])
+def test_a_table_of_many_files_has_one_page_with_its_bytes_and_its_damage(kind: str, tmp_path: Path) -> None:
+    whole = tmp_path / "table"
+    if kind == "hudi":
+        hudi_table(tmp_path).rename(whole)
+    else:
+        name = {"kudu": "kudu/files/file_blocks", "acid": "hive/files/changes"}.get(
+            kind, "hbase/files/orders"
+        )
+        shutil.copytree(DATA / name, whole)
+    root, options, part = {
+        "kudu": (whole, {"table": "events"}, "disk1/data/b3/22/da/0196962279574308"),
+        "hbase": (whole, {"table": "shop:orders"}, "f/59557177f3e04ecfb9b6afd994285532"),
+        "hbase folder": (whole / "data/shop/orders", {}, "f/59557177f3e04ecfb9b6afd994285532"),
+        "acid": (whole, {"acid": True}, "delta_0000005_0000005_0000/bucket_00000"),
+        "hudi": (
+            whole / ".hoodie/metadata",
+            {},
+            "record_index/record-index-0001-0_0-0-0_20261121143921003.hfile",
+        ),
+    }[kind]
+    [broken] = [path for path in whole.rglob("*") if str(path).endswith(f"/{part}")]
+    data = bytearray(broken.read_bytes())
+    third = len(data) // 3
+    data[third : third + 20] = bytes(byte ^ 255 for byte in data[third : third + 20])
+    broken.write_bytes(data)
+
+    text = page(cf.open(root, **options), verify=True)
+    found = data_of(text)
+    assert "Damaged in 1 place" in text
+    marked = [node for node in walk(found["tree"]) if node[5] >= 0]
+    assert len(marked) == 1
+    above = [node for node in walk(found["tree"]) if marked[0] in walk(node)]
+    assert any(f"/{found['texts'][node[0]]}".endswith(f"/{part}") for node in above), [
+        found["texts"][node[0]] for node in above
+    ]
+
+    # What the page shows as a file's bytes are that file's.
+    [file] = [node for node in walk(found["tree"]) if f"/{found['texts'][node[0]]}".endswith(f"/{part}")]
+    samples = [leaf for leaf in leaves_of(file) if leaf[7]]
+    assert samples
+    for leaf in samples:
+        shown = base64.b64decode(leaf[7])
+        at = leaf[1] - file[1]
+        assert bytes(data[at : at + len(shown)]) == shown
+    everywhere = [bool(leaf[7]) for leaf in leaves_of(found["tree"]) if leaf[2]]
+    assert sum(everywhere) > len(everywhere) * 0.9
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value >= 128:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def message(*fields: tuple[int, int | bytes]) -> bytes:
+    """A message of Protocol Buffers: numbers, and bytes."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc")
+def test_a_file_of_ten_gigabytes_has_a_small_page(tmp_path: Path) -> None:
+    """Four columns of doubles that are all 0: such a file has holes, and takes no room on the disk."""
+    rows, columns, stripes = 5_000_000, 4, 64
+    path = tmp_path / "big.orc"
+    known = []
+    with path.open("wb") as file:
+        file.write(b"ORC")
+        for _ in range(stripes):
+            start = file.tell()
+            file.seek(columns * 8 * rows, 1)
+            streams = [(1, message((1, 1), (2, column), (3, 8 * rows))) for column in range(1, columns + 1)]
+            footer = message(*streams, *[(2, message((1, 0)))] * (columns + 1), (3, b"UTC"))
+            file.write(footer)
+            sizes = [(1, start), (2, 0), (3, columns * 8 * rows), (4, len(footer)), (5, rows)]
+            known.append((3, message(*sizes)))
+        length = file.tell()
+        names = [(3, f"c{column}".encode()) for column in range(columns)]
+        root = message((1, 12), *[(2, column) for column in range(1, columns + 1)], *names)
+        types = [(4, root), *[(4, message((1, 6)))] * columns]
+        tail = message((1, 3), (2, length - 3), *known, *types, (6, rows * stripes))
+        script = message((1, len(tail)), (2, 0), (3, 1 << 18), (4, varint(0) + varint(12)), (8000, b"ORC"))
+        file.write(tail + script + bytes([len(script)]))
+    assert path.stat().st_size > 10_000_000_000
+    program = (
+        "import re, sys, coldframe as cf; from coldframe.cli import main; "
+        "assert cf.open(sys.argv[1]).num_rows == 320_000_000; "
+        "assert main(['layout', sys.argv[1], '-o', sys.argv[2]]) == 0; "
+        "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+    )
+    out = tmp_path / "big.html"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path), str(out)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 400_000  # KiB, most of them Python's and pyarrow's own
+    text = out.read_text()
+    assert len(text) < 4_000_000
+    assert "9.5 GiB" in text
+    assert {"c0", "c1", "c2", "c3"} <= set(re.findall(r"<td>(c\d)</td>", text))
+    stripes_drawn = [node for node in walk(data_of(text)["tree"]) if node[2] > 8 * rows]
+    assert len(stripes_drawn) >= stripes
 
 
 def pixels(path: Path) -> set[bytes]:

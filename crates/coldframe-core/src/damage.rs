@@ -46,22 +46,38 @@ impl Damage {
 
 /// Collects damage from the parts of a scan; clones share one list.
 #[derive(Clone, Debug, Default)]
-pub struct DamageLog(Arc<Mutex<Vec<Damage>>>);
+pub struct DamageLog {
+    records: Arc<Mutex<Vec<Damage>>>,
+    /// What the structures of new records are in.
+    within: Option<Arc<str>>,
+}
 
 impl DamageLog {
+    /// The same log for a part of what is scanned, such as one file of a table: what is pushed through it says that it is in
+    /// `part`.
+    #[must_use]
+    pub fn within(&self, part: &str) -> Self {
+        let within =
+            self.within.as_ref().map_or_else(|| part.into(), |outer| format!("{outer}: {part}").into());
+        Self { records: self.records.clone(), within: Some(within) }
+    }
+
     /// Adds a record.
-    pub fn push(&self, damage: Damage) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(damage);
+    pub fn push(&self, mut damage: Damage) {
+        if let Some(part) = &self.within {
+            damage.structure = format!("{part}: {}", damage.structure);
+        }
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(damage);
     }
 
     /// All records so far, in the order they were noticed.
     pub fn records(&self) -> Vec<Damage> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many records there are.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Whether nothing was lost.

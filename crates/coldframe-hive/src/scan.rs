@@ -38,7 +38,6 @@ pub(crate) struct AcidPlan {
     context: Arc<Shared>,
     /// For [`Rows::Counted`]: number of the next unit's first row.
     next: i64,
-    path: String,
     /// Where the split ends.
     end: u64,
 }
@@ -56,6 +55,7 @@ struct Shared {
     in_doubt: bool,
     on_error: OnError,
     damage: DamageLog,
+    path: String,
 }
 
 impl AcidPlan {
@@ -90,7 +90,7 @@ impl AcidPlan {
                 threads: request.scan.threads,
             },
             decode: Arc::new(Schema::new(inner_schema)),
-            damage: request.damage.clone(),
+            damage: request.damage.within(&part.data.path),
         };
         let (write, bucket) = (part.data.write_id, part.data.bucket);
         let in_doubt = rows != Rows::Identified && (!numbered || events.is_in_doubt(write, bucket));
@@ -105,13 +105,13 @@ impl AcidPlan {
             in_doubt,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
+            path: part.data.path.clone(),
         };
         let inner_split = Split { part: 0, range: split.range.clone(), rows: None };
         Ok(Self {
             inner: part.file.plan(&inner_request, &inner_split)?,
             context: Arc::new(context),
             next,
-            path: part.data.path.clone(),
             end: split.range.end,
         })
     }
@@ -166,11 +166,11 @@ impl Plan for AcidPlan {
             // How many rows are lost is not known, so those behind cannot be told from deleted ones.
             Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
                 let from = e.offset().unwrap_or(self.end).min(self.end);
-                let e = e.within(self.path.clone());
+                let e = e.within(self.context.path.clone());
                 self.context.damage.push(Damage::from_error(&e, from..self.end, None));
                 return Ok(None);
             }
-            Err(e) => return Err(e.in_file(self.path.clone())),
+            Err(e) => return Err(e.in_file(self.context.path.clone())),
         };
         let first = self.next;
         let expected = match self.context.rows {
@@ -187,7 +187,7 @@ impl Plan for AcidPlan {
             }
             _ => None,
         };
-        let structure = format!("{}: {}", self.path, unit.structure);
+        let structure = format!("{}: {}", self.context.path, unit.structure);
         let (inner, context, place) = (unit.decode, self.context.clone(), structure.clone());
         let decode = LiveRows { inner, context, first, expected, place };
         Ok(Some(Unit { decode: Box::new(decode), structure, ..unit }))
@@ -287,7 +287,7 @@ impl Shared {
         self.damage.push(Damage {
             bytes: 0..0,
             rows_lost: Some(nulls.null_count() as u64),
-            structure: "identities of rows".to_owned(),
+            structure: format!("{}: identities of rows", self.path),
             reason:
                 "expected the identity of each row, found it lost: whether the row was deleted cannot be told"
                     .to_owned(),

@@ -143,17 +143,17 @@ fn open_base(
     lost: &mut Spans,
 ) -> Result<Option<Base>> {
     let len = source.len();
+    let named = |e: Error| e.within(format!("base file {name}"));
     let open = || -> Result<Base> {
-        let raw = Arc::new(coldframe_hfile::open(source, &context.options)?);
+        let raw = Arc::new(coldframe_hfile::open(source, &context.options).map_err(named)?);
         // A file without its trailer or index still has its blocks, though perhaps not its schema.
         let schema = match raw.check() {
-            Ok(()) => schema_of(context, &raw)?,
+            Ok(()) => schema_of(context, &raw).map_err(named)?,
             Err(e) => {
-                context.lose(e, 0..len, None)?;
+                context.lose(named(e), 0..len, None)?;
                 lost.add(changes::ALL);
-                raw.info()
-                    .get(file_info::HUDI_SCHEMA)
-                    .map_or(Ok(context.target.clone()), |j| context.schema(j))?
+                let json = raw.info().get(file_info::HUDI_SCHEMA);
+                json.map_or(Ok(context.target.clone()), |j| context.schema(j)).map_err(named)?
             }
         };
         let cells = match &context.keys {
@@ -162,7 +162,7 @@ fn open_base(
         };
         Ok(Base { cells, schema, name: name.to_owned(), len })
     };
-    match open().map_err(|e| e.within(format!("base file {name}"))) {
+    match open() {
         Ok(base) => Ok(Some(base)),
         Err(e) => {
             context.lose(e, 0..len, None)?;

@@ -135,7 +135,12 @@ _coldframe() {{
 {body}
   esac
 }}
-compdef _coldframe coldframe"""
+# As a file in fpath it is this function's own body when it is first called; otherwise it was sourced.
+if [[ "$funcstack[1]" == _coldframe ]]; then
+  _coldframe "$@"
+else
+  compdef _coldframe coldframe
+fi"""
 
 
 def _fish(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
@@ -144,6 +149,10 @@ def _fish(commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> str:
         lines.append(
             f"complete -c coldframe -n __fish_use_subcommand -f -a {name} -d {shlex.quote(_plain(summary))}"
         )
+        if values := _positional(parser):
+            lines.append(
+                f"complete -c coldframe -n '__fish_seen_subcommand_from {name}' -f -a {shlex.quote(values)}"
+            )
         for action in _options(parser):
             names = " ".join(
                 f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"

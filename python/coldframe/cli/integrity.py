@@ -19,11 +19,13 @@ from coldframe.cli.options import (
     open_rows,
     pairs,
 )
-from coldframe.cli.reading import describe
+from coldframe.cli.reading import EACH, MANY, describe
 from coldframe.cli.sinks import open_atomically, write_rows
 from coldframe.errors import ColdframeError
 
 __all__ = ["add_parsers"]
+
+STDOUT = "-"
 
 
 def add_parsers(commands: Commands) -> None:
@@ -37,7 +39,7 @@ coldframe inspect 000000_0 --depth 2
 coldframe inspect 000000_0 --at 4139             # what is at this offset?
 coldframe inspect 000000_0 --json""",
     )
-    parser.add_argument("source", help="a file")
+    parser.add_argument("source", nargs="+", help=EACH)
     parser.add_argument("--depth", type=int, default=4, metavar="N", help="levels of the tree (default 4)")
     parser.add_argument(
         "--children", type=int, default=20, metavar="N", help="nodes shown on each level (default 20)"
@@ -55,8 +57,14 @@ coldframe inspect 000000_0 --json""",
 coldframe layout events.orc -o events.html --verify   # decode all of it, and mark what is damaged
 coldframe layout warehouse/sales -o sales.html        # all files of a directory""",
     )
-    parser.add_argument("source", nargs="+", help="a file, several, a pattern or a directory")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
+    parser.add_argument("source", nargs="+", help=MANY)
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the page to write, or its URL; - is standard output",
+    )
     parser.add_argument("--verify", action="store_true", help="decode everything, to mark what is damaged")
     add_open_options(parser)
     parser.set_defaults(run=layout)
@@ -68,7 +76,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
         """coldframe verify 000000_0 && echo intact
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )
-    parser.add_argument("source", nargs="+", help="files; may be patterns; - is standard input")
+    parser.add_argument("source", nargs="+", help=EACH)
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON report")
     parser.set_defaults(run=verify)
@@ -80,8 +88,8 @@ coldframe verify warehouse/events/*.rc --json > report.json""",
         """coldframe salvage broken.rc rescued.parquet
 coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json""",
     )
-    parser.add_argument("source", help="a damaged file")
-    parser.add_argument("dest", help="the Parquet file to write")
+    parser.add_argument("source", nargs="+", help=MANY)
+    parser.add_argument("dest", help="the Parquet file to write, or its URL")
     parser.add_argument(
         "-c", "--columns", metavar="A,B,..", help="only these columns: damage in others then loses nothing"
     )
@@ -92,18 +100,26 @@ coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --rep
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """The tree, and a picture of it."""
-    tree = open_file(args, args.source).inspect()
-    if args.at is not None:
+    """The tree, and a picture of it. JSON of one file is that file's, of several an object by path."""
+    sources = expanded(args.source, args.storage_option)
+    trees: dict[str, Any] = {}
+    for source in sources:
+        tree = open_file(args, source).inspect()
+        if args.json and args.at is None:
+            trees[source] = tree
+            continue
+        if len(sources) > 1:
+            print(f"{source}:")
+        if args.at is None:
+            print_layout(tree, args.depth, args.children)
+            continue
         length = tree["length"]
         if not 0 <= args.at < length:
             raise ValueError(f"--at {args.at}: the file has {length} bytes")
         for node in nodes_at(tree, args.at):
             print(f"{node['offset']:>12} +{node['length']:<12} {node['name']}")
-    elif args.json:
-        print(output.as_json(tree))
-    else:
-        print_layout(tree, args.depth, args.children)
+    if trees:
+        print(output.as_json(trees if len(sources) > 1 else trees[sources[0]]))
     return 0
 
 
@@ -121,10 +137,14 @@ def layout(args: argparse.Namespace) -> int:
     """One page, whatever the number of files."""
     from coldframe.layout import page
 
-    whole = page(open_rows(args), verify=args.verify)
-    with open_atomically(args.output) as sink:
-        sink.write(whole.encode("utf-8", "surrogateescape"))
-    output.complain(f"{args.output}: {output.size_text(os.path.getsize(args.output))}")
+    whole = page(open_rows(args), verify=args.verify).encode("utf-8", "surrogateescape")
+    if args.output == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(whole)
+        return 0
+    with open_atomically(args.output, pairs(args.storage_option, "--storage-option")) as sink:
+        sink.write(whole)
+    output.complain(f"{args.output}: {output.size_text(len(whole))}")
     return 0
 
 
@@ -160,15 +180,20 @@ def verify(args: argparse.Namespace) -> int:
 
 def salvage(args: argparse.Namespace) -> int:
     """Exit code 1 where something was lost."""
-    file = open_file(args, args.source)
+    file = open_rows(args)
     storage = pairs(args.storage_option, "--storage-option")
     reader = file.to_batches(columns_of(args), on_error="skip")
     report = write_rows(reader, args.dest, "parquet", storage_options=storage)
     damage = file.damage
-    facts = {"source": args.source, "dest": args.dest, "rows": report["rows"], "damage": damage}
+    facts = {
+        "source": args.source[0] if len(args.source) == 1 else args.source,
+        "dest": args.dest,
+        "rows": report["rows"],
+        "damage": damage,
+    }
     if args.report:
-        with open(args.report, "w", encoding="utf-8") as sink:
-            sink.write(output.as_json(facts) + "\n")
+        with open_atomically(args.report, storage) as sink:
+            sink.write((output.as_json(facts) + "\n").encode())
     if args.json:
         print(output.as_json(facts))
     else:

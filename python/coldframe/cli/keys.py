@@ -21,11 +21,12 @@ from coldframe.cli.options import (
     open_file,
 )
 from coldframe.cli.reading import print_rows
-from coldframe.errors import unsupported
+from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File
 
 __all__ = ["add_parsers"]
 
+_ONE_OR_MORE = "an HFile, a CFile, an HBase table, or a pattern: one after the other; - is standard input"
 _KEY_HELP = r"a key: text, with \xNN for any byte, as HBase shows it"
 
 
@@ -44,9 +45,10 @@ def _add_get(commands: Commands) -> None:
         "show what a file has under some keys, by its index",
         r"""coldframe get cf/3f2a77 row-17
 coldframe get cf/3f2a77 row-17 'row-\x00\x12' --format jsonl
+coldframe get 'cf/*' row-17                        # of all files of a family
 coldframe get 0109656425709121 4711                 # the rows of a CFile that hold a value""",
     )
-    parser.add_argument("source", help="an HFile, or a CFile of Kudu's")
+    parser.add_argument("source", help=_ONE_OR_MORE)
     parser.add_argument("wanted", nargs="+", metavar="KEY", help=_KEY_HELP + "; of a CFile a value")
     add_form_option(parser, "table")
     add_open_options(parser, prints_rows=True)
@@ -64,7 +66,7 @@ coldframe scan cf/3f2a77 --reverse -n 1             # the last row
 coldframe scan 0109656425709121 --start 100 --stop 200
 coldframe scan 0109656425709121 --from-ordinal 1000000 -n 10""",
     )
-    parser.add_argument("source", help="an HFile, or a CFile of Kudu's")
+    parser.add_argument("source", help=_ONE_OR_MORE)
     group = parser.add_argument_group("range")
     group.add_argument("--start", metavar="KEY", help="the first key; " + _KEY_HELP)
     group.add_argument("--stop", metavar="KEY", help="the first key behind the range")
@@ -103,7 +105,7 @@ def _add_keys(commands: Commands) -> None:
 coldframe keys cf/3f2a77 --count
 coldframe keys 'cf/*' -n 1                          # the first key of each file""",
     )
-    parser.add_argument("source", nargs="+", help="HFiles or CFiles; may be patterns")
+    parser.add_argument("source", nargs="+", help="HFiles or CFiles; may be patterns; - is standard input")
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most N of each file")
     parser.add_argument("--count", action="store_true", help="only how many there are")
     add_open_options(parser)
@@ -120,7 +122,7 @@ def _add_bloom(commands: Commands) -> None:
 coldframe bloom cf/3f2a77 --test row-17 --qualifier name
 coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
     )
-    parser.add_argument("source", nargs="+", help="files; may be patterns")
+    parser.add_argument("source", nargs="+", help="files; may be patterns; - is standard input")
     parser.add_argument(
         "--test", action="append", required=True, metavar="VALUE", help="a value, or a key; may be repeated"
     )
@@ -138,30 +140,55 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
 
 def get(args: argparse.Namespace) -> int:
     """Exit code 1 where nothing is there."""
-    file = open_file(args, args.source)
+    found = [_got(file, args.wanted) for file in _files(args)]
+    print_rows(_one_after_the_other(table.to_reader() for table in found), args.form)
+    return 0 if any(table.num_rows for table in found) else 1
+
+
+def _got(file: File, wanted: list[str]) -> Any:
     can = capabilities(file)
     if can["keys"]:
-        found = file.get_many([key_of(key) for key in args.wanted])
-    elif can["lookup"]:
+        return file.get_many([key_of(key) for key in wanted])
+    if can["lookup"]:
         kind = file.schema.field("value").type
-        found = pa.concat_tables([file.lookup(value_of(key, kind)) for key in args.wanted])
-    else:
-        raise unsupported(f"get: {file.format} files have no keys; see head --where")
-    print_rows(found.to_reader(), args.form)
-    return 0 if found.num_rows else 1
+        return pa.concat_tables([file.lookup(value_of(key, kind)) for key in wanted])
+    raise unsupported(f"get: {file.format} files have no keys; see head --where")
+
+
+def _files(args: argparse.Namespace) -> Iterator[File]:
+    """The files that the source names; each is opened at its turn."""
+    for source in expanded([args.source], args.storage_option):
+        yield open_file(args, source)
+
+
+def _one_after_the_other(readers: Iterator[Any]) -> Any:
+    """The rows of several readers, which have the same columns."""
+    first = next(readers)
+
+    def batches() -> Iterator[Any]:
+        yield from first
+        for reader in readers:
+            if not reader.schema.equals(first.schema):
+                names = [f"{field.name} {field.type}" for field in reader.schema]
+                raise SchemaError(f"the files have other columns than the first one: {', '.join(names)}")
+            yield from reader
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
 def scan(args: argparse.Namespace) -> None:
     """Rows of a range."""
-    file = open_file(args, args.source)
+    reader = _one_after_the_other(_scanned(file, args) for file in _files(args))
+    print_rows(limited(reader, args.limit), args.form)
+
+
+def _scanned(file: File, args: argparse.Namespace) -> Any:
     can = capabilities(file)
     if can["keys"]:
-        reader = _scan_by_key(file, args)
-    elif can["seek"]:
-        reader = _scan_of_values(file, args)
-    else:
-        raise unsupported(f"scan: {file.format} files have no keys; see cat --where")
-    print_rows(limited(reader, args.limit), args.form)
+        return _scan_by_key(file, args)
+    if can["seek"]:
+        return _scan_of_values(file, args)
+    raise unsupported(f"scan: {file.format} files have no keys; see cat --where")
 
 
 def _scan_by_key(file: File, args: argparse.Namespace) -> Any:

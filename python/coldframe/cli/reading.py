@@ -32,8 +32,8 @@ from coldframe.file import File
 
 __all__ = ["add_parsers", "describe", "print_rows"]
 
-MANY = "a file, several, a pattern or a directory; - is standard input"
-EACH = "files; may be patterns; - is standard input"
+MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
+EACH = "files; may be patterns and URLs; - is standard input"
 
 
 def add_parsers(commands: Commands) -> None:

@@ -18,6 +18,7 @@ from coldframe.cli.options import (
     expanded,
     open_file,
 )
+from coldframe.cli.reading import EACH
 from coldframe.file import File
 
 __all__ = ["Size", "add_parsers", "leaves_of", "sizes_of"]
@@ -33,7 +34,7 @@ def add_parsers(commands: Commands) -> None:
 coldframe sizes 'events/*.orc' --stored             # without decoding
 coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
     )
-    parser.add_argument("source", nargs="+", help="files; may be patterns")
+    parser.add_argument("source", nargs="+", help=EACH)
     parser.add_argument("-c", "--columns", metavar="A,B,..", help="only these columns")
     parser.add_argument(
         "--stored", action="store_true", help="only what is stored: nothing is decoded to measure it"
@@ -50,7 +51,7 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
 coldframe index events.orc --where "user_id = 4711" -c user_id,at
 coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
     )
-    parser.add_argument("source", nargs="+", help="files; may be patterns")
+    parser.add_argument("source", nargs="+", help=EACH)
     parser.add_argument("-c", "--columns", metavar="A,B,..", help="the columns that would be read")
     parser.add_argument(
         "--where",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -91,6 +91,8 @@ def _of_file(file: File, verify: bool) -> Layout:
     if path is not None and os.path.isdir(path):
         starts = _name_files(tree, path)
         path = None
+    is_folder = file._raw.identity is None
+    known = {part["name"]: part["offset"] for part in _files_of(tree) if is_folder and "/" in part["name"]}
     layout = Layout(
         os.path.basename(file.path.rstrip("/")) or file.path,
         file.path,
@@ -104,7 +106,7 @@ def _of_file(file: File, verify: bool) -> Layout:
     )
     layout.column_sizes = _column_sizes(tree, layout.columns)
     if verify:
-        layout.damage = [_place(lost, 0) for lost in file.verify()["damage"]]
+        layout.damage = [_place(lost, _start_of(lost, known)) for lost in file.verify()["damage"]]
     return layout
 
 
@@ -167,14 +169,33 @@ def _move(node: dict[str, Any], by: int) -> None:
         _move(child, by)
 
 
-def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
-    """Of a directory that is one table, the parts are its files: named by their paths in it."""
-    starts: dict[str, int] = {}
+def _files_of(tree: dict[str, Any], levels: int = 2) -> Iterator[dict[str, Any]]:
+    """What may be files of a table, named by their paths: its parts, or those of its regions or groups."""
     for child in tree["children"]:
-        path = os.path.join(folder, child["name"])
+        yield child
+        if "/" not in child["name"] and levels > 1:
+            yield from _files_of(child, levels - 1)
+
+
+def _name_files(tree: dict[str, Any], folder: str) -> dict[str, int]:
+    """Says of the parts of a directory which files they are. Paths count from it, or from what it lies in."""
+    starts: dict[str, int] = {}
+    parts = list(_files_of(tree))
+    while True:
+        found = [(child, os.path.join(folder, child["name"])) for child in parts]
+        if any(os.path.isfile(path) for _, path in found) or folder == os.path.dirname(folder):
+            break
+        folder = os.path.dirname(folder)
+    for child, path in found:
         if os.path.isfile(path):
             child["file"], starts[path] = path, child["offset"]
     return starts
+
+
+def _start_of(lost: Mapping[str, Any], known: Mapping[str, int]) -> int:
+    """Where the file begins that damage is in; what it is in says which, if there are several."""
+    named = [name for name in known if name in lost["structure"]]
+    return known[max(named, key=len)] if named else 0
 
 
 def _place(lost: Mapping[str, Any], at: int) -> Place:

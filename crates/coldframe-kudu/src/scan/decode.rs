@@ -253,8 +253,9 @@ impl<'u> Rows<'u> {
         if rows.is_empty() {
             return Ok(());
         }
-        let e =
-            e.within(format!("ordinals {}..{}", rows.start, rows.end)).within(self.unit.structure.clone());
+        let path = &block.file.opened.place.path;
+        let lost = format!("ordinals {}..{} of {path}", rows.start, rows.end);
+        let e = e.within(lost).within(self.unit.structure.clone());
         let at = block.file.opened.place.offset.saturating_add(block.at);
         salvage.lose_rows(Loss::from_error(&e, at..at, rows));
         Ok(())
