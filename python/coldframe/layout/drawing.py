@@ -173,9 +173,15 @@ def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Itera
             yield f'<rect class="{mark}" x="{x:.1f}" y="{y}" width="{across:.1f}" height="{_LEVEL - 3}"/>'
         if width > 60:
             most = int(width / 7)
-            label = spot.label if len(spot.label) <= most else spot.label[: most - 1] + "…"
-            yield f'<text x="{x + 6:.1f}" y="{y + 20}">{escape(label)}</text>'
+            yield f'<text x="{x + 6:.1f}" y="{y + 20}">{escape(_cut(spot.label, most))}</text>'
         yield "</g>"
+
+
+def _cut(label: str, most: int) -> str:
+    """So much of a label as there is room for. Paths begin alike and end apart."""
+    if len(label) <= most:
+        return label
+    return "…" + label[1 - most :] if "/" in label else label[: most - 1] + "…"
 
 
 def _title(spot: Spot) -> str:

@@ -77,7 +77,9 @@
     if (node[DAMAGE] !== -1) group.append(element("rect", { class: node[DAMAGE] === -2 ? "hurt" : "broken", x, y, width: Math.max(width, 3), height: LEVEL - 3 }));
     if (across > 60) {
       const name = texts[node[NAME]], most = Math.floor(across / 7);
-      group.append(element("text", { x: x + 6, y: y + 20 }, name.length <= most ? name : `${name.slice(0, most - 1)}…`));
+      // Paths begin alike and end apart.
+      const cut = () => name.includes("/") ? `…${name.slice(1 - most)}` : `${name.slice(0, most - 1)}…`;
+      group.append(element("text", { x: x + 6, y: y + 20 }, name.length <= most ? name : cut()));
     }
     group.onmouseenter = () => tell(node);
     group.onfocus = () => tell(node);

@@ -67,7 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="unit of timestamps written (us)",
     )
     parser.add_argument(
-        "--compression", default="zstd", choices=["zstd", "snappy", "gzip", "none"], help="of Parquet (zstd)"
+        "--codec",
+        "--compression",
+        default="zstd",
+        choices=["zstd", "snappy", "gzip", "none"],
+        help="of Parquet (zstd)",
     )
     parser.add_argument(
         "--split-bytes",
@@ -174,7 +178,7 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
-            compression=arguments.compression,
+            codec=arguments.codec,
             verify=not arguments.no_verify,
             fresh=arguments.fresh,
             progress=progress,
@@ -205,7 +209,7 @@ def _preview(arguments: argparse.Namespace) -> int:
         untyped=arguments.untyped,
         timestamp_unit=arguments.timestamp_unit,
         split_bytes=arguments.split_bytes,
-        compression=arguments.compression,
+        compression=arguments.codec,
         fresh=arguments.fresh,
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),

@@ -61,13 +61,14 @@ def migrate(
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
-    compression: str = "zstd",
+    codec: str = "zstd",
     verify: bool = True,
     fresh: bool = False,
     progress: Progress | None = None,
     source_storage_options: StorageOptions = None,
     target_storage_options: StorageOptions = None,
     timestamps: str | None = None,
+    compression: str | None = None,
 ) -> Report:
     """Converts every table below `src` into a table below `dst`, verified, and reports.
 
@@ -93,13 +94,13 @@ def migrate(
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
         split_bytes: how much of a source file one task converts, about.
-        compression: of Parquet.
+        codec: of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
         verify: whether what was written is read back and compared.
         fresh: convert again what an earlier run has done; the earlier result stays until the new one stands.
         progress: is told of each finished file.
         source_storage_options, target_storage_options: how the stores of `src` and `dst` are reached, where
             those are URLs: see docs/stores.md. They travel with the tasks, and nowhere else.
-        timestamps: the name that `timestamp_unit` had; deprecated.
+        timestamps, compression: the names that `timestamp_unit` and `codec` had; deprecated.
     """
     options = Options(
         to=to,
@@ -109,7 +110,7 @@ def migrate(
         untyped=untyped,
         timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
         split_bytes=split_bytes,
-        compression=compression,
+        compression=renamed("compression", compression, "codec", codec),
         verify=verify,
         fresh=fresh,
         selection=select(include, exclude),
