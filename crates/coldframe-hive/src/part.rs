@@ -29,6 +29,31 @@ impl Part {
         IDENTITY.iter().chain(["row"].iter()).all(|name| schema.column_with_name(name).is_some())
     }
 
+    /// An error for a file whose columns cannot be those of its kind: `of_acid` if its writer says that it has identities.
+    pub(crate) fn check_identities(&self, of_acid: bool) -> Result<()> {
+        let schema = self.file.schema();
+        if !self.is_acid() {
+            let found =
+                schema.fields().iter().take(6).map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
+            let names = IDENTITY.join(", ");
+            return match of_acid {
+                true => Err(Error::corrupt(format!("expected the columns {names} and row, found {found}"))),
+                false => Ok(()),
+            };
+        }
+        for name in IDENTITY {
+            let expected =
+                if matches!(name, "operation" | "bucket") { DataType::Int32 } else { DataType::Int64 };
+            let found = schema.field_with_name(name).map(Field::data_type).ok();
+            if let Some(found) = found.filter(|found| **found != expected) {
+                return Err(Error::corrupt(format!(
+                    "expected {expected} in the column `{name}` of an ACID file, found {found}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The columns of its rows.
     pub(crate) fn row_fields(&self) -> Result<Vec<FieldRef>> {
         if !self.is_acid() {

@@ -77,7 +77,10 @@ impl AcidTable {
             let file = OrcFile::open(source, options.clone())?;
             let inserts_only = file.user_metadata(ACID_STATS).is_some_and(inserts_only);
             let splits_updates = file.user_metadata(ACID_VERSION) == Some(b"2");
-            Ok(Part { data, file: Arc::new(file), inserts_only, splits_updates })
+            let of_acid = file.user_metadata(ACID_STATS).is_some();
+            let part = Part { data, file: Arc::new(file), inserts_only, splits_updates };
+            part.check_identities(of_acid)?;
+            Ok(part)
         };
         let open_named = |data: DataFile| {
             let path = data.path.clone();

@@ -182,6 +182,25 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     assert!(opened(&[("base_1/bucket_00000", lost)]).is_err(), "nobody knows the columns");
 }
 
+/// Columns that cannot name rows are damage of their file.
+#[test]
+fn identities_of_other_types_are_damage() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
+    let fields = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
+    let row: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers.clone()], None));
+    let names = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction"];
+    let columns = names.iter().map(|name| (*name, numbers.clone())).chain([("row", row)]);
+    let wrong = written(&RecordBatch::try_from_iter(columns).unwrap(), &[]);
+    let files = [("base_1/bucket_00000", events(0..10, false)), ("delta_2_2/bucket_00001", wrong.clone())];
+    let table = opened(&files).unwrap();
+    let refused = rows::read(table.as_ref(), OnError::Raise).map_or_else(Some, |outcome| outcome.error);
+    assert!(refused.unwrap().to_string().contains("expected Int32 in the column `operation`"));
+    let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(got.error.is_none() && got.batch.num_rows() == 10 && got.damage.len() == 1, "{:?}", got.damage);
+    let table = opened(&[files[0].clone(), ("delete_delta_2_2/bucket_00000", wrong)]).unwrap();
+    assert_eq!(rows::read(table.as_ref(), OnError::Null).unwrap().batch.num_rows(), 0);
+}
+
 /// Behind a plain file that is lost nobody knows the numbers by which deletes name rows.
 #[test]
 fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
