@@ -15,6 +15,7 @@
 //! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
+//! | [`words`] | SQL to tokens: of filters, of statements that create tables |
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
@@ -35,6 +36,7 @@ pub mod salvage;
 pub mod scan;
 pub mod threads;
 pub mod value;
+pub mod words;
 pub mod writing;
 
 pub use coldframe_encoding::error::ErrorContext;

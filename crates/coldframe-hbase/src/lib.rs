@@ -16,6 +16,7 @@
 //! | `alive` | which regions are alive |
 //! | `files` | the store files of a region: which count, where they are, their order |
 //! | `edits` | what only write-ahead logs hold |
+//! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
 //! | `wide` | what a wide table consists of |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
 //! | `lookup` | rows by their keys |
@@ -37,6 +38,7 @@ mod lookup;
 mod meta;
 mod open;
 mod options;
+mod phoenix;
 mod propose;
 mod root;
 mod scan;

@@ -237,7 +237,7 @@ impl RowScan {
                 Ok(())
             })?;
             if self.reverse {
-                batches = backward(&batches)?;
+                batches = backward(&batches, self.scanning.wide.is_some())?;
             }
             self.ready.extend(batches);
         }
@@ -322,16 +322,19 @@ fn of_columns(batch: RecordBatch, columns: &[(Vec<u8>, Option<Vec<u8>>)]) -> Res
     filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 
-/// The rows of batches, last first; the cells of each stay in their order.
-fn backward(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
+/// The rows of batches, last first; the cells of each stay in their order. Of a wide table each is one.
+fn backward(batches: &[RecordBatch], wide: bool) -> Result<Vec<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(Vec::new()) };
     let all = arrow_select::concat::concat_batches(first.schema_ref(), batches).map_err(arrow_error)?;
-    let rows = bytes_of(&all, "row")?;
-    let mut order: Vec<u64> = Vec::with_capacity(rows.len());
-    let mut end = rows.len();
+    let rows = if wide { None } else { Some(bytes_of(&all, "row")?) };
+    let mut order: Vec<u64> = Vec::with_capacity(all.num_rows());
+    let mut end = all.num_rows();
     while end > 0 {
         let mut start = end - 1;
-        while start > 0 && rows.value(start - 1) == rows.value(start) {
+        while let Some(rows) = rows
+            && start > 0
+            && rows.value(start - 1) == rows.value(start)
+        {
             start -= 1;
         }
         order.extend(start as u64..end as u64);

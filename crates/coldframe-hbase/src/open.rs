@@ -21,7 +21,6 @@ use crate::scan::merge::Scanning;
 use crate::scan::mob::MobFiles;
 use crate::scan::plan::{RegionPlan, Rows, Source};
 use crate::scan::sight::Asked;
-use crate::wide;
 
 /// How it is known which regions are alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,14 +370,14 @@ impl Found {
             damage,
             batch_rows,
             columns,
-            wide: (options.view == OfCells::Pivot).then(|| options.columns.clone().into()),
+            wide: (options.view == OfCells::Pivot).then(|| options.wide.clone()),
         })
     }
 
     /// The columns of its view.
     pub(crate) fn columns(&self) -> SchemaRef {
         match self.options.view {
-            OfCells::Pivot => wide::schema(&self.options.columns, self.options.rest),
+            OfCells::Pivot => self.options.wide.schema(),
             _ => cell_schema(),
         }
     }

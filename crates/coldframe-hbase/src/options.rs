@@ -1,6 +1,7 @@
 //! What the user says when a root directory is opened.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_cast::parse::string_to_timestamp_nanos;
@@ -9,7 +10,7 @@ use coldframe_core::{Error, OpenOptions, OptionDoc, Result, Value};
 use coldframe_hfile::Options as FileOptions;
 
 use crate::layout::names::TableName;
-use crate::wide::{self, WideColumn};
+use crate::wide::{self, WideTable};
 
 /// The options of `open`.
 pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -26,10 +27,16 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "{\"family:qualifier\": type}: the columns of view=\"pivot\"; types are HBase's Bytes: binary, string, \
                long, int, short, float, double, boolean, decimal (as text)",
     },
+    OptionDoc {
+        name: "phoenix",
+        help: "of a table that Phoenix wrote its CREATE TABLE statement: the columns of view=\"pivot\", by Phoenix's \
+               types, with those of the row key",
+    },
     OptionDoc { name: "families", help: "the only families to read; default all" },
     OptionDoc {
         name: "rest",
-        help: "with view=\"pivot\": whether the column `rest` has all other columns; default true",
+        help: "with view=\"pivot\": whether the column `rest` has all other columns; default true, with \
+               `phoenix` false",
     },
     OptionDoc { name: "versions", help: "with view=\"versions\": most versions of a column" },
     OptionDoc { name: "time_range", help: "(from, to): only cells of these timestamps, `to` excluded" },
@@ -77,12 +84,10 @@ pub(crate) struct Options {
     pub(crate) now: i64,
     /// Whether write-ahead logs are read.
     pub(crate) wal: bool,
-    /// The columns of a wide table.
-    pub(crate) columns: Vec<WideColumn>,
+    /// The wide table of `pivot`.
+    pub(crate) wide: Arc<WideTable>,
     /// The only families that are read.
     pub(crate) families: Option<Vec<String>>,
-    /// Whether it has a column of the others.
-    pub(crate) rest: bool,
     /// How HFiles are read.
     pub(crate) files: FileOptions,
 }
@@ -94,6 +99,7 @@ impl Options {
             return Err(Error::unsupported("a schema for HBase, whose tables have none"));
         }
         let view = match text(extra, "view")? {
+            None if text(extra, "phoenix")?.is_some() => View::Pivot,
             None | Some("latest") => View::Latest,
             Some("versions") => View::Versions,
             Some("raw") => View::Raw,
@@ -110,13 +116,6 @@ impl Options {
             }
             (_, given) => given.unwrap_or(u32::MAX),
         };
-        let columns = match extra.get("columns") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(_) if view != View::Pivot => {
-                return Err(Error::invalid("option `columns`: it is for view=\"pivot\""));
-            }
-            Some(given) => wide::columns(given)?,
-        };
         let files = FileOptions {
             cache_bytes: integer(extra, "block_cache_bytes")?.unwrap_or(CACHE_BYTES),
             verify: !options.skip_checksums,
@@ -132,11 +131,28 @@ impl Options {
             time_range: time_range(extra)?,
             now: time(extra, "as_of")?.unwrap_or_else(now),
             wal: boolean(extra, "wal")?.unwrap_or(true),
-            columns,
+            wide: Arc::new(wide_table(extra, view)?),
             families: families(extra)?,
-            rest: boolean(extra, "rest")?.unwrap_or(true),
             files,
         })
+    }
+}
+
+/// What `columns`, `phoenix` and `rest` say.
+fn wide_table(extra: &BTreeMap<String, Value>, view: View) -> Result<WideTable> {
+    let (phoenix, rest) = (text(extra, "phoenix")?, boolean(extra, "rest")?);
+    let columns = extra.get("columns").filter(|given| !matches!(given, Value::Null));
+    if view != View::Pivot && (columns.is_some() || phoenix.is_some()) {
+        let name = if columns.is_some() { "columns" } else { "phoenix" };
+        return Err(Error::invalid(format!("option `{name}`: it is for view=\"pivot\"")));
+    }
+    match (phoenix, columns) {
+        (Some(_), Some(_)) => Err(Error::invalid("options `columns` and `phoenix`: expected one of them")),
+        (Some(statement), None) => WideTable::of_phoenix(statement, rest.unwrap_or(false)),
+        (None, columns) => {
+            let columns = columns.map(wide::columns).transpose()?.unwrap_or_default();
+            Ok(WideTable { columns, phoenix: None, rest: rest.unwrap_or(true) })
+        }
     }
 }
 

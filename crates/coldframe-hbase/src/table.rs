@@ -76,7 +76,8 @@ impl HBaseTable {
     /// The rows of a split that a filter leaves; `None` if there are none.
     fn rows(&self, region: &Region, split: &Split, predicate: Option<&Predicate>) -> Result<Option<Rows>> {
         let mut rows = splits::rows(&self.found.shared, region, &split.range)?;
-        if self.found.order() != RowOrder::Bytes {
+        // A column `row` of Phoenix is another one.
+        if self.found.order() != RowOrder::Bytes || self.found.options.wide.phoenix.is_some() {
             return Ok(Some(rows));
         }
         let keys: KeyRange = predicate.map(|p| p.key_range("row")).unwrap_or_default();

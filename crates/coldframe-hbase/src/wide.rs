@@ -5,13 +5,16 @@
 //! decimal   | scale i32 | unscaled value, two's complement, big-endian |       as text, as Java writes it
 //! ```
 //!
-//! All other types are those of `Bytes` in single HFiles. HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
+//! Of a table of Phoenix, the parts of its row key instead of `row`. All other types are those of `Bytes` in single HFiles. HBase: `Bytes.toBytes(BigDecimal)`; Java: `BigDecimal.toString`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe_core::{Error, Result, Value};
 use coldframe_hfile::{BYTES_TYPES, bytes_type};
+
+use crate::phoenix::{CellColumn, Phoenix, PhoenixType};
 
 /// The column of row keys.
 pub(crate) const ROW: &str = "row";
@@ -25,6 +28,8 @@ pub(crate) enum Stored {
     Bytes(DataType),
     /// As a `BigDecimal`.
     Decimal,
+    /// As Phoenix stores it.
+    Phoenix(PhoenixType),
 }
 
 impl Stored {
@@ -47,6 +52,7 @@ impl Stored {
         match self {
             Self::Bytes(of) => of.clone(),
             Self::Decimal => DataType::Utf8,
+            Self::Phoenix(of) => of.arrow(),
         }
     }
 }
@@ -54,16 +60,55 @@ impl Stored {
 /// A column that is named.
 #[derive(Clone, Debug)]
 pub(crate) struct WideColumn {
-    /// `family:qualifier`
+    /// As it is called: of `columns`, `family:qualifier`.
     pub(crate) name: String,
+    pub(crate) family: Vec<u8>,
+    pub(crate) qualifier: Vec<u8>,
     pub(crate) stored: Stored,
 }
 
-impl WideColumn {
-    /// Its family and qualifier.
-    pub(crate) fn key(&self) -> (&[u8], &[u8]) {
-        let (family, qualifier) = self.name.split_once(':').unwrap_or((&self.name, ""));
-        (family.as_bytes(), qualifier.as_bytes())
+/// A wide table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WideTable {
+    pub(crate) columns: Vec<WideColumn>,
+    /// What Phoenix says of the row key, if it wrote the table.
+    pub(crate) phoenix: Option<Phoenix>,
+    /// Whether there is a column of all others.
+    pub(crate) rest: bool,
+}
+
+impl WideTable {
+    /// The table of a statement of Phoenix.
+    pub(crate) fn of_phoenix(statement: &str, rest: bool) -> Result<Self> {
+        let phoenix = Phoenix::parse(statement)?;
+        let column = |c: &CellColumn| WideColumn {
+            name: c.name.clone(),
+            family: c.family.clone(),
+            qualifier: c.qualifier.clone(),
+            stored: Stored::Phoenix(c.of),
+        };
+        let columns: Vec<WideColumn> = phoenix.cells.iter().map(column).collect();
+        let mut names = BTreeSet::from_iter(rest.then_some(REST));
+        let keys = phoenix.key.iter().map(|part| part.name.as_str());
+        for name in keys.chain(columns.iter().map(|c| c.name.as_str())) {
+            if !names.insert(name) {
+                return Err(Error::invalid(format!("option `phoenix`: two columns are called {name:?}")));
+            }
+        }
+        Ok(Self { columns, rest, phoenix: Some(phoenix) })
+    }
+
+    /// Its columns.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        let mut fields = match &self.phoenix {
+            Some(of) => of.key.iter().map(|part| Field::new(&part.name, part.of.arrow(), true)).collect(),
+            None => vec![Field::new(ROW, DataType::Binary, true)],
+        };
+        fields.extend(self.columns.iter().map(|c| Field::new(&c.name, c.stored.arrow(), true)));
+        if self.rest {
+            fields.push(Field::new(REST, rest_type(), true));
+        }
+        Arc::new(Schema::new(fields))
     }
 }
 
@@ -77,15 +122,14 @@ pub(crate) fn columns(option: &Value) -> Result<Vec<WideColumn>> {
     let Value::Map(pairs) = option else { return Err(wrong(option)) };
     let column = |(name, of): &(String, Value)| {
         let Value::Str(of) = of else { return Err(wrong(of)) };
-        if !name.contains(':') {
-            return Err(wrong(name));
-        }
+        let (family, qualifier) = name.split_once(':').ok_or_else(|| wrong(name))?;
         let stored = Stored::parse(of).ok_or_else(|| {
             Error::invalid(format!(
                 "option `columns`: expected a type of {BYTES_TYPES}, decimal, found {of:?}"
             ))
         })?;
-        Ok(WideColumn { name: name.clone(), stored })
+        let (family, qualifier) = (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec());
+        Ok(WideColumn { name: name.clone(), family, qualifier, stored })
     };
     pairs.iter().map(column).collect()
 }
@@ -98,16 +142,6 @@ fn rest_type() -> DataType {
     DataType::Map(Arc::new(Field::new("entries", entry, false)), false)
 }
 
-/// The columns of a wide table.
-pub(crate) fn schema(columns: &[WideColumn], rest: bool) -> SchemaRef {
-    let mut fields = vec![Field::new(ROW, DataType::Binary, true)];
-    fields.extend(columns.iter().map(|c| Field::new(&c.name, c.stored.arrow(), true)));
-    if rest {
-        fields.push(Field::new(REST, rest_type(), true));
-    }
-    Arc::new(Schema::new(fields))
-}
-
 /// Most bytes of a number: longer ones take ever more time to write down.
 const MOST_DIGITS: usize = 4096;
 
@@ -117,8 +151,12 @@ pub(crate) fn decimal_text(bytes: &[u8]) -> Option<String> {
     if unscaled.is_empty() || unscaled.len() > MOST_DIGITS {
         return None;
     }
-    let scale = i64::from(i32::from_be_bytes(*scale));
     let (negative, digits) = digits(unscaled);
+    java_decimal(negative, &digits, i64::from(i32::from_be_bytes(*scale)))
+}
+
+/// Decimal digits, so many of them behind the point, as Java writes them. Longer texts than the digits call for are none.
+pub(crate) fn java_decimal(negative: bool, digits: &str, scale: i64) -> Option<String> {
     let sign = if negative { "-" } else { "" };
     let len = i64::try_from(digits.len()).ok()?;
     let exponent = len - 1 - scale;
@@ -204,7 +242,8 @@ mod tests {
     fn types_have_several_names() {
         let of = |name: &str, kind: &str| columns(&Value::map([(name, Value::from(kind))]));
         assert_eq!(of("f:a", "long").unwrap()[0].stored, of("f:a", "int64").unwrap()[0].stored);
-        assert_eq!(of("f:a:b", "BigDecimal").unwrap()[0].key(), (&b"f"[..], &b"a:b"[..]));
+        let decimal = &of("f:a:b", "BigDecimal").unwrap()[0];
+        assert_eq!((decimal.family.as_slice(), decimal.qualifier.as_slice()), (&b"f"[..], &b"a:b"[..]));
         assert!(of("f:a", "money").is_err() && of("a", "long").is_err());
     }
 }

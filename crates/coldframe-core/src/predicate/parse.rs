@@ -14,17 +14,15 @@
 //!
 //! Names of columns match whatever their case, as in Spark, unless two differ only in that.
 
-mod token;
-
 use coldframe_encoding::{Error, Result};
 
-use self::token::{Token, TokenKind, tokens};
 use super::Op;
 use super::condition::Condition;
 use super::instant;
 use super::like::Pattern;
 use super::literal::Literal;
 use super::number::Number;
+use crate::words::{Token, TokenKind, position, tokens};
 
 const MAX_DEPTH: usize = 100;
 
@@ -32,7 +30,7 @@ const RESERVED: [&str; 10] = ["and", "or", "not", "in", "is", "between", "like",
 
 /// The filter that a condition means. A mistake is an invalid argument with its place.
 pub fn condition(text: &str) -> Result<Condition> {
-    let mut parser = Parser { text, tokens: tokens(text)?, at: 0 };
+    let mut parser = Parser { text, tokens: tokens("filter", text)?, at: 0 };
     let parsed = parser.any_of(0)?;
     if parser.peek().kind != TokenKind::End {
         return Err(parser.error("the end of the condition"));
@@ -76,7 +74,7 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         let found =
             if token.kind == TokenKind::End { "the end".to_owned() } else { format!("{:?}", token.text) };
-        let position = token::position(self.text, token.at);
+        let position = position(self.text, token.at);
         Error::invalid(format!(
             "filter {:?}, position {position}: expected {expected}, found {found}",
             self.text

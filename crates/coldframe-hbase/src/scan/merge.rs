@@ -26,7 +26,7 @@ use super::pivot::Wide;
 use super::sight::{Asked, Sight};
 use crate::edits;
 use crate::layout::policy::Family;
-use crate::wide::WideColumn;
+use crate::wide::WideTable;
 
 /// Rows of a family that may be lost.
 #[derive(Clone, Debug)]
@@ -62,8 +62,8 @@ pub(crate) struct Scanning {
     pub(crate) damage: DamageLog,
     pub(crate) batch_rows: usize,
     pub(crate) columns: arrow_schema::SchemaRef,
-    /// The columns of a wide table, if that is asked for.
-    pub(crate) wide: Option<Arc<[WideColumn]>>,
+    /// The wide table, if that is asked for.
+    pub(crate) wide: Option<Arc<WideTable>>,
 }
 
 impl Scanning {
@@ -169,9 +169,9 @@ impl Sink {
                 let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
                 Self::Cells(Box::new(columns))
             }
-            Some(named) => {
+            Some(table) => {
                 let how = (scanning.batch_rows, scanning.on_error, scanning.damage.clone());
-                Self::Wide(Box::new(Wide::new(&scanning.columns, named, how)?))
+                Self::Wide(Box::new(Wide::new(&scanning.columns, table, how)?))
             }
         })
     }

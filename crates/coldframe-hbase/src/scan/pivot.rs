@@ -12,7 +12,8 @@ use arrow_select::filter::filter_record_batch;
 use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{Cell, Values};
 
-use crate::wide::{REST, ROW, Stored, WideColumn, decimal_text};
+use crate::phoenix::{self, KeyPart, PhoenixValues};
+use crate::wide::{REST, ROW, Stored, WideTable, decimal_text};
 
 /// Bytes of values after which a batch is handed out.
 const BATCH_BYTES: usize = 32 << 20;
@@ -22,13 +23,23 @@ const BATCH_BYTES: usize = 32 << 20;
 enum Collected {
     Bytes(Values),
     Decimal(StringBuilder),
+    Phoenix(Box<PhoenixValues>),
 }
 
 impl Collected {
+    fn new(stored: &Stored) -> Result<Self> {
+        Ok(match stored {
+            Stored::Bytes(of) => Self::Bytes(Values::new(of)?),
+            Stored::Decimal => Self::Decimal(StringBuilder::new()),
+            Stored::Phoenix(of) => Self::Phoenix(Box::new(PhoenixValues::new(*of, false)?)),
+        })
+    }
+
     fn append(&mut self, value: &[u8]) -> bool {
         match self {
             Self::Bytes(values) => values.append(value),
             Self::Decimal(texts) => decimal_text(value).map(|text| texts.append_value(text)).is_some(),
+            Self::Phoenix(values) => values.append(value),
         }
     }
 
@@ -36,14 +47,16 @@ impl Collected {
         match self {
             Self::Bytes(values) => values.append_null(),
             Self::Decimal(texts) => texts.append_null(),
+            Self::Phoenix(values) => values.append_null(),
         }
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        match self {
+    fn finish(&mut self) -> Result<ArrayRef> {
+        Ok(match self {
             Self::Bytes(values) => values.finish(),
             Self::Decimal(texts) => Arc::new(texts.finish()),
-        }
+            Self::Phoenix(values) => values.finish()?,
+        })
     }
 }
 
@@ -57,13 +70,58 @@ struct Column {
     set: bool,
 }
 
+/// The columns that row keys become, at their places.
+#[derive(Debug)]
+enum Keys {
+    Row(Option<(usize, BinaryBuilder)>),
+    Parts(Vec<(Option<usize>, PhoenixValues)>),
+}
+
+impl Keys {
+    fn new(table: &WideTable, place: impl Fn(&str) -> Option<usize>) -> Result<Self> {
+        let Some(of) = &table.phoenix else {
+            return Ok(Self::Row(place(ROW).map(|place| (place, BinaryBuilder::new()))));
+        };
+        let part = |part: &KeyPart| Ok((place(&part.name), PhoenixValues::new(part.of, part.descending)?));
+        of.key.iter().map(part).collect::<Result<_>>().map(Self::Parts)
+    }
+
+    /// Appends a row key. Of one that is none of the table's, null for what cannot be told, and why.
+    fn append(&mut self, table: &WideTable, row: &[u8]) -> Result<()> {
+        let all = match (self, &table.phoenix) {
+            (Self::Parts(all), Some(of)) => (all, of),
+            (Self::Row(Some((_, rows))), _) => {
+                rows.append_value(row);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let ((all, of), mut next, mut wrong) = (all, 0, None);
+        let found = phoenix::parts(of, row, |value| {
+            if let Some((_, values)) = all.get_mut(next)
+                && !values.append(value)
+            {
+                values.append_null();
+                let name = of.key.get(next).map_or("", |part| part.name.as_str());
+                let message = format!("row key \"{}\": {name} is not of its type", row.escape_ascii());
+                wrong.get_or_insert_with(|| Error::schema(message));
+            }
+            next += 1;
+            Ok(())
+        });
+        all.iter_mut().skip(next).for_each(|(_, values)| values.append_null());
+        found.and(wrong.map_or(Ok(()), Err))
+    }
+}
+
 type Rest = MapBuilder<BinaryBuilder, BinaryBuilder>;
 
 /// Rows while they are collected.
 #[derive(Debug)]
 pub(crate) struct Wide {
     schema: SchemaRef,
-    key: Option<(usize, BinaryBuilder)>,
+    table: Arc<WideTable>,
+    keys: Keys,
     /// By family and qualifier.
     columns: Vec<Column>,
     rest: Option<(usize, Rest)>,
@@ -82,31 +140,27 @@ pub(crate) struct Wide {
 }
 
 impl Wide {
-    /// For the columns of `schema` among `named` ones.
+    /// For the columns of `schema` among those of the table.
     pub(crate) fn new(
         schema: &SchemaRef,
-        named: &[WideColumn],
+        table: &Arc<WideTable>,
         (batch_rows, on_error, damage): (usize, OnError, DamageLog),
     ) -> Result<Self> {
         let place = |name: &str| schema.fields().iter().position(|f| f.name() == name);
-        let mut columns = Vec::with_capacity(named.len());
-        for column in named {
-            let (family, qualifier) = column.key();
-            let values = match &column.stored {
-                Stored::Bytes(of) => Collected::Bytes(Values::new(of)?),
-                Stored::Decimal => Collected::Decimal(StringBuilder::new()),
-            };
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
             columns.push(Column {
-                family: family.to_vec(),
-                qualifier: qualifier.to_vec(),
+                family: column.family.clone(),
+                qualifier: column.qualifier.clone(),
                 place: place(&column.name),
-                values,
+                values: Collected::new(&column.stored)?,
                 set: false,
             });
         }
         columns.sort_by(|a, b| (&a.family, &a.qualifier).cmp(&(&b.family, &b.qualifier)));
         Ok(Self {
-            key: place(ROW).map(|place| (place, BinaryBuilder::new())),
+            keys: Keys::new(table, place)?,
+            table: table.clone(),
             rest: place(REST).map(|place| (place, rest_builder())),
             schema: schema.clone(),
             columns,
@@ -178,6 +232,11 @@ impl Wide {
             }
             return Ok(());
         }
+        if let Some(of) = &self.table.phoenix
+            && of.is_empty_cell(cell.qualifier)?
+        {
+            return Ok(());
+        }
         if let Some((_, rest)) = &mut self.rest {
             rest.keys().append_value([cell.family, b":", cell.qualifier].concat());
             rest.values().append_option(value);
@@ -190,8 +249,11 @@ impl Wide {
         if !std::mem::take(&mut self.open) {
             return Ok(());
         }
-        if let Some((_, key)) = &mut self.key {
-            key.append_value(&self.row);
+        if let Err(e) = self.keys.append(&self.table, &self.row) {
+            if self.on_error == OnError::Raise {
+                return Err(e);
+            }
+            self.damage.push(Damage::from_error(&e, 0..0, Some(0)));
         }
         for column in &mut self.columns {
             if !std::mem::take(&mut column.set) && column.place.is_some() {
@@ -218,15 +280,21 @@ impl Wide {
                 *slot = Some(array);
             }
         };
-        if let Some((place, key)) = &mut self.key {
-            put(*place, Arc::new(key.finish()));
+        match &mut self.keys {
+            Keys::Row(rows) => rows.iter_mut().for_each(|(place, rows)| put(*place, Arc::new(rows.finish()))),
+            Keys::Parts(parts) => {
+                for (place, values) in parts {
+                    let array = values.finish()?;
+                    place.iter().for_each(|place| put(*place, array.clone()));
+                }
+            }
         }
         if let Some((place, rest)) = &mut self.rest {
             put(*place, Arc::new(rest.finish()));
         }
         for column in &mut self.columns {
             if let Some(place) = column.place {
-                put(place, column.values.finish());
+                put(place, column.values.finish()?);
             }
         }
         let missing = || Error::schema("the table has no such column");

@@ -119,6 +119,9 @@ impl RegionPlan {
         if self.owns(&lost.lower) {
             self.scanning.damage.push(lost.damage);
         }
+        if lost.whole {
+            return Ok(());
+        }
         let LostFile { family, lower, upper, .. } = lost;
         self.lost.push(LostRows { family, lower, upper, through: false, whole: true });
         Ok(())

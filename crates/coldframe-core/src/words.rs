@@ -1,9 +1,10 @@
-//! The words, signs and literals of a condition.
+//! The words, signs and literals of SQL: of conditions, and of statements that create tables.
 
 use coldframe_encoding::{Error, Result};
 
+/// What a token is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum TokenKind {
+pub enum TokenKind {
     /// `12`, `1.5`, `.5e-3`
     Number,
     /// `X'00ff'`
@@ -21,25 +22,30 @@ pub(super) enum TokenKind {
     End,
 }
 
+/// A token of a text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Token<'a> {
-    pub(super) kind: TokenKind,
-    pub(super) text: &'a str,
-    /// The byte of the condition where it begins.
-    pub(super) at: usize,
+pub struct Token<'a> {
+    /// What it is.
+    pub kind: TokenKind,
+    /// As it stands there.
+    pub text: &'a str,
+    /// The byte of the text where it begins.
+    pub at: usize,
 }
 
 impl Token<'_> {
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    /// Whether it is a word, in capitals or not.
+    pub fn is_word(&self, word: &str) -> bool {
         self.kind == TokenKind::Name && self.text.eq_ignore_ascii_case(word)
     }
 
-    pub(super) fn is_sign(&self, sign: &str) -> bool {
+    /// Whether it is a sign.
+    pub fn is_sign(&self, sign: &str) -> bool {
         self.kind == TokenKind::Sign && self.text == sign
     }
 
     /// The text between the quotes.
-    pub(super) fn unquoted(&self) -> String {
+    pub fn unquoted(&self) -> String {
         let mut chars = self.text.chars();
         let quote = chars.next().unwrap_or_default().to_string();
         chars.next_back();
@@ -47,7 +53,7 @@ impl Token<'_> {
     }
 
     /// The bytes of a hex literal.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let digits: Vec<u8> = self
             .text
             .chars()
@@ -60,12 +66,12 @@ impl Token<'_> {
 }
 
 /// The number, from one, of the character at a byte.
-pub(super) fn position(text: &str, at: usize) -> usize {
+pub fn position(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count() + 1
 }
 
-/// All tokens and, at the end, the end.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
+/// All tokens of a text and, at the end, the end. Errors name `what` the text is.
+pub fn tokens<'a>(what: &str, text: &'a str) -> Result<Vec<Token<'a>>> {
     let mut found = Vec::new();
     let mut at = 0;
     loop {
@@ -80,7 +86,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
             let shown: String = trimmed.chars().take(10).collect();
             let position = position(text, at);
             return Err(Error::invalid(format!(
-                "filter {text:?}, position {position}: cannot read {shown:?}"
+                "{what} {text:?}, position {position}: cannot read {shown:?}"
             )));
         };
         found.push(Token { kind, text: trimmed.get(..length).unwrap_or_default(), at });
@@ -102,7 +108,7 @@ fn one(text: &str) -> Option<(TokenKind, usize)> {
             let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
             Some((TokenKind::Name, end.unwrap_or(text.len())))
         }
-        _ => ["<=", ">=", "<>", "!=", "==", "=", "<", ">", "(", ")", ",", ".", "-", "+"]
+        _ => ["<=", ">=", "<>", "!=", "==", "=", "<", ">", "(", ")", ",", ".", "-", "+", "[", "]"]
             .into_iter()
             .find(|sign| text.starts_with(sign))
             .map(|sign| (TokenKind::Sign, sign.len())),

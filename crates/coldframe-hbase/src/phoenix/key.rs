@@ -1,0 +1,68 @@
+//! Row keys to their parts.
+//!
+//! ```text
+//! 02 | 44 45 | 7f ff fe 88 04 5f 05 e7 | be 91 91 9e ff | 80 00 00 00 00 00 00 11 | 66 69 72 73 74
+//! salt CHAR(2) DATE DESC                 VARCHAR DESC     BIGINT                    VARCHAR, the last
+//! ```
+//!
+//! Nulls at the end are not written, nor are their separators. Phoenix: `RowKeySchema.next`.
+
+use coldframe_core::{Error, Result};
+
+use super::{KeyPart, Phoenix};
+
+/// The parts of a row key, each empty where it is null.
+///
+/// # Errors
+///
+/// Where the key is too short for its parts, or something is behind them.
+pub(crate) fn parts<'k>(
+    of: &Phoenix,
+    row: &'k [u8],
+    mut with: impl FnMut(&'k [u8]) -> Result<()>,
+) -> Result<()> {
+    let mut rest = match (of.salted, row) {
+        (false, row) => row,
+        (true, [_, rest @ ..]) => rest,
+        (true, []) => return Err(unlike(row, "a byte of salt")),
+    };
+    for (place, part) in of.key.iter().enumerate() {
+        let (value, behind) = match part.of.width() {
+            // What is null at the end of a key is not there.
+            Some(_) if rest.is_empty() => (rest, rest),
+            Some(width) => rest
+                .split_at_checked(width)
+                .ok_or_else(|| unlike(row, &format!("{width} bytes of {}", part.name)))?,
+            None if place + 1 == of.key.len() => (last(part, rest), &[][..]),
+            None => until_separator(part, rest),
+        };
+        with(value)?;
+        rest = behind;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(unlike(row, "nothing behind the last column of the key")) }
+}
+
+fn unlike(row: &[u8], expected: &str) -> Error {
+    Error::schema(format!("row key \"{}\": expected {expected}", row.escape_ascii()))
+}
+
+/// A value of any length at the end: behind one in descending order is a separator still.
+fn last<'k>(part: &KeyPart, rest: &'k [u8]) -> &'k [u8] {
+    match (part.descending, rest) {
+        (true, [value @ .., 0xff]) => value,
+        _ => rest,
+    }
+}
+
+/// A value of any length, and what is behind its separator. A null one has the separator of ascending order always.
+fn until_separator<'k>(part: &KeyPart, rest: &'k [u8]) -> (&'k [u8], &'k [u8]) {
+    let separator = if part.descending { 0xff } else { 0 };
+    let end = match rest.split_first() {
+        None | Some((0, _)) => 0,
+        Some((_, others)) => {
+            others.iter().position(|b| *b == separator).map_or(rest.len(), |place| place + 1)
+        }
+    };
+    let (value, behind) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+    (value, behind.get(1..).unwrap_or_default())
+}
