@@ -11,7 +11,7 @@ import pytest
 import coldframe as cf
 from coldframe.cli import main
 from coldframe.pipeline.inventory import take_inventory
-from coldframe.pipeline.tables import TableSpec, find_tables
+from coldframe.pipeline.tables import TableSpec, find_tables, load_tables
 
 ROOT = Path(__file__).resolve().parents[1] / "data" / "hbase" / "files" / "orders"
 AS_OF = 1_700_000_000_000
@@ -89,3 +89,26 @@ def test_a_proposal_is_an_entry_of_tables_toml(capsys: pytest.CaptureFixture[str
     assert proposal["columns"]["f:note"] == "string"
     assert main(["schema", str(ROOT), "--as", "tables"]) == 0
     assert '"f:count" = "long"' in capsys.readouterr().out
+
+
+def test_a_root_of_several_tables_has_an_entry_for_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT, tmp_path / "hbase")
+    phoenix = ROOT.parents[2] / "phoenix/files/root/data/default"
+    for name in ("KEYS", "small"):
+        shutil.copytree(phoenix / name, tmp_path / "hbase/data/default" / name)
+    # Without a cell nothing is guessed, but the table is named.
+    for path in (tmp_path / "hbase/data/default/small").glob("*/[!.]*/*"):
+        path.unlink()
+    assert main(["schema", str(tmp_path / "hbase"), "--as", "tables"]) == 0
+    proposed = capsys.readouterr().out
+    (tmp_path / "tables.toml").write_text(proposed)
+    specs = load_tables(str(tmp_path / "tables.toml"))
+    assert {spec.name: spec.options["table"] for spec in specs} == {
+        "KEYS": "default:KEYS",
+        "shop.orders": "shop:orders",
+        "small": "default:small",
+    }
+    tables = find_tables(take_inventory(str(tmp_path / "hbase")), specs)
+    assert [table.name for table in tables] == ["KEYS", "shop.orders", "small"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import coldframe as cf
+from coldframe.cli import main
 from coldframe.pipeline import migrate
 
 DATA = Path(__file__).parents[1] / "data"
@@ -19,6 +21,11 @@ FILES = {
     "redfile": DATA / "redfile/files/documents_f.redfile",
 }
 KUDU = DATA / "kudu/files"
+HBASE = DATA / "hbase/files/orders"
+PHOENIX = DATA / "phoenix/files"
+
+
+COUNTS = {"f:count": "long", "g:note": "string"}
 
 
 def rows_in(folder: Path) -> int:
@@ -71,3 +78,82 @@ def test_a_dead_cluster_is_migrated_table_by_table(spark: SparkSession, tmp_path
         assert all(file.earlier is earlier for table in report.tables for file in table.files)
         for name in ("events", "numbers"):
             assert rows_in(target / name) == cf.open(source, table=name).count() > 0
+
+
+def written(folder: Path) -> list[dict[str, object]]:
+    """The rows of a migrated table, by row key."""
+    parts = [pq.read_table(path) for path in folder.rglob("*.parquet")]
+    return sorted(pa.concat_tables(parts).to_pylist(), key=lambda row: row["row"])
+
+
+def test_a_root_of_hbase_is_migrated_by_the_entry_that_is_proposed(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "hbase", tmp_path / "lake"
+    shutil.copytree(HBASE, source)
+    assert main(["schema", str(source), "--as", "tables"]) == 0
+    proposed = capsys.readouterr().out
+    (source / "tables.toml").write_text(proposed)
+    entry = cf.open(source).proposal()
+    assert entry is not None
+    wide = cf.open(source, **entry)
+    assert wide.schema.field("g:price").type == pa.float64()
+    for earlier in (False, True):
+        report = migrate(spark, str(source), str(target), to="parquet")
+        assert report.exit_code == 0
+        [table] = report.tables
+        assert (table.name, table.format) == ("shop.orders", "hbase")
+        assert [(f.status, f.verified, f.earlier) for f in table.files] == [("converted", True, earlier)]
+    assert written(target) == wide.read().to_pylist()
+    # Families and versions instead: another table, by another entry.
+    entry_of_cells = (
+        '[tables.cells]\npath = "."\ntable = "shop:orders"\nview = "versions"\nfamilies = ["g"]\n'
+    )
+    (source / "tables.toml").write_text(entry_of_cells)
+    report = migrate(spark, str(source), str(tmp_path / "cells"), to="parquet")
+    assert report.exit_code == 0
+    cells = cf.open(source, table="shop:orders", view="versions", families=["g"])
+    assert rows_in(tmp_path / "cells") == cells.count() > wide.count()
+
+
+@pytest.mark.parametrize("on_error", ["skip", "quarantine"])
+def test_a_damaged_store_file_costs_its_rows_and_shows_nothing_older(
+    spark: SparkSession, tmp_path: Path, on_error: str
+) -> None:
+    source, target = tmp_path / "hbase", tmp_path / "lake"
+    shutil.copytree(HBASE, source)
+    (source / "tables.toml").write_text(
+        '[tables.orders]\npath = "."\ntable = "shop:orders"\nview = "pivot"\n'
+        'columns = { "f:count" = "long", "g:note" = "string" }\n'
+    )
+    whole = {row["row"]: row for row in cf.open(source, view="pivot", columns=COUNTS).read().to_pylist()}
+    store = max((source / "data/shop/orders").glob("*/f/*"), key=lambda path: path.stat().st_size)
+    data = bytearray(store.read_bytes())
+    data[60] ^= 0xFF
+    store.write_bytes(data)
+    assert migrate(spark, str(source), str(tmp_path / "none"), to="parquet").exit_code != 0
+    report = migrate(spark, str(source), str(target), to="parquet", on_error=on_error)
+    [table] = report.tables
+    [file] = table.files
+    assert (file.status, file.verified) == ("salvaged", True)
+    assert any(store.name in str(item) for item in file.damage)
+    assert (file.quarantine is not None) == (on_error == "quarantine")
+    left = written(target)
+    assert 0 < len(left) < len(whole)
+    assert all(row == whole[row["row"]] for row in left)
+
+
+def test_a_table_of_phoenix_is_migrated_with_its_types(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "hbase", tmp_path / "lake"
+    shutil.copytree(PHOENIX / "root", source)
+    statement = (PHOENIX / "ORDERS.sql").read_text()
+    (source / "tables.toml").write_text(
+        f'[tables.orders]\npath = "."\ntable = "ORDERS"\nview = "pivot"\nphoenix = """\n{statement}"""\n'
+    )
+    report = migrate(spark, str(source), str(target), to="parquet")
+    assert report.exit_code == 0
+    [path] = target.rglob("*.parquet")
+    expected = cf.open(source, table="ORDERS", phoenix=statement).read()
+    got = pq.read_table(path)
+    assert got.schema.field("TOTAL").type == pa.decimal128(10, 2)
+    assert got.to_pylist() == expected.to_pylist()

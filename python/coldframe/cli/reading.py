@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from coldframe import writing
+from coldframe._coldframe import formats
+from coldframe._coldframe import tables as tables_held
 from coldframe.cli import output
 from coldframe.cli.ddl import hive_columns
 from coldframe.cli.options import (
@@ -21,6 +23,7 @@ from coldframe.cli.options import (
     add_split_bytes,
     columns_of,
     expanded,
+    open_arguments,
     open_file,
     open_rows,
     pairs,
@@ -28,7 +31,7 @@ from coldframe.cli.options import (
 )
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import unsupported
-from coldframe.file import File
+from coldframe.file import File, open
 
 __all__ = ["add_parsers", "describe", "print_rows"]
 
@@ -197,7 +200,7 @@ def schema(args: argparse.Namespace) -> None:
     """One line a column."""
     if args.form == "tables":
         for source in args.source:
-            print(tables_entry(open_file(args, source).proposal()))
+            print("\n\n".join(proposed(args, source)))
         return
     fields = list(open_rows(args).schema)
     if args.form == "hive":
@@ -210,10 +213,28 @@ def schema(args: argparse.Namespace) -> None:
         )
 
 
+def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
+    """An entry for each table of a directory that has several, unless the options name one."""
+    given = open_arguments(args)
+    held: list[tuple[str, str]] = []
+    if source != STDIN and "table" not in given and "snapshot" not in given:
+        found = given["format"] or writing.detect(source, storage_options=given["storage_options"])
+        if found is not None and formats()[found]["capabilities"]["tables"]:
+            held = tables_held(source, format=found, storage_options=given["storage_options"])
+    if len(held) < 2:
+        yield tables_entry(open_file(args, source).proposal())
+        return
+    for table, _ in held:
+        # One without cells is a table all the same.
+        yield tables_entry(open(source, **given, table=table).proposal() or {"table": table})
+
+
 def tables_entry(proposal: dict[str, Any] | None) -> str:
     """An entry of tables.toml with some options."""
     if proposal is None:
-        raise unsupported("a proposal of options: the format has its types")
+        raise unsupported(
+            "a proposal of options: the format has its types, or there are no cells to guess by"
+        )
     name = str(proposal.get("table", "table")).replace(":", ".").removeprefix("default.")
     plain = [f"{key} = {json.dumps(value)}" for key, value in proposal.items() if not isinstance(value, dict)]
     lines = [f"[tables.{json.dumps(name)}]", 'path = "."', *plain]
