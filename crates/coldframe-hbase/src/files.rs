@@ -84,6 +84,8 @@ pub(crate) struct LostFile {
     pub(crate) upper: Option<Vec<u8>>,
     /// Why.
     pub(crate) damage: Damage,
+    /// Whether all cells are there nevertheless: it was an index or a trailer that was damaged.
+    pub(crate) whole: bool,
 }
 
 /// What a table's regions share.
@@ -137,33 +139,38 @@ impl Shared {
     fn open_family(&self, region: &Region, place: usize, open: &mut OpenRegion) -> Result<()> {
         let Some(family) = self.families.get(place) else { return Ok(()) };
         let within = |e: Error| e.within(format!("family {}", family.name)).within(region.describe());
-        let mut lose = |e: Error, half: Option<&(Vec<u8>, bool)>| -> Result<()> {
+        let mut tell = |e: Error, half: Option<&(Vec<u8>, bool)>, whole: bool| -> Result<()> {
             let e = within(e);
             if !e.is_damage() {
                 return Err(e);
             }
             let (lower, upper) = rows_of(region, half);
             let at = e.offset().unwrap_or(0);
-            let damage = Damage::from_error(&e, at..at, None);
-            open.lost.push(LostFile { family: place, lower, upper, damage });
+            let damage = Damage::from_error(&e, at..at, whole.then_some(0));
+            open.lost.push(LostFile { family: place, lower, upper, damage, whole });
             Ok(())
         };
         let found = match self.found(region, family) {
             Ok(found) => found,
-            Err(e) => return lose(e, None),
+            Err(e) => return tell(e, None, false),
         };
         let mut files = Vec::with_capacity(found.len());
         for found in found {
             let found = match found {
                 Ok(found) => found,
                 Err(e) => {
-                    lose(e, None)?;
+                    tell(e, None, false)?;
                     continue;
                 }
             };
             match self.open_file(region, place, &found) {
-                Ok(file) => files.push(file),
-                Err(e) => lose(e.within(format!("store file {}", found.name)), found.half.as_ref())?,
+                Ok((file, damage)) => {
+                    if let Some(e) = damage {
+                        tell(file.named(e), found.half.as_ref(), true)?;
+                    }
+                    files.push(file);
+                }
+                Err(e) => tell(e.within(format!("store file {}", found.name)), found.half.as_ref(), false)?,
             }
         }
         let mut replaced = BTreeSet::new();
@@ -172,7 +179,7 @@ impl Shared {
             match messages::compacted(names, &self.options.limits) {
                 Ok(names) => replaced.extend(names.names),
                 // Which files it replaced nobody knows; together they may show what is deleted.
-                Err(e) => lose(file.named(e.within("compaction event")), None)?,
+                Err(e) => tell(file.named(e.within("compaction event")), None, false)?,
             }
         }
         files.retain(|file| !replaced.contains(file.name.as_bytes()));
@@ -280,7 +287,8 @@ impl Shared {
         Ok(Vec::new())
     }
 
-    fn open_file(&self, region: &Region, family: usize, found: &Found) -> Result<StoreFile> {
+    /// A store file, and its damage where that costs no cells.
+    fn open_file(&self, region: &Region, family: usize, found: &Found) -> Result<(StoreFile, Option<Error>)> {
         let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
             Place::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
             Place::Elsewhere(at) => self.root.open_store_file(at)?,
@@ -289,9 +297,12 @@ impl Shared {
             Place::Own(_) => &found.name,
             Place::Elsewhere(at) => &at.file,
         };
-        let hfile = HFile::new(source, self.options.clone())?;
-        // Without its trailer nobody knows how new it is, nor without its index which rows a lost block had.
-        hfile.raw().check()?;
+        let mut hfile = HFile::new(source, self.options.clone())?;
+        let damage = hfile.raw().check().err();
+        if let Some(e) = &damage {
+            // Without its file info nobody knows how new it is, nor without all blocks which rows a lost one had.
+            hfile = hfile.restored().map_err(|_| Error::corrupt(e.reason()).within(e.structure()))?;
+        }
         let bulk = bulk_sequence_id(target);
         let info = hfile.raw().info();
         // The upper half counts as newer, should both come together again.
@@ -299,7 +310,7 @@ impl Shared {
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
         let (lower, upper) = rows_of(region, found.half.as_ref());
-        Ok(StoreFile {
+        let file = StoreFile {
             name: found.name.clone(),
             path,
             family,
@@ -309,7 +320,8 @@ impl Shared {
             upper,
             sequence_id,
             rank: 0,
-        })
+        };
+        Ok((file, damage))
     }
 }
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_core::{Format, OpenOptions, Value};
+use arrow_array::RecordBatch;
+use coldframe_core::{Damage, DamageLog, Format, OnError, OpenOptions, Result, Scan, ScanReader, Value};
 use coldframe_hbase::HBaseFormat;
 use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
@@ -76,4 +77,46 @@ fn manifests() {
     // Nothing stands over what a manifest says of families.
     let of = |path: &str| path.starts_with(".hbase-snapshot");
     each(&options(&snapshot), of, 2, |subject| subject.unsummed().damages(40).obey());
+}
+
+/// The rows of the table with one file changed, and the damage that was passed over.
+fn read(at: &str, bytes: Vec<u8>, on_error: OnError) -> Result<(Vec<RecordBatch>, Vec<Damage>)> {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let table =
+        HBaseFormat.open(&folder.with(at, bytes).source(), &options(&[("wal", Value::Bool(false))]))?;
+    let damage = DamageLog::default();
+    let mut batches = Vec::new();
+    for split in table.splits(u64::MAX)? {
+        let scan = Scan { on_error, ..Scan::default() };
+        let mut reader = ScanReader::try_new(&*table, &scan, &split, damage.clone())?;
+        while let Some(batch) = reader.next_batch()? {
+            batches.push(batch);
+        }
+    }
+    Ok((batches, damage.records()))
+}
+
+/// A store file without its trailer is whole but for that, as long as its file info is there and all its blocks are; else
+/// nobody knows what it had.
+#[test]
+fn a_lost_trailer_costs_no_cells() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    for (path, bytes) in folder.files.iter().filter(|(path, _)| is_store_file(path)) {
+        let whole = read(path, bytes.to_vec(), OnError::Raise).unwrap().0;
+        let trailer = bytes.len() - 4096;
+        let mut changed = bytes.to_vec();
+        changed[trailer..].fill(0);
+        for cut in [changed.clone(), bytes[..trailer].to_vec()] {
+            assert!(read(path, cut.clone(), OnError::Raise).is_err(), "{path}");
+            let (left, damage) = read(path, cut, OnError::Skip).unwrap();
+            assert_eq!(left, whole, "{path}");
+            assert_eq!(damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(0)], "{path}");
+        }
+        // A block that cannot be read beside it: the file is lost as a whole, and with it what is older.
+        let mut block = changed;
+        block[40] ^= 1;
+        let (left, damage) = read(path, block, OnError::Skip).unwrap();
+        let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+        assert!(rows(&left) < rows(&whole) && damage.iter().any(|d| d.rows_lost != Some(0)), "{path}");
+    }
 }

@@ -3,6 +3,7 @@
 //! Each guess must prove itself: a codec by giving exactly the bytes that the block's header states, a cell layout by
 //! reading a block to its end.
 
+pub(crate) mod restore;
 pub(crate) mod walk;
 
 use std::sync::Arc;

@@ -57,6 +57,18 @@ impl HFile {
         Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
     }
 
+    /// The same file with an index over all its cells, where trailer or index are damaged and nothing else. All blocks
+    /// are read for it.
+    ///
+    /// # Errors
+    ///
+    /// The damage, if cells may be missing or the file info is.
+    pub fn restored(&self) -> Result<Self> {
+        let raw = Arc::new(recover::restore::indexed(&self.raw, &self.options)?);
+        let (schema, cells, options) = (self.schema.clone(), self.cells.clone(), self.options.clone());
+        Ok(Self { raw, view: self.view, schema, cells, options, lookups: Lookups::default() })
+    }
+
     /// The file below Arrow.
     pub fn raw(&self) -> &Arc<RawFile> {
         &self.raw

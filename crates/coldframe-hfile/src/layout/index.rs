@@ -68,6 +68,18 @@ impl IndexBlock {
         }
     }
 
+    /// An index of blocks by the first keys in them.
+    pub(crate) fn of_keys(blocks: Vec<(BlockRef, Vec<u8>)>) -> Self {
+        let mut bytes = Vec::new();
+        let mut entries = Vec::with_capacity(blocks.len());
+        for (block, key) in blocks {
+            let start = bytes.len();
+            bytes.extend_from_slice(&key);
+            entries.push((block, start..bytes.len()));
+        }
+        Self { bytes: Bytes::from(bytes), entries, heads: OnceLock::new() }
+    }
+
     /// Reads `count` root entries; `deep` where there are levels below. `offset` is the block's place for errors.
     pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
         let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);

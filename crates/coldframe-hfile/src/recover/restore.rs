@@ -1,0 +1,85 @@
+//! An index over all cells of a file that lost its trailer or its index, and nothing else.
+//!
+//! ```text
+//! | data block | data block .. | index and meta blocks .. | root index | file info | .. trailer
+//! |<------ each block ends where the next one begins ------>|            |<-- what was lost is from here on
+//! ```
+//!
+//! Tables of many files have to know which rows a file may have had, how new it is and which files it replaced. All that
+//! is known if no byte before the root index is without a block, if each block can be read, and if the file info is there.
+
+use coldframe_core::{Error, ErrorContext, Result};
+
+use super::walk::{Step, Walk};
+use crate::layout::block::BlockType;
+use crate::layout::cell::row_of;
+use crate::layout::index::{BlockRef, IndexBlock};
+use crate::open::{Parts, RawFile};
+use crate::options::Options;
+
+/// Bytes of a plain cell before its key: the lengths of key and value.
+const BEFORE_KEY: usize = 8;
+
+/// The file with an index, by reading all its blocks. Its damage is still told.
+///
+/// # Errors
+///
+/// Why cells may be missing, or how new they are is not known.
+pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
+    let lost = || raw.damage.as_ref().map_or_else(|| Error::corrupt("damage"), |d| d.to_error());
+    // Without file info nobody knows what the file replaced.
+    if raw.info.0.is_empty() || raw.pairs || raw.context.major < 2 {
+        return Err(lost());
+    }
+    let mut keys = Vec::new();
+    let mut reader = raw.block_reader();
+    let mut last_row: Option<Vec<u8>> = None;
+    for block in data_blocks(raw)?.ok_or_else(lost)? {
+        let bytes = raw.source.read(block.offset..block.end())?;
+        let cells = reader.cells(&bytes, block.offset, 0)?.bytes;
+        let first = || -> Result<Vec<u8>> {
+            let (cell, _) = raw.context.layout.cell(&cells, 0)?;
+            let after = last_row.as_ref().is_some_and(|last| raw.order.compare(last, cell.row).is_gt());
+            if after {
+                return Err(Error::corrupt("expected rows in their order"));
+            }
+            let len = cells.first_chunk::<4>().map_or(0, |len| u32::from_be_bytes(*len));
+            let end = BEFORE_KEY.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
+            Ok(cells.get(BEFORE_KEY..end).unwrap_or_default().to_vec())
+        };
+        let key = first().map_err(|e| Error::corrupt(e.reason()).at(block.offset)).within(|| "data block")?;
+        last_row = row_of(&key).map(<[u8]>::to_vec);
+        keys.push((block, key));
+    }
+    let parts = Parts {
+        trailer: raw.trailer.clone(),
+        info: raw.info.clone(),
+        context: raw.context.as_ref().clone(),
+        root: IndexBlock::of_keys(keys),
+        meta: IndexBlock::default(),
+        load_on_open: Vec::new(),
+        ends: Vec::new(),
+        damage: raw.damage.clone(),
+        pairs: false,
+    };
+    Ok(RawFile::new(raw.source.clone(), parts, options))
+}
+
+/// All data blocks; `None` if one may be missing.
+fn data_blocks(raw: &RawFile) -> Result<Option<Vec<BlockRef>>> {
+    let len = raw.source.len();
+    let mut walk = Walk::new(raw.source.clone(), raw.context.with_checksums, raw.context.limits, 0..len);
+    let mut blocks = Vec::new();
+    while let Some(step) = walk.step()? {
+        let Step::Block(offset, header) = step else { return Ok(None) };
+        match header.block_type {
+            BlockType::RootIndex | BlockType::FileInfo => return Ok(Some(blocks)),
+            of if of.is_data() => {
+                let Ok(size) = u32::try_from(header.block_len()) else { return Ok(None) };
+                blocks.push(BlockRef { offset, size });
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
