@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: run.sh write DIR | run.sh load DIR CELLS CODEC | run.sh scan DIR PASSES
+# usage: run.sh write DIR | run.sh load DIR CELLS CODEC | run.sh scan DIR PASSES | run.sh get DIR ROWS N PASSES
 # Runs the program with HBase 2.6; builds it first where it is not built.
 set -euo pipefail
 

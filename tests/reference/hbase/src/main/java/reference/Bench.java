@@ -1,13 +1,19 @@
 package reference;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Put;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.TableDescriptor;
@@ -16,9 +22,11 @@ import org.apache.hadoop.hbase.client.TableSnapshotScanner;
 import org.apache.hadoop.hbase.io.compress.Compression;
 import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.regionserver.HRegion;
+import org.apache.hadoop.hbase.snapshot.RestoreSnapshotHelper;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
 
-/** A table to measure reading by, and the fastest of HBase's offline readers over it. */
+/** A table to measure reading by, and HBase's offline readers over it. */
 final class Bench {
     private static final byte[] F = Bytes.toBytes("f");
 
@@ -69,13 +77,12 @@ final class Bench {
         return Bytes.toBytes(String.format("row-%012d", i));
     }
 
+    /** Full scans of the snapshot by TableSnapshotScanner; a JSON line a pass. */
     static void scan(Path at, int passes) throws Exception {
         Root root = new Root(at);
-        var threads = ManagementFactory.getThreadMXBean();
         for (int pass = 0; pass < passes; pass++) {
             java.nio.file.Path restore = java.nio.file.Files.createTempDirectory("restore");
-            long wall = System.nanoTime();
-            long cpu = threads.getCurrentThreadCpuTime();
+            Clock clock = new Clock();
             long cells = 0;
             try (TableSnapshotScanner scanner =
                     new TableSnapshotScanner(
@@ -84,11 +91,65 @@ final class Bench {
                     cells += result.size();
                 }
             }
-            double seconds = (System.nanoTime() - wall) / 1e9;
-            double busy = (threads.getCurrentThreadCpuTime() - cpu) / 1e9;
+            clock.print("scan", cells);
+        }
+    }
+
+    /** Rows by random keys, from the regions of the snapshot that stay open; a JSON line a pass. */
+    static void get(Path at, int rows, int lookups, int passes) throws Exception {
+        Root root = new Root(at);
+        var restore = new org.apache.hadoop.fs.Path(java.nio.file.Files.createTempDirectory("restore").toUri());
+        var changes = RestoreSnapshotHelper.copySnapshotForScanner(root.conf, root.fs, root.path, restore, "bench");
+        TableDescriptor table = changes.getTableDescriptor();
+        List<HRegion> regions = new ArrayList<>();
+        for (RegionInfo info : changes.getRegionsToAdd()) {
+            // As ClientSideRegionScanner opens them.
+            var folder = CommonFSUtils.getTableDir(restore, table.getTableName());
+            HRegion region = HRegion.newHRegion(folder, null, root.fs, root.conf, info, table, null);
+            region.setRestoredRegion(true);
+            region.initialize();
+            regions.add(region);
+        }
+        regions.sort((a, b) -> a.getRegionInfo().compareTo(b.getRegionInfo()));
+        Random random = new Random(2);
+        byte[][] keys = new byte[lookups][];
+        int[] places = new int[lookups];
+        for (int i = 0; i < lookups; i++) {
+            int row = random.nextInt(rows);
+            keys[i] = row(row);
+            places[i] = (int) ((long) row * 4 / rows);
+        }
+        for (int pass = 0; pass < passes; pass++) {
+            Clock clock = new Clock();
+            long cells = 0;
+            for (int i = 0; i < lookups; i++) {
+                cells += regions.get(places[i]).get(new Get(keys[i])).size();
+            }
+            if (cells != 5L * lookups) {
+                throw new IllegalStateException("expected " + 5 * lookups + " cells, found " + cells);
+            }
+            clock.print("get", lookups);
+        }
+    }
+
+    /** Time since it was made: by the wall, of this thread, of the process with collector and compiler. */
+    private static final class Clock {
+        private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+        private static final OperatingSystemMXBean SYSTEM =
+                (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        private final long wall = System.nanoTime();
+        private final long thread = THREADS.getCurrentThreadCpuTime();
+        private final long process = SYSTEM.getProcessCpuTime();
+
+        void print(String what, long entries) {
             System.out.printf(
-                    "%d cells, %.2f M cells/s, %.2f M cells per CPU second of its thread%n",
-                    cells, cells / seconds / 1e6, cells / busy / 1e6);
+                    Locale.ROOT,
+                    "{\"what\": \"%s\", \"entries\": %d, \"wall_s\": %.6f, \"cpu_s\": %.6f, \"process_cpu_s\": %.6f}%n",
+                    what,
+                    entries,
+                    (System.nanoTime() - wall) / 1e9,
+                    (THREADS.getCurrentThreadCpuTime() - thread) / 1e9,
+                    (SYSTEM.getProcessCpuTime() - process) / 1e9);
         }
     }
 }
