@@ -2,7 +2,8 @@
 
     python packaging/smoke.py dist/coldframe-*.whl
 
-Interpreters are looked for on the path and below ~/.pyenv; those of 3.10 to 3.14 that are missing are named.
+Interpreters are looked for on the path and below ~/.pyenv; the one that runs this is one. Those of 3.10 to
+3.14 that are missing are named.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
     candidates = [
         f"python{name}",
         *sorted(map(str, Path.home().glob(f".pyenv/versions/{name}.*/bin/python"))),
+        sys.executable,
     ]
     for candidate in candidates:
         try:
@@ -65,7 +67,7 @@ def smoke(python: str, wheel: Path) -> bool:
     """Whether the wheel can be installed and used."""
     with tempfile.TemporaryDirectory(prefix="coldframe-smoke-") as folder:
         subprocess.run([python, "-m", "venv", folder], check=True)
-        inside = str(Path(folder) / "bin" / "python")
+        inside = str(Path(folder) / ("Scripts" if sys.platform == "win32" else "bin") / "python")
         install = [
             inside,
             "-m",
