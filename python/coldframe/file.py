@@ -503,6 +503,11 @@ class File(AsTables, Lookups, Ordinals):
         return pa.RecordBatchReader.from_batches(schema, stream)
 
 
+def opened_again(file: File, arguments: OpenArguments) -> File:
+    """The same file in another way, out of what was read to open it."""
+    return arguments.open(file._source, tuple(file._raw.recorded()))
+
+
 def _reopened(path: str, arguments: OpenArguments, recorded: tuple[tuple[int, bytes], ...]) -> File:
     return arguments.open(path, recorded)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import http.server
+import random
 import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from buckets import Bucket
 
 import coldframe as cf
 
@@ -91,3 +94,49 @@ def test_a_split_of_a_url_opens_without_a_request(server: RangeServer) -> None:
 def test_what_is_not_there_is_not_found(server: RangeServer) -> None:
     with pytest.raises(cf.NotFoundError, match="missing"):
         cf.open(server.url + "/missing")
+
+
+ROWS = 60_000
+NUMBERS = random.Random(5)
+# What no codec makes smaller, so that the ends are not all of a file.
+DOUBLES = pa.table({"a": [NUMBERS.random() for _ in range(ROWS)]})
+PAIRS = pa.table(
+    {
+        "key": [f"{number:09}".encode() for number in range(ROWS)],
+        "value": [NUMBERS.randbytes(20) for _ in range(ROWS)],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "requests"),
+    [
+        ("orc", {}, 2),
+        ("cfile", {}, 2),
+        ("hfile", {}, 2),
+        ("redfile", {"dialect": "redelm-f"}, 2),
+        ("redfile", {}, 3),  # a page tells the dialect
+    ],
+)
+def test_opening_takes_two_requests(
+    tmp_path: Path, format: str, options: dict[str, str], requests: int
+) -> None:
+    """One for each end, side by side; where a listing has told of the file too."""
+    cf.write(PAIRS if format == "hfile" else DOUBLES, tmp_path / "a", format=format)
+    body = (tmp_path / "a").read_bytes()
+    assert len(body) > 300_000
+    with Bucket() as bucket:
+        thread = threading.Thread(target=bucket.serve_forever)
+        thread.start()
+        bucket.objects["t/a"] = body
+        file = cf.open("s3://data/t/a", storage_options=bucket.options, **options)
+        assert len(file.schema) > 0
+        assert len(bucket.asked) <= requests, bucket.asked
+        assert file.format == format
+        dataset = cf.scan("s3://data/t", storage_options=bucket.options, **options)
+        bucket.asked.clear()
+        assert dataset.schema == file.schema
+        assert len(bucket.asked) <= requests, bucket.asked
+        assert file.read().num_rows == ROWS
+        bucket.shutdown()
+        thread.join()

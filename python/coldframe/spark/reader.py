@@ -11,11 +11,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coldframe import _coldframe
 from coldframe._coldframe import formats
 from coldframe.discovery import Found, discover
-from coldframe.errors import ColdframeError, CorruptFileError, NotFoundError, SchemaError, UnsupportedError
-from coldframe.file import OpenArguments
+from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
+from coldframe.file import OpenArguments, opened_again
 from coldframe.fragment import Fragment
 from coldframe.scanning import Dataset, unopened
 from coldframe.sources import Source
@@ -146,32 +145,25 @@ def open_dataset(options: ReadOptions, found: Sequence[Found] | None = None) -> 
     With DROPMALFORMED that is the first that can be opened; the others show themselves when they are read.
     """
     found = list(find(options) if found is None else found)
+    given = OpenArguments(
+        options.format, options.storage_options, options.verify_checksums, options.keys, options.options
+    )
     for at, one in enumerate(found):
-        format = options.format or _detect(one, options)
-        details = dict(options.options)
-        known = {} if format is None else formats().get(format, {}).get("open", {})
-        if "timestamp_unit" in known:
-            # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
-            details.setdefault("timestamp_unit", "us")
-        arguments = OpenArguments(
-            options.format, options.storage_options, options.verify_checksums, options.keys, details
-        )
+        source = Source(one.source, options.storage_options, one.known)
         try:
-            first = arguments.open(Source(one.source, options.storage_options, one.known))
+            first = given.open(source)
         except (CorruptFileError, UnsupportedError):
             if options.on_error != "skip":
                 raise
             continue
+        arguments = given
+        if "timestamp_unit" in formats().get(first.format, {}).get("open", {}):
+            # Spark has no others, and nanoseconds do not reach the years 1 and 9999 that tables are full of.
+            details = {"timestamp_unit": "us", **options.options}
+            arguments = replace(given, options=details)
+            first = opened_again(first, arguments)
         return Dataset(found, arguments, unify=options.unify, first=(at, first))
     raise NotFoundError(f"no file of {list(options.paths)} can be opened")
-
-
-def _detect(found: Found, options: ReadOptions) -> str | None:
-    source = Source(found.source, options.storage_options, found.known)
-    try:
-        return _coldframe.detect(source.handle(), source.core_options(), found.known)
-    except ColdframeError:
-        return None
 
 
 def shares_of(dataset: Dataset, split_bytes: int, filter: str | None) -> Iterator[Share | Ready]:

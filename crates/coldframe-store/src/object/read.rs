@@ -104,9 +104,10 @@ async fn end(
 /// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer, or has said what is wrong.
 fn is_about_ranges(e: &object_store::Error) -> bool {
     let text = e.to_string();
-    let is_silent = text.contains("error sending request") || text.contains("timed out");
-    let is_broken = text.contains("status code: 5") && !text.contains("status code: 501");
-    !(is_silent || is_broken || is_refused(e))
+    let of_client = ["Received non-partial", "Content-Range", "CONTENT_RANGE", "Requested "];
+    let of_server = ["status code: 4", "status code: 501"];
+    let has_any = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+    has_any(&of_client) || (has_any(&of_server) && !is_refused(e))
 }
 
 impl Object {

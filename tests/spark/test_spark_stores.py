@@ -1,0 +1,150 @@
+"""Spark on URLs: what planning and reading ask of a store, and what is told of credentials."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import coldframe as cf
+from coldframe.pipeline.stored import StoreDestination
+
+sys.path.append(str(Path(__file__).parents[1] / "python"))
+
+from buckets import Bucket
+from servers import S3
+
+FILES = 12
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Bucket]:
+    with Bucket() as running:
+        for number in range(FILES):
+            rows = pa.table({"n": pa.array(range(number * 100, number * 100 + 100), pa.int64())})
+            cf.write(rows, tmp_path / "a.orc", format="orc")
+            running.objects[f"t/p={number % 3}/{number:02}.orc"] = (tmp_path / "a.orc").read_bytes()
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def load(spark: SparkSession, bucket: Bucket, **options: str) -> DataFrame:
+    reader = spark.read.format("coldframe_orc").options(**options)
+    for name, value in {**bucket.options, "timeout": "20"}.items():
+        reader = reader.option(f"storage_options.{name}", value)
+    return reader.load("s3://data/t")
+
+
+def counted(bucket: Bucket) -> tuple[int, Counter[str]]:
+    """Requests for lists, and those for each object."""
+    lists = sum("list-type=2" in one for one in bucket.asked)
+    paths = (unquote(one.split()[1]) for one in bucket.asked if "list-type" not in one)
+    objects = Counter(path.removeprefix("/data/") for path in paths)
+    return lists, objects
+
+
+def test_planning_lists_once_and_opens_one_file(spark: SparkSession, bucket: Bucket) -> None:
+    frame = load(spark, bucket)
+    lists, objects = counted(bucket)
+    # Whether the root is a folder (the head of no object, a list), and the list of all that is in it.
+    assert lists == 2, bucket.asked
+    assert objects.pop("t") == 1
+    opened = [name for name in objects if name.endswith(".orc")]
+    assert len(opened) == 1, "the columns are those of one file"
+    assert objects[opened[0]] <= 2
+    bucket.asked.clear()
+
+    plan: Any = frame._jdf  # planning without running
+    assert plan.rdd().getNumPartitions() >= 1
+    lists, objects = counted(bucket)
+    assert lists == 0
+    assert set(objects) <= set(opened)
+    bucket.asked.clear()
+
+    assert frame.count() == 100 * FILES
+    lists, objects = counted(bucket)
+    assert lists == 0
+    assert len(objects) == FILES
+    # Small files are one request; the first one was opened for the plan as well.
+    assert all(count <= 2 for name, count in objects.items() if name not in opened), objects
+
+
+def test_sizes_are_those_of_the_listing(spark: SparkSession, bucket: Bucket) -> None:
+    from coldframe.spark.options import read_options
+    from coldframe.spark.reader import ColdframeReader, find
+    from coldframe.spark.types import to_spark_schema
+
+    nested = {f"storage_options.{name}": value for name, value in bucket.options.items()}
+    options = read_options({"path": "s3://data/t", "split_bytes": "1g", **nested}, "orc")
+    found = find(options)
+    assert [one.known[0] for one in found if one.known] == [
+        len(bucket.objects[name]) for name in sorted(bucket.objects)
+    ]
+    schema = to_spark_schema(pa.schema([("n", pa.int64())]))
+    (partition,) = ColdframeReader(options, schema, found).partitions()
+    assert len(partition.shares) == FILES  # type: ignore[attr-defined]
+    total = sum(share.size for share in partition.shares)  # type: ignore[attr-defined]
+    assert total == sum(map(len, bucket.objects.values()))
+
+
+def test_dropmalformed_opens_nothing_twice(spark: SparkSession, bucket: Bucket) -> None:
+    bad = "t/p=1/04.orc"
+    bucket.objects[bad] = b"ORC" + bytes(5000)
+    frame = load(spark, bucket, mode="DROPMALFORMED")
+    bucket.asked.clear()
+    assert frame.count() == 100 * (FILES - 1)
+    lists, objects = counted(bucket)
+    assert lists == 0
+    first = min(objects)
+    assert all(count == 1 for name, count in objects.items() if name != first), objects
+    assert objects[bad] == 1
+
+
+@pytest.mark.slow
+def test_a_migration_by_spark_tells_no_secret(tmp_path: Path) -> None:
+    """Tasks in workers of Spark read from one store and write to another; Spark writes a log of it."""
+    server = S3(tmp_path / "s3")
+    events, conf = tmp_path / "events", tmp_path / "conf"
+    events.mkdir()
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        f"spark.eventLog.enabled true\nspark.eventLog.dir {events.as_uri()}\n"
+    )
+    for number in range(4):
+        rows = pa.table({"a": range(number * 10, number * 10 + 10)})
+        cf.write(rows, f"s3://data/src/t/{number}", format="orc", storage_options=server.options)
+    command = [sys.executable, "-m", "coldframe", "migrate", "s3://data/src", "s3a://data/dst"]
+    for name, value in server.options.items():
+        for end in ("source", "target"):
+            command.append(f"--{end}-storage-option={name}={value}")
+    done = subprocess.run(
+        [*command, "--master=local[2]", "--json"],
+        env={**os.environ, "SPARK_CONF_DIR": str(conf)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["rows"] == 40
+    assert report["target"] == "s3a://data/dst"
+    destination = StoreDestination("s3a://data/dst", server.options)
+    written = [destination.read(found.name).decode(errors="replace") for found in destination.list()]
+    log = [path.read_text(errors="replace") for path in events.rglob("*") if path.is_file()]
+    server.stop()
+    assert any("SparkListenerTaskEnd" in text for text in log)
+    assert not [text for text in [*written, *log, done.stdout, done.stderr] if server.SECRET in text]
