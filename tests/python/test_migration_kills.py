@@ -1,0 +1,122 @@
+"""Drivers killed (SIGKILL) at a random moment, and started again: `COLDFRAME_KILLS=200` for a soak."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estates import Estate
+
+from coldframe.pipeline.audit import audit
+
+KILLS = int(os.environ.get("COLDFRAME_KILLS", "6"))
+SEED = int(os.environ.get("COLDFRAME_SEED", "13"))
+OLD = [number * 10 + at for number in range(6) for at in (1, 2)]
+NEW = sorted([7, *OLD[4:], *range(300, 305), 70000])
+"""Of 0 one row stays, 1 is gone, five files are new, and one of a wider type."""
+
+
+def moved_on(root: Path, target: str) -> Estate:
+    """A target and a source that has moved on since: new, changed, vanished and widened all at once."""
+    estate = Estate(root)
+    for number in range(6):
+        estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
+    estate.migrate(to=target)
+    estate.orc("t/p=0/f", {"a": pa.array([7], pa.int16())})
+    (estate.source / "t/p=1/f").unlink()
+    for number in range(5):
+        estate.orc(f"t/p=2/new{number}", {"a": pa.array([300 + number], pa.int16())})
+    estate.orc("t/p=3/wide", {"a": pa.array([70000], pa.int64())})
+    return estate
+
+
+def values(estate: Estate, target: str) -> list[int]:
+    if target == "delta":
+        from deltalake import DeltaTable
+
+        found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
+    elif target == "iceberg":
+        from coldframe.pipeline.iceberg import open_catalog
+
+        found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+    else:
+        return [int(value) for value in estate.values()]
+    return sorted(found["a"].to_pylist())
+
+
+def go(root: str, target: str) -> None:
+    report = Estate(Path(root)).migrate(to=target, on_vanished="remove")
+    assert report.exit_code == 0
+
+
+def killed_after(seconds: float, root: Path, target: str) -> bool:
+    """Runs a driver in a process of its own; whether it was killed before it was through."""
+    # A server that has everything loaded, and no threads, forks them.
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=go, args=(str(root), target))
+    process.start()
+    process.join(seconds)
+    running = process.is_alive()
+    if running:
+        process.kill()
+    process.join()
+    assert running or process.exitcode == 0
+    return running
+
+
+def whole(estate: Estate, target: str) -> None:
+    """After a run that nobody killed: the table, nothing left over, and the audit agrees."""
+    report = estate.migrate(to=target, on_vanished="remove")
+    assert report.exit_code == 0, report.failures
+    assert values(estate, target) == NEW
+    home = estate.target / "_coldframe"
+    assert [path.name for path in home.rglob("*") if path.suffix == ".new"] == []
+    assert not (home / "staging").exists()
+    found = audit(estate.target, deep=True)
+    assert found.faults == []
+
+
+@pytest.mark.parametrize("target", ["parquet", "delta", "iceberg"])
+def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
+    if target != "parquet":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        ["coldframe.pipeline.run", "estates", "deltalake", "pyiceberg.catalog.sql"]
+    )
+    template = moved_on(tmp_path / "template", target)
+    chance = random.Random(f"{SEED} {target}")
+    times: list[float] = []
+    killed = 0
+    tried = 0
+    while killed < -(-KILLS // 3):
+        tried += 1
+        assert tried < 20 * KILLS
+        # Iceberg's metadata has absolute paths: each attempt lies where the template lay.
+        place = tmp_path / "template"
+        kept = tmp_path / "kept"
+        if not kept.exists():
+            place.rename(kept)
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(kept, place, copy_function=shutil.copy2)
+        if len(times) < 2:
+            started = time.monotonic()
+            assert killed_after(600, place, target) is False
+            times.append(time.monotonic() - started)
+        else:
+            moment = chance.uniform(0, 1.1 * max(times))
+            again = killed_after(moment, place, target)
+            killed += again
+            if target == "parquet":
+                # Whoever reads the table now finds the rows of either state at least once, never none.
+                seen = {row for path in template.files("t") for row in pq.read_table(path)["a"].to_pylist()}
+                assert seen >= set(NEW) or seen >= set(OLD), f"killed after {moment}"
+            if again and chance.random() < 0.3:
+                killed += killed_after(chance.uniform(0, max(times)), place, target)
+        whole(template, target)
