@@ -159,6 +159,12 @@ class Split:
         """The pyarrow.Schema of its rows."""
         return self.open().schema if self.fragment is None else self.fragment.schema
 
+    def stated(self) -> list[list[dict[str, Any]]]:
+        """What the file states of its columns, as in `File.statistics`, for each unit of the part or for all
+        at once: what the values that are read can be held against. Empty where it states nothing.
+        """
+        return self.open()._raw.stated((self.part, self.start, self.stop)) or []
+
     def to_batches(
         self,
         columns: Sequence[str] | None = None,

@@ -283,6 +283,13 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Value::Null)
     }
 
+    /// What the file states of the columns of a part, for whoever holds the values that it decoded against that: a list of
+    /// columns as in [`Self::statistics`] for each unit of the part, or one for all of them. `Null` if it states nothing.
+    fn stated(&self, split: &Split) -> Result<Value> {
+        let _ = split;
+        Ok(Value::Null)
+    }
+
     /// The physical layout: each byte belongs to a leaf. Damage is a node, not an error.
     fn inspect(&self) -> Result<Node>;
 

@@ -3,6 +3,8 @@
 //! Where a key opens a column, its own statistics stand in place of those of what the mask left. They are encrypted like
 //! streams: `EncryptionVariant.fileStatistics`, and in front of the metadata one stream a column with an entry a stripe.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use coldframe_core::{ErrorContext, Result, Value};
 use coldframe_encoding::codec::Decompressor;
@@ -52,6 +54,28 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     }
     let of_file = by_column(shape, of_file.iter().map(proto::statistics));
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
+}
+
+/// What the file says of the columns of the stripes that begin in `range`: a list of columns for each of these, or one of the
+/// file's own where they are all that it has. Of encrypted columns nothing: a mask may stand in for their values.
+pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
+    let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| {
+        let clear =
+            stats.enumerate().map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none()));
+        by_column(shape, clear)
+    };
+    let inside: Vec<&Stripe> = shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).collect();
+    if inside.len() == shape.stripes.len() {
+        let of_file = &shape.tail.footer.statistics;
+        return Ok(Value::List(vec![clear(&mut of_file.iter().map(proto::statistics))]));
+    }
+    let metadata = found(shape.metadata())?.unwrap_or_default();
+    let of_stripes = inside.iter().map(|stripe| {
+        let stats = &metadata.stripe_stats.get(stripe.number)?.col_stats;
+        Some(clear(&mut stats.iter().map(proto::statistics)))
+    });
+    // Of a part for which one stripe says nothing, nothing can be said.
+    Ok(of_stripes.collect::<Option<Vec<_>>>().map_or(Value::Null, Value::List))
 }
 
 /// What is not damaged; statistics that are cost nothing but themselves, and [`crate::verify`] tells.

@@ -134,6 +134,10 @@ impl TableFile for OrcFile {
         statistics::statistics(&self.shape)
     }
 
+    fn stated(&self, split: &Split) -> Result<Value> {
+        statistics::stated(&self.shape, &split.range)
+    }
+
     fn inspect(&self) -> Result<Node> {
         inspect::tree(&self.shape)
     }

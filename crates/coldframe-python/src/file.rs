@@ -126,6 +126,13 @@ impl RawFile {
         value::to_python(py, &statistics)
     }
 
+    fn stated<'py>(&self, py: Python<'py>, split: Parts) -> PyResult<Bound<'py, PyAny>> {
+        let (part, start, end) = split;
+        let split = Split { part, range: start..end, rows: None };
+        let stated = py.detach(|| self.0.table.stated(&split)).map_err(|e| self.raise(e))?;
+        value::to_python(py, &stated)
+    }
+
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tree = py.detach(|| self.0.table.inspect()).map_err(|e| self.raise(e))?;
         value::node_to_python(py, &tree)

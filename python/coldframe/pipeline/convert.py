@@ -22,6 +22,7 @@ from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
 from coldframe.pipeline.sinks import Sink
+from coldframe.pipeline.stated import Witness
 from coldframe.spark.types import conform_batch
 from coldframe.widening import with_fields
 
@@ -128,12 +129,14 @@ def describe(error: BaseException) -> str:
 def _convert(task: Task) -> dict[str, Any]:
     damage: list[dict[str, Any]] = []
     read = RawFingerprint(task.schema)
+    witness = Witness(task.split.stated() if task.verify else [])
 
     def rows() -> Iterator[pa.RecordBatch]:
         with contextlib.closing(
             task.split.to_batches(batch_size=BATCH_ROWS, on_error=task.on_error, on_damage=damage.extend)
         ) as batches:
             for batch in batches:
+                witness.add(batch)
                 source = arrange(batch, task)
                 # The fingerprint is that of the decoded values, before they are made into the target's types.
                 read.add(source)
@@ -151,6 +154,13 @@ def _convert(task: Task) -> dict[str, Any]:
         "checks": read.to_json(),
         "verified": False,
     }
+    # Where something is lost, what the file states is of more than what was decoded.
+    unlike = [] if damage else witness.differences()
+    if unlike:
+        outcome["error"] = "VerificationError: what was read differs from what the file states: " + "; ".join(
+            unlike
+        )
+        return outcome
     if task.verify:
         differences = verify(task, read)
         if differences:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.comparing import TableWork
 from coldframe.pipeline.convert import describe
-from coldframe.pipeline.destination import Destination, Found
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report import TableReport
-from coldframe.pipeline.scratch import Rows, Scratch
 from coldframe.pipeline.targets import Target
 
 SAFE = f"{HOME}/safe-to-delete.txt"
@@ -68,30 +66,27 @@ def look_again(
     """
     for work in works:
         report, listed, path = work.report, live(work), work.table.path
-        there: Rows[Found] = Rows(Scratch(), _name_of, _pack_found, _unpack_found)
+        whole = 0
+        strange: list[str] = []
         for found in journal.destination.list(path):
-            there.append(found)
-        for entry in journal.done.of_table(path):
-            for part in entry.parts:
-                # What others took out of a Delta or Iceberg table is not missing.
-                if listed is None or part.final in listed:
-                    is_there = there.get(part.final)
-                    if is_there is None or is_there.size != part.bytes:
-                        report.missing.append(part.final)
+            known = journal.done.final(found.name)
+            if known is None:
+                strange.append(found.name)
+            else:
+                whole += known == (path, found.size)
+        if whole != journal.done.parts_of(path):
+            report.missing += _missing(path, journal, listed)
         if target.register is None:
-            report.foreign = foreign_files((found.name for found in there), journal.done.has_final, path)
+            report.foreign = foreign_files(strange, journal.done.has_final, path)
 
 
-def _name_of(found: Found) -> str:
-    return found.name
-
-
-def _pack_found(found: Found) -> tuple[str, int]:
-    return (found.name, found.size)
-
-
-def _unpack_found(row: Sequence[Any]) -> Found:
-    return Found(*row)
+def _missing(path: str, journal: Journal, listed: set[str] | None) -> Iterator[str]:
+    """Files of a table that are not there, or not with their size."""
+    for entry in journal.done.of_table(path):
+        for part in entry.parts:
+            # What others took out of a Delta or Iceberg table is not missing.
+            if (listed is None or part.final in listed) and not journal.is_whole(part.final, part.bytes):
+                yield part.final
 
 
 def foreign_files(there: Iterable[str], is_known: Callable[[str], bool], table: str) -> list[str]:

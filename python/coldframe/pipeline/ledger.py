@@ -7,6 +7,7 @@ a file of the target is one of theirs, without going through all of them.
 from __future__ import annotations
 
 import marshal
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +60,7 @@ class Ledger(Mapping[str, Entry]):
         self._scratch = scratch
         self._entries, self._tables, self._finals = (scratch.new_list() for _ in range(3))
         self._length = 0
+        self._parts: Counter[str] = Counter()
 
     def put(self, entry: Entry) -> None:
         """Adds an entry, in place of the one that its source had."""
@@ -68,8 +70,9 @@ class Ledger(Mapping[str, Entry]):
         self._scratch.put(self._entries, source, marshal.dumps(entry.to_json()))
         self._scratch.put(self._tables, _of_table(entry), b"")
         for part in entry.parts:
-            self._scratch.put(self._finals, key_of(part.final), source)
+            self._scratch.put(self._finals, key_of(part.final), marshal.dumps((entry.table, part.bytes)))
         self._length += 1
+        self._parts[entry.table] += len(entry.parts)
 
     def look_up(self, source: str) -> Entry | None:
         """The entry of a source."""
@@ -85,6 +88,7 @@ class Ledger(Mapping[str, Entry]):
             for part in entry.parts:
                 self._scratch.delete(self._finals, key_of(part.final))
             self._length -= 1
+            self._parts[entry.table] -= len(entry.parts)
         return entry
 
     def of_table(self, table: str) -> Iterator[Entry]:
@@ -101,6 +105,15 @@ class Ledger(Mapping[str, Entry]):
     def has_final(self, name: str) -> bool:
         """Whether a file of the target is a part of an entry."""
         return self._scratch.get(self._finals, key_of(name)) is not None
+
+    def final(self, name: str) -> tuple[str, int] | None:
+        """The table and the length of a file of the target; None of one that is no entry's."""
+        body = self._scratch.get(self._finals, key_of(name))
+        return None if body is None else marshal.loads(body)
+
+    def parts_of(self, table: str) -> int:
+        """How many files of the target a table has."""
+        return self._parts[table]
 
     def each(self) -> Iterator[Entry]:
         """All entries, in the order of their sources."""

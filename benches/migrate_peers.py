@@ -1,0 +1,197 @@
+"""A migration against Spark SQL that does the same: `python benches/migrate_peers.py [--mb 500]`.
+
+RCFile of text and ORC of this project's writers to Parquet with zstd. CPU seconds, since both use all cores:
+of coldframe those of its process (which decodes, fingerprints, writes, reads back and commits), of Spark SQL
+those of the JVM on `local[2]`, without what its start costs, the smaller of two passes. Spark SQL verifies
+nothing.
+
+The profile of a task takes the steps one after the other, over one split.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import coldframe as cf
+from coldframe._coldframe import RawFingerprint
+from coldframe.pipeline import migrate
+from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.sinks import ParquetSink
+from coldframe.pipeline.stated import Witness
+
+COLUMNS = (
+    "id bigint, kind int, amount double, price decimal(12,2), "
+    "name string, note string, at timestamp, day date"
+)
+FILE_ROWS = 1_000_000
+
+
+def rows(start: int, count: int) -> pa.Table:
+    """A table as warehouses have them."""
+    chance = np.random.default_rng(start)
+    ids = np.arange(start, start + count)
+    names = np.char.add("customer ", (ids % 50_021).astype(str))
+    notes = np.char.add(np.char.add("order ", ids.astype(str)), " of a warehouse that is switched off")
+    seconds = 1_388_534_400 + chance.integers(0, 3 * 365 * 86_400, count)
+    return pa.table(
+        {
+            "id": ids,
+            "kind": pa.array(chance.integers(0, 40, count), pa.int32()),
+            "amount": chance.normal(100, 30, count),
+            "price": pa.array(chance.integers(0, 1_000_000, count), pa.int64())
+            .cast(pa.decimal128(19, 0))
+            .cast(pa.decimal128(12, 0)),
+            "name": pa.array(names),
+            "note": pa.array(notes),
+            "at": pa.array(seconds * 1_000_000, pa.timestamp("us")),
+            "day": pa.array((seconds // 86_400).astype("int32"), pa.date32()),
+        }
+    ).cast(pa.schema(_fields()))
+
+
+def _fields() -> list[tuple[str, pa.DataType]]:
+    kinds = {
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+        "decimal(12,2)": pa.decimal128(12, 2),
+        "string": pa.string(),
+        "timestamp": pa.timestamp("us"),
+        "date": pa.date32(),
+    }
+    return [(name, kinds[kind]) for name, kind in (column.split(" ") for column in COLUMNS.split(", "))]
+
+
+def make(root: Path, mb: int) -> dict[str, int]:
+    """The two sources, each of so many megabytes; their rows."""
+    found: dict[str, int] = {}
+    for name, options in (("rcfile", {"serde": "text"}), ("orc", {"compression": "snappy"})):
+        folder = root / name / "t"
+        folder.mkdir(parents=True)
+        size = count = 0
+        while size < mb << 20:
+            path = folder / f"{count // FILE_ROWS:06d}_0"
+            cf.write(rows(count, FILE_ROWS), path, format=name, **options)
+            size += path.stat().st_size
+            count += FILE_ROWS
+        found[name] = count
+    (root / "rcfile" / "tables.toml").write_text(f'[tables.t]\nschema = "{COLUMNS}"\nserde = "text"\n')
+    return found
+
+
+def ours(source: Path, target: Path, verify: bool) -> float:
+    """CPU seconds of a migration in this process."""
+    started = time.process_time()
+    report = migrate(InProcess(), source, target, verify=verify)
+    assert report.exit_code == 0
+    return time.process_time() - started
+
+
+def spark(source: Path, name: str, target: Path) -> float:
+    """CPU seconds of the JVM for the same by Spark SQL."""
+    import psutil
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.parquet.compression.codec", "zstd")
+    with tempfile.TemporaryDirectory() as scratch:
+        builder = builder.config("spark.sql.warehouse.dir", f"{scratch}/warehouse").config(
+            "spark.hadoop.javax.jdo.option.ConnectionURL",
+            f"jdbc:derby:;databaseName={scratch}/metastore;create=true",
+        )
+        session = (builder.enableHiveSupport() if name == "rcfile" else builder).getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        if name == "rcfile":
+            session.sql(
+                f"create external table t ({COLUMNS}) row format serde "
+                "'org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe' stored as rcfile "
+                f"location '{source / 't'}'"
+            )
+        process = psutil.Process(session.sparkContext._gateway.proc.pid)
+        passes = []
+        for number in range(2):
+            before = sum(process.cpu_times()[:2])
+            frame = session.table("t") if name == "rcfile" else session.read.orc(str(source / "t"))
+            frame.write.parquet(f"{target}-{number}")
+            passes.append(sum(process.cpu_times()[:2]) - before)
+        session.stop()
+    return min(passes)
+
+
+def profile(source: Path, name: str) -> dict[str, float]:
+    """CPU seconds of the steps of one task."""
+    path = next(iter(sorted((source / "t").iterdir())))
+    options = {"schema": COLUMNS, "serde": "text"} if name == "rcfile" else {}
+    split = cf.open(path, format=name, **options).splits(128 << 20)[0]
+    found: dict[str, float] = {}
+
+    def timed(what: str, work: Callable[[], Any]) -> Any:
+        started = time.process_time()
+        answer = work()
+        found[what] = round(time.process_time() - started, 3)
+        return answer
+
+    batches = timed("decode", lambda: list(split.to_batches(batch_size=65_536)))
+    schema = batches[0].schema
+    fingerprint, witness, sink = RawFingerprint(schema), Witness(split.stated()), ParquetSink()
+    timed("fingerprint", lambda: [fingerprint.add(batch) for batch in batches])
+    timed("statistics", lambda: [witness.add(batch) for batch in batches])
+    with tempfile.TemporaryDirectory() as scratch:
+        out = f"{scratch}/x.parquet"
+        timed("write", lambda: sink.write(iter(batches), schema, out))
+        # The fingerprint of what was written with it.
+        timed("read back", lambda: sink.read(out, schema))
+    found["rows"] = sum(batch.num_rows for batch in batches)
+    return found
+
+
+def apart(*what: str) -> Any:
+    """The answer of this script in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, *what], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Prints a line for each format, and the profiles."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mb", type=int, default=500)
+    parser.add_argument("--part", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.part:
+        what, source, name, target = given.part[0], Path(given.part[1]), given.part[2], Path(given.part[3])
+        if what == "profile":
+            print(json.dumps(profile(source, name)))
+        elif what == "spark":
+            print(json.dumps(spark(source, name, target)))
+        else:
+            print(json.dumps(ours(source, target, what == "ours")))
+        return
+    print(json.dumps({"date": str(datetime.date.today()), "version": cf.__version__}))
+    with tempfile.TemporaryDirectory(prefix="coldframe-migrate-") as place:
+        for name, count in make(Path(place), given.mb).items():
+            source = f"{place}/{name}"
+            seconds = {
+                what: round(apart("--part", what, source, name, f"{place}/{name}-{what}"), 2)
+                for what in ("ours", "unverified", "spark")
+            }
+            times = round(seconds["spark"] / seconds["ours"], 2)
+            print(json.dumps({"format": name, "rows": count, **seconds, "times": times}), flush=True)
+            print(json.dumps({"task": apart("--part", "profile", source, name, "-")}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
