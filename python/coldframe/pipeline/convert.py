@@ -154,8 +154,9 @@ def _convert(task: Task) -> dict[str, Any]:
         "checks": read.to_json(),
         "verified": False,
     }
-    # Where something is lost, what the file states is of more than what was decoded.
-    unlike = [] if damage else witness.differences()
+    # Where rows are lost, what the file states is of more than what was decoded.
+    whole = not damage and task.split.rows in (None, read.rows)
+    unlike = witness.differences() if whole else []
     if unlike:
         outcome["error"] = "VerificationError: what was read differs from what the file states: " + "; ".join(
             unlike
