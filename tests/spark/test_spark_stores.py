@@ -122,7 +122,7 @@ def test_a_migration_by_spark_tells_no_secret(tmp_path: Path) -> None:
     events.mkdir()
     conf.mkdir()
     (conf / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.dir {events.as_uri()}\n"
+        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir {events.as_uri()}\n"
     )
     for number in range(4):
         rows = pa.table({"a": range(number * 10, number * 10 + 10)})

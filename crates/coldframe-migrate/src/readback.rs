@@ -53,13 +53,13 @@ pub fn add_parquet(fingerprint: &mut Fingerprint, file: Arc<dyn ReadAt>) -> Resu
 /// Where the columns of a row group lie.
 fn span(group: &RowGroupMetaData) -> Result<Range<u64>> {
     let unsigned = |n: i64| u64::try_from(n).map_err(|_| Error::corrupt(format!("a place or length of {n}")));
-    let mut all = u64::MAX..0;
+    let (mut first, mut last) = (u64::MAX, 0);
     for column in group.columns() {
         let start = unsigned(column.dictionary_page_offset().unwrap_or(column.data_page_offset()))?;
         let len = unsigned(column.compressed_size())?;
-        all = all.start.min(start)..all.end.max(start.saturating_add(len));
+        (first, last) = (first.min(start), last.max(start.saturating_add(len)));
     }
-    Ok(all)
+    Ok(first.min(last)..last)
 }
 
 /// A file of which one row group is in memory.
