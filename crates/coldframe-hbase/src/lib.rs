@@ -17,7 +17,7 @@
 //! | `files` | the store files of a region: which count, where they are, their order |
 //! | `edits` | what only write-ahead logs hold |
 //! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
-//! | `wide` | what a wide table consists of |
+//! | `wide`, `decimal` | what a wide table consists of; decimal numbers as text |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
 //! | `lookup` | rows by their keys |
 //! | `splits` | parts that are read by themselves |
@@ -28,6 +28,7 @@
 //! `docs/formats/hbase.md` describes the directory as HBase leaves it.
 
 mod alive;
+mod decimal;
 mod describe;
 mod edits;
 mod files;

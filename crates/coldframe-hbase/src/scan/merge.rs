@@ -246,7 +246,6 @@ struct Merge {
 }
 
 /// The next cell of a file.
-#[derive(Clone, Copy)]
 struct Head<'a> {
     cell: Cell<'a>,
     file: usize,
@@ -259,6 +258,14 @@ struct Head<'a> {
 #[inline]
 fn compare(order: RowOrder, a: &Head<'_>, b: &Head<'_>) -> Ordering {
     edits::compare(order, &a.cell, &b.cell).then_with(|| b.rank.cmp(&a.rank))
+}
+
+#[inline]
+fn in_order(order: RowOrder, a: Option<&Head<'_>>, b: Option<&Head<'_>>) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => compare(order, a, b),
+        _ => Ordering::Equal,
+    }
 }
 
 /// The cell at the place of a file's block, with the sequence id that the file gives it.
@@ -298,11 +305,14 @@ impl Merge {
                 None => {}
             }
         }
-        heads.sort_by(|a, b| compare(order, a, b));
+        // The places of the heads in their order: heads are large, and stay where they are.
+        let mut sorted: Vec<usize> = (0..heads.len()).collect();
+        sorted.sort_by(|a, b| in_order(order, heads.get(*a), heads.get(*b)));
         let hides = scanning.asked.hides();
         let looks_for_lost = lost.iter().any(|l| hides || l.whole);
         let stop = loop {
-            let Some(top) = heads.first().copied() else { break Stop::End };
+            let Some(&place) = sorted.first() else { break Stop::End };
+            let Some(top) = heads.get(place) else { break Stop::End };
             if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
@@ -312,7 +322,7 @@ impl Merge {
                     .any(|l| (hides || l.whole) && l.family == top.family && l.holds(top.cell.row, order));
             if !hidden && sight.admits(&top.cell, top.family)? {
                 columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
-                match value_of(scanning, &top)? {
+                match value_of(scanning, top)? {
                     Ok(None) => columns.take(&top.cell)?,
                     Ok(Some(value)) => columns.take(&Cell { value: &value, ..top.cell })?,
                     Err(e) => {
@@ -320,45 +330,41 @@ impl Merge {
                         if let Some(state) = current.get_mut(top.file) {
                             state.at = top.end;
                         }
-                        heads.remove(0);
+                        sorted.remove(0);
                         break Stop::NoValue(top.file, e);
                     }
                 }
             }
-            let block: &[u8] = cells.get(top.file).map_or(&[], |c| c);
-            let next = match head(blocks, block, top.file, top.end) {
-                Some(Ok(next)) => next,
-                ended => {
-                    if let Some(state) = current.get_mut(top.file) {
-                        state.at = top.end;
+            let (file, end) = (top.file, top.end);
+            let block: &[u8] = cells.get(file).map_or(&[], |c| c);
+            match head(blocks, block, file, end) {
+                Some(Ok(next)) => {
+                    if let Some(top) = heads.get_mut(place) {
+                        *top = next;
                     }
-                    heads.remove(0);
+                }
+                ended => {
+                    if let Some(state) = current.get_mut(file) {
+                        state.at = end;
+                    }
+                    sorted.remove(0);
                     break match ended {
-                        Some(Err(e)) => Stop::Broken(top.file, e),
-                        _ => Stop::UsedUp(top.file),
+                        Some(Err(e)) => Stop::Broken(file, e),
+                        _ => Stop::UsedUp(file),
                     };
                 }
-            };
-            let behind = heads.get(1..).unwrap_or_default();
-            let passed = match behind.first() {
-                Some(second) if compare(order, &next, second).is_gt() => {
-                    1 + behind
-                        .get(1..)
-                        .unwrap_or_default()
-                        .partition_point(|h| compare(order, h, &next).is_lt())
-                }
-                _ => 0,
-            };
-            if let Some(first) = heads.first_mut() {
-                *first = next;
             }
-            if passed > 0
-                && let Some(passed) = heads.get_mut(..=passed)
-            {
-                passed.rotate_left(1);
+            let next = heads.get(place);
+            let behind = sorted.get(1..).unwrap_or_default();
+            let passes = |other: &usize| in_order(order, heads.get(*other), next).is_lt();
+            if behind.first().is_some_and(passes) {
+                let passed = 1 + behind.get(1..).unwrap_or_default().partition_point(passes);
+                if let Some(passed) = sorted.get_mut(..=passed) {
+                    passed.rotate_left(1);
+                }
             }
         };
-        for head in &heads {
+        for head in sorted.iter().filter_map(|place| heads.get(*place)) {
             if let Some(state) = current.get_mut(head.file) {
                 state.at = head.start;
             }

@@ -12,8 +12,9 @@ use arrow_select::filter::filter_record_batch;
 use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{Cell, Values};
 
+use crate::decimal::decimal_text;
 use crate::phoenix::{self, KeyPart, PhoenixValues};
-use crate::wide::{REST, ROW, Stored, WideTable, decimal_text};
+use crate::wide::{REST, ROW, Stored, WideTable};
 
 /// Bytes of values after which a batch is handed out.
 const BATCH_BYTES: usize = 32 << 20;

@@ -241,6 +241,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
         8..=15 => put_twice::<8>(out, bytes),
         4..=7 => put_twice::<4>(out, bytes),
         2..=3 => put_twice::<2>(out, bytes),
+        1 => out.extend(bytes.first()),
         _ => out.extend_from_slice(bytes),
     }
 }

@@ -47,6 +47,8 @@ pub struct Columns {
     begun: usize,
     last: usize,
     batch_rows: usize,
+    /// Whether cells were taken one by one, so that nobody has made room for a block of them.
+    singly: bool,
 }
 
 /// The columns asked for.
@@ -174,6 +176,22 @@ impl Parts {
         }
     }
 
+    /// Rows, and how much each column of strings takes.
+    fn room(&self) -> (usize, Vec<(usize, usize)>) {
+        (self.rows, self.strings().map(Strings::room).collect())
+    }
+
+    /// Makes room for as much.
+    fn reserve(&mut self, rows: usize, strings: &[(usize, usize)]) {
+        self.strings_mut().zip(strings).for_each(|(column, room)| column.reserve(*room));
+        for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
+            numbers.reserve(rows);
+        }
+        if let Some(kinds) = &mut self.kind {
+            kinds.reserve(rows);
+        }
+    }
+
     /// The bytes of the column that has most.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
@@ -226,7 +244,7 @@ impl Columns {
     /// For the columns of `schema`, in batches of at most `batch_rows` rows.
     pub fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
         let parts = Parts::new(&schema)?;
-        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1) })
+        Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1), singly: false })
     }
 
     /// Begins a block: what its cells are handed to.
@@ -299,6 +317,7 @@ impl Columns {
         }
         self.parts.cell(cell)?;
         self.taken = self.taken.saturating_add(size);
+        self.singly = true;
         Ok(())
     }
 
@@ -337,7 +356,12 @@ impl Columns {
     /// The cells since the last batch.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         let fields = self.schema.fields();
+        // What follows is mostly as large: columns that grow by and by are copied as often as they grow.
+        let room = self.singly.then(|| self.parts.room());
         let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
+        if let Some((rows, strings)) = &room {
+            self.parts.reserve(*rows, strings);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(self.parts.rows));
         (self.parts.rows, self.taken) = (0, 0);
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)

@@ -33,6 +33,17 @@ impl Strings {
         self.ends.reserve(more(self.ends.len()));
     }
 
+    /// Bytes and strings.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.bytes.len(), self.ends.len())
+    }
+
+    /// Makes room for so many bytes and strings.
+    pub(crate) fn reserve(&mut self, (bytes, strings): (usize, usize)) {
+        self.bytes.reserve(bytes);
+        self.ends.reserve(strings);
+    }
+
     /// Appends one string.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: &[u8]) {

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use coldframe_core::{Error, Result};
 
 use crate::layout::cell::Cell;
+use crate::layout::encoding::put;
 
 const PUT: u8 = 4;
 const DELETE: u8 = 8;
@@ -159,16 +160,16 @@ impl Visibility {
         }
         if !same_row {
             self.row.clear();
-            self.row.extend_from_slice(cell.row);
+            put(&mut self.row, cell.row);
         }
         if !same_family {
             self.family.clear();
-            self.family.extend_from_slice(cell.family);
+            put(&mut self.family, cell.family);
             self.family_deleted = None;
             self.family_versions.clear();
         }
         self.qualifier.clear();
-        self.qualifier.extend_from_slice(cell.qualifier);
+        put(&mut self.qualifier, cell.qualifier);
         self.column_deleted = None;
         self.column_version = None;
         self.marked = self.family_deleted.is_some() || !self.family_versions.is_empty();
