@@ -77,7 +77,7 @@ def _fields() -> list[tuple[str, pa.DataType]]:
 def make(root: Path, mb: int) -> dict[str, int]:
     """The two sources, each of so many megabytes; their rows."""
     found: dict[str, int] = {}
-    for name, options in (("rcfile", {"serde": "text"}), ("orc", {"compression": "snappy"})):
+    for name, options in (("rcfile", {"serde": "text"}), ("orc", {"codec": "snappy"})):
         folder = root / name / "t"
         folder.mkdir(parents=True)
         size = count = 0
