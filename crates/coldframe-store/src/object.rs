@@ -251,7 +251,9 @@ pub(crate) fn error(e: object_store::Error) -> Error {
             io(io::ErrorKind::PermissionDenied, format!("{why} Is the clock of this machine right?"))
         }
         // Stores say so with several numbers, and lists and deletions hide the number.
-        E::Generic { .. } if is_refusal(&why) => io(io::ErrorKind::PermissionDenied, why),
+        E::Generic { .. } if is_refusal(&why) => {
+            io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
+        }
         E::NotFound { .. } => Error::not_found("no such object"),
         E::AlreadyExists { .. } => already_exists(),
         E::Precondition { .. } | E::NotModified { .. } => changed(&why),
