@@ -30,7 +30,7 @@ fn describe_pairs(pairs: &[KeyValue]) -> Value {
 }
 
 /// All that the footer says.
-pub(crate) fn metadata(file: &RawFile) -> Value {
+pub(crate) fn metadata(file: &RawFile) -> Result<Value> {
     let footer = &file.metadata;
     let listed = footer.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
     let leaves = file.schema.leaves.iter().map(|leaf| {
@@ -44,8 +44,8 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
     let mut all = vec![
         ("format".to_owned(), Value::from("redfile")),
         ("version".to_owned(), Value::from(footer.version)),
-        ("dialect".to_owned(), Value::from(file.dialect.name())),
-        ("ambiguous".to_owned(), Value::from(file.ambiguous)),
+        ("dialect".to_owned(), Value::from(file.dialect()?.name())),
+        ("ambiguous".to_owned(), Value::from(file.ambiguous())),
         ("recovered".to_owned(), Value::from(file.lost.is_some())),
         ("children".to_owned(), Value::from(if listed { "children_indices" } else { "num_children" })),
         ("schema_name".to_owned(), Value::from(file.schema.name.as_str())),
@@ -58,7 +58,7 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
         all.push(("files".to_owned(), Value::List(files)));
     }
     all.push(("row_groups".to_owned(), Value::List(file.groups.iter().map(|g| group(file, g)).collect())));
-    Value::Map(all)
+    Ok(Value::Map(all))
 }
 
 fn group(file: &RawFile, group: &Group) -> Value {
@@ -105,7 +105,7 @@ fn encoding(code: i32) -> String {
 pub(crate) fn tree(file: &RawFile) -> Result<Node> {
     let Some(part) = file.parts.first() else { return Ok(Node::new("file", 0..0)) };
     let len = part.source.len();
-    let mut root = Node::new("file", 0..len).with("dialect", file.dialect.name());
+    let mut root = Node::new("file", 0..len).with("dialect", file.dialect()?.name());
     if part.source.read(0..len.min(4))?.as_ref() == MAGIC {
         root.push(Node::new("magic", 0..4));
     }

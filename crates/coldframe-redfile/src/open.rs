@@ -6,7 +6,7 @@ pub(crate) mod summary;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use coldframe_core::io::{Folder, Window};
 use coldframe_core::{Error, ErrorContext, ReadAt, Result};
@@ -43,10 +43,9 @@ pub(crate) struct RawFile {
     pub(crate) schema: Schema,
     /// The row groups in order.
     pub(crate) groups: Vec<Arc<Group>>,
-    /// The layout of pages: as told by the user, or by the file.
-    pub(crate) dialect: Dialect,
-    /// Whether the bytes leave open which byte order numbers have; little endian is taken then.
-    pub(crate) ambiguous: bool,
+    /// The layout of pages, and whether the bytes leave open which byte order numbers have (little endian is taken then): as
+    /// told by the user, or by the pages, which are not looked at before somebody asks.
+    told: OnceLock<(Dialect, bool)>,
     /// Whether pages are as they are, whatever codec is named.
     uncompressed: bool,
     /// Bytes that no row group was found in, if the file does not end with a footer and was opened all the same.
@@ -108,29 +107,40 @@ impl RawFile {
         // Writers before compression left the size at 0, and their pages as they are.
         let uncompressed =
             with_pages().next().is_some() && with_pages().all(|m| m.total_compressed_size == 0);
-        let mut file = Self {
-            parts,
-            metadata,
-            schema,
-            groups,
-            dialect: Dialect::default(),
-            ambiguous: false,
-            uncompressed,
-            lost,
-            options,
-        };
-        match file.options.dialect {
-            Some(dialect) => {
-                file.dialect = dialect;
-                file.uncompressed |= dialect.never_compresses();
-            }
-            None => (file.dialect, file.ambiguous) = file.detect()?,
+        let mut file =
+            Self { parts, metadata, schema, groups, told: OnceLock::new(), uncompressed, lost, options };
+        if let Some(dialect) = file.options.dialect {
+            file.told = OnceLock::from((dialect, false));
+            file.uncompressed |= dialect.never_compresses();
+        } else if file.children_listed() {
+            // What may be ambiguous is warned of when it is opened.
+            file.dialect()?;
         }
         if file.options.types.text.is_none() {
             let not_text = file.not_text()?;
             file.schema.make_binary(&not_text);
         }
         Ok(file)
+    }
+
+    /// Whether the schema names the places of an element's children: files of the first two weeks.
+    fn children_listed(&self) -> bool {
+        self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)))
+    }
+
+    /// The layout of pages. Looks at pages if need be.
+    pub(crate) fn dialect(&self) -> Result<Dialect> {
+        if let Some((dialect, _)) = self.told.get() {
+            return Ok(*dialect);
+        }
+        let told = self.detect()?;
+        Ok(self.told.get_or_init(|| told).0)
+    }
+
+    /// Whether the bytes leave open which byte order numbers have. It can be so only where the children are listed, and those
+    /// pages are looked at when the file is opened.
+    pub(crate) fn ambiguous(&self) -> bool {
+        self.told.get().is_some_and(|(_, ambiguous)| *ambiguous)
     }
 
     /// Leaves that are called text but are not: one page is looked at, and where it is none the next ones, since it may be damaged.
@@ -160,15 +170,16 @@ impl RawFile {
 
     /// Tells the dialect by the pages of leaves that can tell, until they have.
     fn detect(&self) -> Result<(Dialect, bool)> {
-        let listed = self.metadata.schema.iter().any(|e| matches!(e.children, Children::Indices(_)));
-        let mut detector = Detector::new(listed, self.uncompressed, self.options.limits);
+        let mut detector = Detector::new(self.children_listed(), self.uncompressed, self.options.limits);
         let mut windows = self.windows();
         for group in &self.groups {
             for (place, (leaf, chunk)) in self.schema.leaves.iter().zip(&group.chunks).enumerate() {
                 if !detector.asks_for(leaf) || chunk.metadata.is_err() {
                     continue;
                 }
-                let Ok(context) = self.chunk_context(place, chunk) else { continue };
+                // Pages are found and inflated alike in every dialect.
+                let Ok(codec) = self.codec(chunk) else { continue };
+                let context = self.context(place, codec, Dialect::default())?;
                 let Some(window) = windows.get_mut(chunk.source) else { continue };
                 each_page(&context, &chunk.place(), window, |page, bytes| {
                     if let Some(bytes) = bytes {
@@ -189,18 +200,30 @@ impl RawFile {
 
     /// What the pages of a chunk have in common.
     pub(crate) fn chunk_context(&self, place: usize, chunk: &Chunk) -> Result<Arc<ChunkContext>> {
-        let codec = match &chunk.metadata {
-            Ok(metadata) if !self.uncompressed => page_codec(metadata.codec)?,
-            _ => None,
-        };
-        self.leaf_context(place, codec)
+        self.context(place, self.codec(chunk)?, self.dialect()?)
     }
 
     /// What pages of a leaf have in common.
     pub(crate) fn leaf_context(&self, place: usize, codec: Option<HadoopCodec>) -> Result<Arc<ChunkContext>> {
+        self.context(place, codec, self.dialect()?)
+    }
+
+    fn codec(&self, chunk: &Chunk) -> Result<Option<HadoopCodec>> {
+        match &chunk.metadata {
+            Ok(metadata) if !self.uncompressed => page_codec(metadata.codec),
+            _ => Ok(None),
+        }
+    }
+
+    fn context(
+        &self,
+        place: usize,
+        codec: Option<HadoopCodec>,
+        dialect: Dialect,
+    ) -> Result<Arc<ChunkContext>> {
         let leaf =
             self.schema.leaves.get(place).cloned().ok_or_else(|| Error::schema("a leaf without a place"))?;
-        let (dialect, verify, limits) = (self.dialect, self.options.verify, self.options.limits);
+        let (verify, limits) = (self.options.verify, self.options.limits);
         Ok(Arc::new(ChunkContext { leaf, dialect, codec, verify, limits }))
     }
 

@@ -51,8 +51,8 @@ impl RedFile {
     }
 
     /// The layout of pages: as told by the user, or by the file.
-    pub fn dialect(&self) -> Dialect {
-        self.raw.dialect
+    pub fn dialect(&self) -> Result<Dialect> {
+        self.raw.dialect()
     }
 }
 
@@ -92,11 +92,11 @@ impl TableFile for RedFile {
     }
 
     fn metadata(&self) -> Result<Value> {
-        Ok(inspect::metadata(&self.raw))
+        inspect::metadata(&self.raw)
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        if !self.raw.ambiguous {
+        if !self.raw.ambiguous() {
             return Ok(Vec::new());
         }
         let text = "the bytes do not tell the dialect of this Redfile; little endian is assumed (dialect=\"redelm-a\" is the \

@@ -179,7 +179,7 @@ fn files_of_all_dialects_without_their_footers() {
         let bytes = std::fs::read(&path).unwrap();
         let plain = Source::file(name.as_str(), Arc::new(bytes::Bytes::from(bytes.clone())));
         let plain = RedFile::open(&plain, &OpenOptions::default()).unwrap();
-        let dialect = [("dialect", Value::Str(plain.dialect().name().to_owned()))];
+        let dialect = [("dialect", Value::Str(plain.dialect().unwrap().name().to_owned()))];
         let rows = read(&plain, OnError::Raise).0;
         match open(&bytes[..bytes.len() - 1], plain.schema().clone(), &dialect) {
             Ok(file) => {
