@@ -31,6 +31,7 @@ import pyarrow as pa
 import coldframe as cf
 from coldframe.pipeline import migrate
 from coldframe.pipeline.convert import Task
+from coldframe.pipeline.merging import MergeTask
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.preview import preview
 from coldframe.pipeline.scheduling import InProcess
@@ -47,19 +48,41 @@ class Copying(InProcess):
     def run(self, works: Iterator[Any]) -> Iterator[Any]:
         """Outcomes as those of tasks."""
         for work in works:
-            if not isinstance(work, Task):
+            if isinstance(work, MergeTask):
+                yield self._merged(work)
+            elif isinstance(work, Task):
+                yield self._copied(work, work.staged)
+            else:
                 yield work.run()
-                continue
-            content = Path(work.source).read_bytes()
-            if content not in self._made:
-                outcome = work.run()
-                self._made[content] = (Path(outcome["staged"]).read_bytes(), outcome)
-                yield outcome
-                continue
-            written, outcome = self._made[content]
-            os.makedirs(os.path.dirname(work.staged), exist_ok=True)
-            Path(work.staged).write_bytes(written)
-            yield {**outcome, "key": work.key, "number": work.number, "staged": work.staged}
+
+    def _copied(self, work: Task, staged: str) -> dict[str, Any]:
+        content = Path(work.source).read_bytes()
+        if content not in self._made:
+            outcome = work.run()
+            written = Path(outcome["files"][0]["staged"])
+            self._made[content] = (written.read_bytes(), outcome)
+            written.unlink()
+        written_bytes, outcome = self._made[content]
+        os.makedirs(os.path.dirname(staged), exist_ok=True)
+        Path(staged).write_bytes(written_bytes)
+        file = {**outcome["files"][0], "staged": staged}
+        return {**outcome, "key": work.key, "number": work.number, "files": [file]}
+
+    def _merged(self, merge: MergeTask) -> dict[str, Any]:
+        """As if the rows of all were in the file that the last one is copied to."""
+        outcomes = [self._copied(task, merge.staged) for task in merge.tasks]
+        size, of = os.path.getsize(merge.staged), sum(outcome["rows"] for outcome in outcomes)
+        first = 0
+        for outcome in outcomes:
+            place = {
+                "bytes": size,
+                "first": first,
+                "of": of,
+                "name": f"{merge.stem}-{merge.tasks[0].key[:12]}",
+            }
+            outcome["files"][0].update(place)
+            first += outcome["rows"]
+        return {"sources": outcomes}
 
 
 def make(root: Path, files: int) -> None:
@@ -112,6 +135,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", default="1000,10000,100000")
+    parser.add_argument("--target-file-bytes", type=int, default=128 << 20, help="0: a file for each source")
     parser.add_argument("--convert", type=int, default=0, metavar="N")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -121,7 +145,7 @@ def main() -> None:
             make(source, files)
 
             def run(source: Path = source, target: Path = target) -> None:
-                report = migrate(Copying(), source, target)
+                report = migrate(Copying(), source, target, target_file_bytes=given.target_file_bytes)
                 assert report.exit_code == 0
 
             row: dict[str, Any] = {

@@ -314,6 +314,9 @@ class RawFingerprint:
         source: as `open_file` takes it.
         """
 
+    def join(self, other: RawFingerprint) -> None:
+        """Adds the rows that another one of the same columns has seen."""
+
     @property
     def rows(self) -> int: ...
     def differences(self, written: RawFingerprint) -> list[str]:

@@ -52,9 +52,9 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     monkeypatch.setattr(planning, "FILES_HERE", 0)
     travelling = Travelling()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
-    # The root; t and u; the four partitions. The files of each table.
+    # The root; t and u; the four partitions. The files of each table. Those of a partition become one.
     assert travelling.kinds[:6] == ["FolderTask"] * 4 + ["PlanTask"] * 2
-    assert travelling.kinds[6:] == ["Task"] * 13
+    assert travelling.kinds[6:] == ["MergeTask"] * 4 + ["Task"]
     assert report.unread == alone.unread
     assert [file.to_json()["status"] for table in report.tables for file in table.files] == [
         file.to_json()["status"] for table in alone.tables for file in table.files

@@ -180,7 +180,7 @@ def test_killed_while_a_table_is_registered(
 def test_files_of_the_target_that_are_lost_or_cut_are_made_again(estate: Estate) -> None:
     for number in range(3):
         estate.orc(f"t/{number}", {"a": [number]})
-    estate.migrate()
+    estate.migrate(target_file_bytes=0)
     first, second, _ = estate.files("t")
     first.unlink()
     second.write_bytes(second.read_bytes()[:-1])
@@ -224,10 +224,10 @@ def test_fresh_keeps_the_good_result_until_the_new_one_stands(
         patch.setattr("coldframe.pipeline.committing.BATCH", 1)
         patch.setattr(Journal, "hold", killing)
         with pytest.raises(Killed):
-            estate.migrate(fresh=True, split_bytes=300)
+            estate.migrate(fresh=True, split_bytes=300, target_file_bytes=0)
     assert estate.tree() == before
     # It goes on, whether it is asked for again or not.
-    report = estate.migrate(split_bytes=300)
+    report = estate.migrate(split_bytes=300, target_file_bytes=0)
     assert report.exit_code == 0
     assert sum(file.earlier for file in report.tables[0].files) == 2
     assert not estate.tree().keys() & before.keys()

@@ -283,10 +283,9 @@ def test_a_source_that_is_replaced_while_it_is_read(
     target = Place(f"s3://data/{tmp_path.name}/dst", s3.options)
     original = convert._convert
 
-    def meddled(task: convert.Task) -> dict[str, Any]:
-        outcome = original(task)
+    def meddled(task: convert.Task, staged: str, outcome: dict[str, Any]) -> None:
+        original(task, staged, outcome)
         source.orc("t/0", {"a": range(10, 20)})
-        return outcome
 
     with monkeypatch.context() as patch:
         patch.setattr(convert, "_convert", meddled)

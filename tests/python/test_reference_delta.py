@@ -64,3 +64,24 @@ def test_every_version_reads_as_it_was_meant(tmp_path: Path) -> None:
     run(4, 5, 6, 7, 8, on_foreign_changes="append")
     assert spark_reads(table, *meant) == list(meant.values())
     assert spark_reads(table) == [[4, 5, 6, 7, 8]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wide", [pa.array([70000], pa.int64()), pa.array([0.5])])
+def test_a_table_whose_column_became_wider(tmp_path: Path, wide: pa.Array) -> None:
+    """Small sources share files, which are written once more in the wider type; old versions keep theirs."""
+    pytest.importorskip("deltalake")
+    estate = Estate(tmp_path)
+    table = estate.target / "t"
+    for number in range(4):
+        estate.orc(f"t/p={number // 2}/{number}", {"a": pa.array([number, number + 10], pa.int16())})
+    old = sorted(value for number in range(4) for value in (number, number + 10))
+    assert estate.migrate(to="delta").exit_code == 0
+    estate.orc("t/p=1/wide", {"a": wide})
+    assert estate.migrate(to="delta").exit_code == 0
+    (estate.source / "t/p=0/1").unlink()
+    assert estate.migrate(to="delta", on_vanished="remove").exit_code == 0
+    new = sorted([*old, wide[0].as_py()])
+    newest = [value for value in new if value not in (1, 11)]
+    assert spark_reads(table, 0, 1, 2) == [old, new, newest]
+    assert spark_reads(table) == [newest]

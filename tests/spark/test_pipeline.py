@@ -330,6 +330,7 @@ def test_killed_in_the_middle_of_a_run(spark: SparkSession, tmp_path: Path) -> N
     """A real `kill -9` of the whole process group, Spark too, at the moment when three files are done."""
     target = tmp_path / "dst"
     command = [sys.executable, "-c", KILLED, str(WAREHOUSE), str(target), "--master", "local[1]"]
+    command += ["--target-file-size", "0"]
     process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -358,7 +359,7 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("coldframe.pipeline.committing.BATCH", 1)
     monkeypatch.setattr(Journal, "commit", killing)
     with pytest.raises(Killed):
-        migrate(spark, WAREHOUSE, target)
+        migrate(spark, WAREHOUSE, target, target_file_bytes=0)
     monkeypatch.undo()
     report = migrate(spark, WAREHOUSE, target)
     assert sum(file.earlier for table in report.tables for file in table.files) == 5
@@ -369,24 +370,29 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
 class LyingSink(ParquetSink):
     """Writes something else than it is given."""
 
-    def write(self, batches: Any, schema: pa.Schema, path: str, storage_options: Any = None) -> None:
+    def write(self, batches: Any, schema: pa.Schema, path: str, *given: Any, **named: Any) -> None:
         def lie() -> Any:
             for batch in batches:
                 yield pa.RecordBatch.from_arrays([pc.add(batch.column(0), 1)], schema=schema)
 
-        super().write(lie(), schema, path, storage_options)
+        super().write(lie(), schema, path, *given, **named)
 
 
 def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
     cf.write(pa.table({"a": range(100)}), tmp_path / "x", format="rcfile", serde="binary")
     (split,) = cf.open(tmp_path / "x", schema="a bigint", serde="binary").splits()
-    schema = pa.schema([("a", pa.int64())])
+    schema, left = pa.schema([("a", pa.int64())]), list[str]()
     for sink, verified in ((ParquetSink(), True), (LyingSink(), False)):
         task = Task("k", 0, split, schema, None, (), str(tmp_path / "staged.parquet"), sink, "raise", "us")
         outcome, other = run_task(task), run_task(task)
         assert ("error" not in outcome) is verified
-        assert Path(outcome["staged"]).exists() is verified
-        assert outcome["staged"] != other["staged"]  # each attempt has its own
+        assert len(outcome["files"]) == verified
+        if verified:
+            assert Path(outcome["files"][0]["staged"]).exists()
+            assert outcome["files"] != other["files"]  # each attempt has its own
+        else:
+            assert [path.name for path in tmp_path.glob("staged-*")] == left
+        left = [path.name for path in tmp_path.glob("staged-*")]
         if not verified:
             assert "column a: checksum" in outcome["error"]
             assert outcome["error"].startswith("VerificationError")
@@ -396,11 +402,11 @@ def test_a_dead_worker_costs_its_file_only(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deadly(ParquetSink):
-        def write(self, batches: Any, schema: pa.Schema, path: str, storage_options: Any = None) -> None:
-            first = next(iter(batches))
-            if first.column(0)[0].as_py() == 200:
+        def write(self, batches: Any, schema: pa.Schema, path: str, *given: Any, **named: Any) -> None:
+            found = list(batches)
+            if any(200 in batch.column(0).to_pylist() for batch in found):
                 os.kill(os.getpid(), signal.SIGKILL)
-            super().write([first, *batches], schema, path)
+            super().write(found, schema, path, *given, **named)
 
     source = tmp_path / "src"
     (source / "t").mkdir(parents=True)
@@ -527,7 +533,10 @@ def test_without_work_no_spark_is_started(migrated: tuple[Path, Report], tmp_pat
 def test_a_dead_jvm_is_replaced(tmp_path: Path) -> None:
     """A JVM that is killed in the middle of the work: the driver starts another one and goes on."""
     done = subprocess.run(
-        [sys.executable, "-c", JVM_KILLED, str(WAREHOUSE), str(tmp_path / "dst"), "--master", "local[2]"],
+        [
+            *(sys.executable, "-c", JVM_KILLED, str(WAREHOUSE), str(tmp_path / "dst")),
+            *("--master", "local[2]", "--target-file-size", "0"),
+        ],
         capture_output=True,
         text=True,
         check=False,

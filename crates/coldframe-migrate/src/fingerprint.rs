@@ -51,6 +51,11 @@ impl Sum {
         }
     }
 
+    fn join(&mut self, other: Self) {
+        self.low = self.low.wrapping_add(other.low);
+        self.high = self.high.wrapping_add(other.high);
+    }
+
     fn hex(self) -> String {
         format!("{:016x}{:016x}", self.high, self.low)
     }
@@ -143,6 +148,21 @@ impl Fingerprint {
         finish(&mut rows);
         self.sum.add(&rows);
         self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Adds the rows that `other` has seen, which must be of the same columns.
+    pub fn join(&mut self, other: &Self) -> Result<()> {
+        if self.target.fields() != other.target.fields() {
+            return Err(Error::schema("fingerprints of unlike columns do not add up"));
+        }
+        for (column, more) in self.columns.iter_mut().zip(&other.columns) {
+            column.nulls += more.nulls;
+            column.sum.join(more.sum);
+            column.extremes = extremes::merged(column.extremes.take(), more.extremes.clone());
+        }
+        self.sum.join(other.sum);
+        self.rows += other.rows;
         Ok(())
     }
 

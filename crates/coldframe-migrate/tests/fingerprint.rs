@@ -74,6 +74,10 @@ fn neither_order_nor_cuts_count_and_all_else_does() {
     let cut = print(&[table(vec![7, 3], vec!["s", "r"]), table(vec![2, 1], vec!["q", "p"])]);
     assert!(whole.differences(&cut).is_empty());
     assert_eq!(whole.checksum(), cut.checksum());
+    let mut joined = print(&[table(vec![7, 3], vec!["s", "r"])]);
+    joined.join(&print(&[table(vec![2, 1], vec!["q", "p"])])).unwrap();
+    assert!(whole.differences(&joined).is_empty());
+    assert!(joined.join(&print(&[one(Arc::new(Int32Array::from(vec![1])))])).is_err());
     let exchanged = print(&[table(vec![1, 2, 3, 7], vec!["q", "p", "r", "s"])]);
     assert_eq!(whole.differences(&exchanged).len(), 1, "only the rows can tell");
     assert!(whole.differences(&exchanged)[0].starts_with("row checksum"));

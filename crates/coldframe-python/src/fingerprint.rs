@@ -53,6 +53,13 @@ impl RawFingerprint {
         }
     }
 
+    /// Adds the rows that another one has seen.
+    fn join(&self, other: &Self) -> PyResult<()> {
+        // One after the other: they may be the same.
+        let more = other.get().clone();
+        self.get().join(&more).map_err(to_python)
+    }
+
     #[getter]
     fn rows(&self) -> u64 {
         self.get().rows()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,12 +24,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError
-from coldframe.pipeline.convert import describe, fingerprint
+from coldframe._coldframe import ColdframeError, NotFoundError, RawFingerprint
+from coldframe.pipeline.convert import as_stored, describe, fingerprint
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.finishing import foreign_files
 from coldframe.pipeline.journal import HOME, Entry, Part, State, read_state
 from coldframe.pipeline.places import StorageOptions, reading, root_of, sha256
+from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.targets import find_target
 
@@ -93,17 +94,20 @@ def audit(
         (entry, part)
         for entry in state.done.each()
         for part in entry.parts
-        # What others took out of a Delta or Iceberg table is none of the target any more.
-        if _is_listed(entry, part, listed)
+        # A file that sources share is looked at once, for all of them. What others took out of a Delta or
+        # Iceberg table is none of the target any more.
+        if part.first == 0 and _is_listed(entry, part, listed)
     )
     with ThreadPoolExecutor(_THREADS) as threads:
         flying: deque[Future[Fault | None]] = deque()
         for entry, part in parts:
             result.files += 1
-            result.rows += part.rows
+            result.rows += part.of or part.rows
             result.bytes += part.bytes
             result.unverified += not part.verified
-            flying.append(threads.submit(_judge, destination, state, entry, part, deep=deep))
+            # Gathered here: only one thread at a time asks the state.
+            inside = list(state.done.sharing(part.final)) if part.of else [(entry, part)]
+            flying.append(threads.submit(_judge, destination, _sink_of(state, entry), inside, deep=deep))
             if len(flying) > 4 * _THREADS:
                 result.add(flying.popleft().result())
         for future in flying:
@@ -127,37 +131,67 @@ def _is_listed(entry: Entry, part: Part, listed: dict[str, set[str] | None]) -> 
     return table is None or part.final in table
 
 
-def _judge(destination: Destination, state: State, entry: Entry, part: Part, *, deep: bool) -> Fault | None:
-    for kind, reason in _faults(destination, state, entry, part, deep):
-        return Fault(part.final, kind, reason, entry.source)
+def _sink_of(state: State, entry: Entry) -> Sink:
+    kind = state.tables.get(entry.table, {})
+    return find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
+
+
+def _judge(
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], *, deep: bool
+) -> Fault | None:
+    """What is wrong with a file, in which these have rows."""
+    entry, part = inside[0]
+    for kind, reason, source in _faults(destination, sink, inside, deep):
+        return Fault(part.final, kind, reason, source or (entry.source if len(inside) == 1 else None))
     return None
 
 
 def _faults(
-    destination: Destination, state: State, entry: Entry, part: Part, deep: bool
-) -> Iterator[tuple[str, str]]:
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], deep: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    _, part = inside[0]
     path, options = destination.path(part.final), destination.storage_options
     found = destination.stat(part.final)
     if found is None:
-        yield "missing", "it is not there"
+        yield "missing", "it is not there", None
         return
     if found.size != part.bytes:
-        yield "resized", f"{found.size:,} bytes, {part.bytes:,} were written"
+        yield "resized", f"{found.size:,} bytes, {part.bytes:,} were written", None
         return
     try:
         if part.sha256 is not None and sha256(path, options) != part.sha256:
-            yield "altered", "its bytes are not those that were written"
+            yield "altered", "its bytes are not those that were written", None
             return
         rows = _rows(path, options)
-        if rows != part.rows:
-            yield "miscounted", f"it says {rows} rows, {part.rows} were verified"
-        elif deep:
-            kind = state.tables.get(entry.table, {})
-            sink = find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
-            if fingerprint(sink, path, options) != part.checks:
-                yield "unlike", "its rows are not those that were verified"
+        verified = part.of or part.rows
+        if rows != verified:
+            yield "miscounted", f"it says {rows} rows, {verified} were verified", None
+        elif deep and part.of:
+            yield from _unlike(sink, path, inside, options)
+        elif deep and fingerprint(sink, path, options) != part.checks:
+            yield "unlike", "its rows are not those that were verified", None
     except (ColdframeError, pa.ArrowException, OSError) as error:
-        yield "altered", f"it cannot be read: {describe(error)}"
+        yield "altered", f"it cannot be read: {describe(error)}", None
+
+
+def _unlike(
+    sink: Sink, path: str, inside: Sequence[tuple[Entry, Part]], storage_options: StorageOptions
+) -> Iterator[tuple[str, str, str | None]]:
+    """Of a file that sources share, each one's rows are compared with what was read of it."""
+    schema, batches = sink.open(path, storage_options)
+    waiting = deque(inside)
+    seen, left = RawFingerprint(schema), waiting[0][1].rows
+    for batch in batches:
+        at = 0
+        while at < batch.num_rows and waiting:
+            some = batch.slice(at, left)
+            seen.add(some)
+            at, left = at + some.num_rows, left - some.num_rows
+            if left == 0:
+                entry, part = waiting.popleft()
+                if as_stored(seen) != part.checks:
+                    yield "unlike", f"rows of {entry.source} are not those that were verified", entry.source
+                seen, left = RawFingerprint(schema), waiting[0][1].rows if waiting else 0
 
 
 def _rows(path: str, storage_options: StorageOptions) -> int | None:

@@ -80,6 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="source bytes for one task (128m)",
     )
+    parser.add_argument(
+        "--target-file-size",
+        type=_size_or_none,
+        default=128 << 20,
+        metavar="SIZE",
+        help="of a file of the target, at most; small sources of a partition are merged into such files. "
+        "0: at least one file for each source (128m)",
+    )
     parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
     parser.add_argument("--master", help="Spark master (local[*]; spark-submit's own under spark-submit)")
@@ -121,6 +129,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
     again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
     parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
+
+
+def _size_or_none(text: str) -> int:
+    """A size, or 0."""
+    return 0 if text == "0" else size_of(text)
 
 
 def _mebibytes(text: str) -> int:
@@ -178,6 +191,7 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
+            target_file_bytes=arguments.target_file_size,
             codec=arguments.codec,
             verify=not arguments.no_verify,
             fresh=arguments.fresh,
@@ -209,6 +223,7 @@ def _preview(arguments: argparse.Namespace) -> int:
         untyped=arguments.untyped,
         timestamp_unit=arguments.timestamp_unit,
         split_bytes=arguments.split_bytes,
+        target_file_bytes=arguments.target_file_size,
         compression=arguments.codec,
         fresh=arguments.fresh,
         selection=select(arguments.include, arguments.exclude),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +17,17 @@ from coldframe.pipeline.journal import Entry
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Counts = Mapping[tuple[Any, ...], int]
 """Rows by the values of the partition columns."""
+
+
+@dataclass
+class DataFile:
+    """A file of a table."""
+
+    final: str
+    rows: int
+    bytes: int
+    nulls: dict[str, int]
+    """By column."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,25 @@ class CommittedTable:
     announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
     """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
     committed: Callable[[], None] = lambda: None
+
+    @property
+    def files(self) -> Iterator[DataFile]:
+        """The files, each once; of those that several sources share all rows are counted."""
+        shared: dict[str, DataFile] = {}
+        for part in (part for entry in self.entries for part in entry.parts):
+            columns = part.checks.get("columns", {})
+            nulls = {name: int(check["nulls"]) for name, check in columns.items()}
+            if not part.of:
+                yield DataFile(part.final, part.rows, part.bytes, nulls)
+                continue
+            before = shared.get(part.final)
+            if before is None:
+                shared[part.final] = DataFile(part.final, part.rows, part.bytes, nulls)
+                continue
+            before.rows += part.rows
+            for name, count in nulls.items():
+                before.nulls[name] = before.nulls.get(name, 0) + count
+        yield from shared.values()
 
     @property
     def counts(self) -> Counts:

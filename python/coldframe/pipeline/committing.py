@@ -8,17 +8,19 @@ and the types changed or sources are gone, the earlier result stays; what is con
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe.pipeline.comparing import Due, TableWork
-from coldframe.pipeline.inventory import SourceFile, is_partition
+from coldframe.pipeline.convert import losses
+from coldframe.pipeline.grouping import folder_of
+from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, Part
+from coldframe.pipeline.ledger import Ledger, shared_file
 from coldframe.pipeline.plan import PlannedFile, encoded, schema_id
 from coldframe.pipeline.report import FileReport
 
@@ -60,20 +62,27 @@ class Committer:
         self._fail = fail
         self._salvaged = salvaged
         self._ready: list[tuple[TableWork, Entry, FileReport]] = []
+        self._units: list[dict[str, Any]] = []
         self._names: dict[int, tuple[pa.Schema, str]] = {}
         self._since = 0.0
 
     def finish(self, one: Underway) -> None:
-        """All tasks of a source file are back."""
+        """All tasks of a source file are back. What follows from that is done by `settle`."""
         work, planned = one.work, one.planned
         outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
         errors = list(dict.fromkeys(outcome["error"] for outcome in outcomes if "error" in outcome))
-        errors = errors or _losses(planned, outcomes)
+        files = [file for outcome in outcomes for file in outcome["files"]]
+        # A source that shares a file with others was judged before its rows went there.
+        if not errors and not any("of" in file for file in files):
+            lost = losses(planned.file.relative, planned.rows, outcomes)
+            errors += [lost] if lost is not None else []
         if errors:
-            for outcome in outcomes:
-                if outcome.get("staged") is not None:
-                    destination = self._journal.destination
-                    destination.delete(destination.name_of(outcome["staged"]))
+            for file in files:
+                destination = self._journal.destination
+                destination.delete(destination.name_of(file["staged"]))
+            self._units = [unit for unit in self._units if unit["source"] != planned.file.relative]
+            if planned.file.relative in self._journal.state.units:
+                self._journal.forget(planned.file.relative)
             changed = any(outcome.get("changed") for outcome in outcomes)
             self._fail(work, planned.file, "; ".join(errors), changed)
             return
@@ -81,15 +90,36 @@ class Committer:
         damage = entry.details["damage"]
         if damage:
             entry.details["quarantine"] = self._salvaged(work, planned, damage)
-        if not self._ready:
-            self._since = time.monotonic()
+        self._note()
+        self._units = [unit for unit in self._units if unit["source"] != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
+
+    def keep(self, one: Underway, number: int) -> None:
+        """One of several tasks of a source file is back: a later run need not do it again."""
+        outcome = one.outcomes[number]
+        if "error" not in outcome:
+            self._note()
+            self._units.append(self._unit(one, number, outcome))
+
+    def settle(self) -> None:
+        """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
+        file of the target are ready together.
+        """
+        if not (self._ready or self._units):
+            return
         if len(self._ready) >= BATCH or time.monotonic() - self._since > BATCH_SECONDS:
             self.flush()
+
+    def _note(self) -> None:
+        if not (self._ready or self._units):
+            self._since = time.monotonic()
 
     def flush(self) -> None:
         """Commits, or holds, what is ready."""
         ready, self._ready = self._ready, []
+        units, self._units = self._units, []
+        if units:
+            self._journal.keep_units(units)
         held = [entry for work, entry, _ in ready if work.careful]
         done = [entry for work, entry, _ in ready if not work.careful]
         if held:
@@ -108,28 +138,67 @@ class Committer:
         """All tasks of a careful table are back."""
         self.flush()
         failed = [file.source for file in work.report.problems if file.error is not None]
-        # In its old types, beside the others in their new ones, a file must not lie.
+        # In its old types, beside the others in their new ones, a file must not lie; nor one that has rows of
+        # others that are elsewhere by then.
         stale = [source for source in failed if self._has_parts(source)] if work.rewritten else []
-        stays = bool(stale or (failed and work.drops))
+        shared = any(self._leaves_rows(work, source) for source in failed)
+        stays = bool(stale or shared or (failed and work.drops))
         if stays:
             why = "its types have changed" if stale else "sources of it are gone"
+            why = "its rows lie in one file with those of others" if shared and not stale else why
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
                 "result stays until they are converted, or left out"
             )
-        held = iter(work.held)
-        while dues := list(itertools.islice(held, AT_ONCE)):
-            entries = [self._journal.held[due.file.relative] for due in dues]
-            if not stays:
-                self._journal.commit(entries)
-            for due, entry in zip(dues, entries, strict=True):
-                # What an earlier run has held is told of here for the first time.
-                before = work.files.get(entry.source)
-                report = FileReport.of_entry(entry, due.file.size, earlier=before is None)
-                report.status = "held" if stays else report.status
-                work.files.append(report)
-        for start in range(0, 0 if stays else len(work.drops), AT_ONCE):
-            self._journal.commit([], drops=work.drops[start : start + AT_ONCE])
+        for due in work.held:
+            # What an earlier run has held is told of here for the first time.
+            before = work.files.get(due.file.relative)
+            held = self._journal.held[due.file.relative]
+            report = FileReport.of_entry(held, due.file.size, earlier=before is None)
+            report.status = "held" if stays else report.status
+            work.files.append(report)
+        if not stays:
+            for entries, drops in batches(work, self._journal):
+                self._journal.commit(entries, drops)
+
+    def kept(self, one: Underway) -> dict[int, dict[str, Any]]:
+        """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
+        units = self._journal.state.units.get(one.planned.file.relative, {})
+        found = {}
+        for number, unit in units.items():
+            if number < len(one.planned.parts) and unit == self._unit(one, number, unit["outcome"], True):
+                files = [
+                    {**file, "staged": self._journal.destination.path(file["staged"])}
+                    for file in unit["outcome"]["files"]
+                ]
+                found[number] = {**unit["outcome"], "files": files}
+        if units and not found:
+            self._journal.forget(one.planned.file.relative)
+        return found
+
+    def _unit(
+        self, one: Underway, number: int, outcome: dict[str, Any], kept: bool = False
+    ) -> dict[str, Any]:
+        """What the journal has of a part of a source."""
+        name_of = self._journal.destination.name_of
+        files = [{**file, "staged": name_of(file["staged"])} for file in outcome["files"]]
+        unit = {
+            "source": one.planned.file.relative,
+            "key": one.planned.key,
+            "identity": one.planned.file.identity,
+            "number": number,
+            "part": list(one.planned.parts[number]),
+            "written": self._keep(one.work.schema),
+            "generation": self._journal.state.generation,
+            "outcome": outcome if kept else {**outcome, "files": files},
+        }
+        return {"event": "unit", **unit} if kept else unit
+
+    def _leaves_rows(self, work: TableWork, source: str) -> bool:
+        """Whether a source's earlier result lies in a file that others are about to leave."""
+        mates = _beside(self._journal.done, self._journal.done.get(source))
+        drops = frozenset(work.drops) if mates else frozenset()
+        return any(work.held.get(mate) is not None or mate in drops for mate in mates)
 
     def _has_parts(self, source: str) -> bool:
         entry = self._journal.done.get(source)
@@ -137,26 +206,25 @@ class Committer:
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
         journal = self._journal
-        folder = "/".join([work.table.path, *(name for name in planned.file.folders if is_partition(name))])
-        stem = _stem(planned.file.relative)
+        folder = folder_of(planned.file, work.table.path)
+        own = f"{stem_of(planned.file.relative)}-{planned.key[:12]}"
         parts: list[Part] = []
         for outcome in outcomes:
-            if not outcome["rows"]:
-                continue
-            # The run's number makes the name one that no other attempt at this file has, at any time.
-            run, number = journal.state.epoch, outcome["number"]
-            name = f"{stem}-{planned.key[:12]}-{run:04d}-{number:04d}.{self._extension}"
-            parts.append(
-                Part(
-                    staged=journal.destination.name_of(outcome["staged"]),
-                    final=f"{folder}/{name}",
-                    rows=outcome["rows"],
-                    bytes=outcome["bytes"],
-                    checks=outcome["checks"],
-                    verified=outcome["verified"],
-                    sha256=outcome.get("sha256"),
+            for more, file in enumerate(outcome["files"]):
+                # The run's number makes the name one that no other attempt at this file has, at any time.
+                name = f"{file.get('name', own)}-{journal.state.epoch:04d}-{outcome['number']:04d}"
+                name += f"-{more}" if more else ""
+                about = {key: file.get(key, 0) for key in ("rows", "bytes", "first", "of")}
+                parts.append(
+                    Part(
+                        staged=journal.destination.name_of(file["staged"]),
+                        final=f"{folder}/{name}.{self._extension}",
+                        checks=file["checks"],
+                        verified=file["verified"],
+                        sha256=file["sha256"],
+                        **about,
+                    )
                 )
-            )
         details = {
             "bytes": planned.file.size,
             "rows": sum(outcome["rows"] for outcome in outcomes),
@@ -182,22 +250,49 @@ class Committer:
         return known[1]
 
 
-def _losses(planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> list[str]:
-    """What is wrong with a file as a whole whose every part is right in itself."""
-    rows = sum(outcome["rows"] for outcome in outcomes)
-    damaged = any(outcome["damage"] for outcome in outcomes)
-    if damaged and not rows:
-        reasons = [f"{lost['structure']}: {lost['reason']}" for one in outcomes for lost in one["damage"]]
-        return [f"CorruptFileError: none of its rows could be saved; {reasons[0]}"]
-    if not damaged and planned.rows is not None and rows != planned.rows:
-        return [
-            f"VerificationError: {planned.file.relative} has {planned.rows} rows, as it says; "
-            f"{rows} were decoded"
-        ]
-    return []
+def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], list[str]]]:
+    """What is held of a table and what is to be taken out, in commits: what has to do with one file of the
+    target is in one.
+    """
+    drops = dict.fromkeys(work.drops)
+    entries: dict[str, Entry] = {}
+    dropped: dict[str, None] = {}
+
+    def take(source: str) -> None:
+        """A source, those that its new file has rows of, and those that its old one has rows of."""
+        waiting, seen = [source], set[str]()
+        while waiting:
+            one = waiting.pop()
+            if one in seen or one in entries or one in dropped:
+                continue
+            seen.add(one)
+            if one not in drops and work.held.get(one) is not None:
+                held = journal.held.look_up(one)
+                # One that is not held any more has been committed.
+                if held is None:
+                    continue
+                entries[one] = held
+                waiting += _beside(journal.held, held)
+            elif one in drops:
+                dropped[one] = None
+            waiting += _beside(journal.done, journal.done.look_up(one))
+
+    for sources in ((due.file.relative for due in work.held), iter(work.drops)):
+        for source in sources:
+            take(source)
+            if len(entries) + len(dropped) >= AT_ONCE:
+                yield list(entries.values()), list(dropped)
+                entries, dropped = {}, {}
+    if entries or dropped:
+        yield list(entries.values()), list(dropped)
 
 
-def _stem(relative: str) -> str:
+def _beside(ledger: Ledger, entry: Entry | None) -> list[str]:
+    name = shared_file(entry)
+    return [other.source for other, _ in ledger.sharing(name)] if name else []
+
+
+def stem_of(relative: str) -> str:
     name = relative.rsplit("/", 1)[-1]
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     # Not hidden from readers of the table, and short enough for every file system.

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from coldframe.pipeline.inventory import Inventory, SourceFile, packing
 from coldframe.pipeline.journal import Entry, Journal
+from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.plan import PlannedFile, key_maker, planned_rows
@@ -42,7 +43,9 @@ class Due:
     """Of what was converted: the names of the columns that it had, and of those that it was written with;"""
     written: str = ""
     has_parts: bool = False
-    """and whether there was a row in it."""
+    """and whether there was a row in it;"""
+    shared: str = ""
+    """the file of the target that it shares with other sources."""
 
 
 @dataclass
@@ -81,7 +84,7 @@ class _Works:
         pack, unpack = packing(root, storage_options)
 
         def pack_due(due: Due) -> tuple[Any, ...]:
-            return (pack(due.file), due.key, due.schema, due.written, due.has_parts)
+            return (pack(due.file), due.key, due.schema, due.written, due.has_parts, due.shared)
 
         self._due: Rows[Due] = Rows(
             self._scratch,
@@ -127,7 +130,12 @@ def compare(
     ):
         for file in files:
             all_works.there.append(file.relative)
+    sharing = _Sharing()
     for source in journal.held:
+        if all_works.there.get(source) is None:
+            sharing.leave(journal.held.look_up(source))
+            journal.forget(source)
+    for source in list(journal.state.units):
         if all_works.there.get(source) is None:
             journal.forget(source)
     for entry in _vanished(inventory, all_works.there, journal, options):
@@ -144,18 +152,23 @@ def compare(
         key_of = key_maker(work.table, settings_of(options, target, work.table))
         replaces = False
         for file in work.table.files:
-            replaces = _sort(work, file, journal, key_of(file), listed) or replaces
+            replaces = _sort(work, file, journal, key_of(file), listed, sharing) or replaces
         if options.on_vanished == "remove":
             work.drops = [due.file.relative for due in work.vanished]
-        elif options.on_vanished == "fail" and work.vanished:
-            _leave_new(work, journal)
+            for due in work.vanished:
+                sharing.gone.add(due.shared)
+        else:
+            if options.on_vanished == "fail" and work.vanished:
+                _leave_new(work, journal)
+            _keep_together(work, journal, sharing)
+        replaces = _convert_mates(work, journal, sharing) or replaces
         work.careful = bool(work.drops or work.held or replaces)
     return works
 
 
 def _due(file: SourceFile, entry: Entry) -> Due:
     schema, written = str(entry.details.get("schema", "")), str(entry.details.get("written", ""))
-    return Due(file, entry.key, schema, written, bool(entry.parts))
+    return Due(file, entry.key, schema, written, bool(entry.parts), shared_file(entry))
 
 
 def _vanished(inventory: Inventory, there: Rows[str], journal: Journal, options: Options) -> Iterable[Entry]:
@@ -173,20 +186,109 @@ def _lies_below(source: str, places: set[str]) -> bool:
     return "." in places or any("/".join(names[:depth]) in places for depth in range(1, len(names) + 1))
 
 
-def _sort(work: TableWork, file: SourceFile, journal: Journal, key: str, live: set[str] | None) -> bool:
+class _Sharing:
+    """Files of the target that several sources share."""
+
+    def __init__(self) -> None:
+        self.gone: set[str] = set()
+        """Those that cannot stay, since a source of theirs has to leave;"""
+        self._last: tuple[str, bool] = ("", False)
+
+    def leave(self, entry: Entry | None) -> None:
+        """A source's rows have to leave the file, which others share with it."""
+        self.gone.add(shared_file(entry))
+
+    def lost(self, entry: Entry, journal: Journal, live: set[str] | None) -> bool:
+        """See `_lost`; each shared file is looked at once for sources that come one after the other."""
+        name = shared_file(entry)
+        if not name:
+            return _lost(entry, journal, live)
+        if self._last[0] != name:
+            self._last = name, _lost(entry, journal, live)
+        return self._last[1]
+
+
+def _sort(
+    work: TableWork,
+    file: SourceFile,
+    journal: Journal,
+    key: str,
+    live: set[str] | None,
+    sharing: _Sharing,
+) -> bool:
     """Puts a file where it belongs; whether what was made of it before is to be replaced."""
     before, waiting = journal.done.look_up(file.relative), journal.held.look_up(file.relative)
     state = journal.state
+    usable = (
+        waiting is not None
+        and waiting.key == key
+        and waiting.generation == state.generation
+        and all(journal.held.is_whole(part) for part in waiting.parts)
+    )
     now = not state.fresh or (before is not None and before.generation == state.generation)
-    if before is not None and before.key == key and now and not _lost(before, journal, live):
+    # What is held together with others is published together with them.
+    together = usable and bool(shared_file(waiting))
+    same = before is not None and before.key == key and now and not together
+    if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(_due(file, before))
         work.files.append(FileReport.of_entry(before, file.size, earlier=True))
         return False
-    if waiting is not None and waiting.key == key and waiting.generation == state.generation:
+    if usable and waiting is not None:
         work.held.append(_due(file, waiting))
+        sharing.leave(before)
         return False
+    sharing.leave(before)
+    sharing.leave(waiting)
     work.work.append(Due(file, key))
     return before is not None and bool(before.parts)
+
+
+def _keep_together(work: TableWork, journal: Journal, sharing: _Sharing) -> None:
+    """Sources that are gone, and stay: so do the files that they share, and what else is in these."""
+    kept = {due.shared: due.file.relative for due in work.vanished if due.shared}
+    for name, gone in kept.items():
+        sharing.gone.discard(name)
+        if not all(journal.done.is_whole(part) for _, part in journal.done.sharing(name)):
+            work.report.error = (
+                f"{name} has rows of {gone}, which is gone, and of sources that lie elsewhere by now: "
+                "on_vanished 'remove' takes them out"
+            )
+    for dues in (work.work, work.held) if kept else ():
+        for due in dues:
+            gone_with = kept.get(shared_file(journal.done.look_up(due.file.relative)))
+            if gone_with is not None:
+                dues.discard(due.file.relative)
+                sharing.gone.add(due.shared)
+                reason = (
+                    f"not converted: its earlier rows share a file with those of {gone_with}, which is gone; "
+                    "on_vanished 'remove' takes that out of the target"
+                )
+                failed = FileReport(due.file.relative, "failed", bytes_in=due.file.size, error=reason)
+                work.files.append(failed)
+
+
+def _convert_mates(work: TableWork, journal: Journal, sharing: _Sharing) -> bool:
+    """Sources that share a file with one that has to leave it are converted once more; whether there are."""
+    sharing.gone.discard("")
+    # Of what is held together, all is or nothing.
+    known: dict[str, bool] = {}
+    for due in work.held:
+        if due.shared and due.shared not in known:
+            mates = journal.held.sharing(due.shared)
+            known[due.shared] = all(work.held.get(entry.source) is not None for entry, _ in mates)
+            if not known[due.shared]:
+                sharing.gone.add(due.shared)
+    if not sharing.gone:
+        return False
+    found = False
+    for dues in (work.done, work.held):
+        for due in dues:
+            if due.shared in sharing.gone:
+                dues.discard(due.file.relative)
+                work.files.discard(due.file.relative)
+                work.work.append(Due(due.file, due.key))
+                found = found or dues is work.done
+    return found
 
 
 def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:
@@ -194,7 +296,7 @@ def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:
     list any more was taken out by others, on purpose.
     """
     return any(
-        not journal.is_whole(part.final, part.bytes)
+        not (journal.is_whole(part.final, part.bytes) and journal.done.is_whole(part))
         for part in entry.parts
         if live is None or part.final in live
     )

@@ -7,13 +7,14 @@ Spark would repeat what cannot succeed, and one bad file would end the run of al
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import time
 import traceback
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ BATCH_ROWS = 64 * 1024
 
 @dataclass(frozen=True)
 class Task:
-    """One split of one source file, to become one file of the target."""
+    """One split of one source file, to become a file of the target, or several of a good size."""
 
     key: str
     """The source file's identity in the journal."""
@@ -51,6 +52,10 @@ class Task:
     verify: bool = True
     bytes: int = 0
     """Of the source, about: what the task costs."""
+    file_bytes: int = 0
+    """After so many bytes another file is begun, where the sink can; 0: never."""
+    rows: int | None = None
+    """Of the whole source, where it is this one split and says so."""
     source: str = ""
     """The path of the source, and what it was when it was planned; none of both: not compared."""
     identity: str = ""
@@ -64,61 +69,68 @@ class Task:
 
     def given_up(self, reason: str) -> dict[str, Any]:
         """The outcome where no worker lived long enough to give one."""
-        return {"key": self.key, "number": self.number, "seconds": 0.0, "error": reason}
+        return {"key": self.key, "number": self.number, "files": [], "seconds": 0.0, "error": reason}
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """Converts one split. The outcome has `error` where that failed.
+    """Converts one split. The outcome has `error` where that failed, and the `files` that were written.
 
-    Each attempt writes under a name of its own (`staged` of the outcome), those of Spark's too: none can
-    overwrite what another one has written.
+    Each attempt writes under a name of its own, those of Spark's too: none can overwrite what another one has
+    written.
     """
     started = time.monotonic()
-    base, ending = os.path.splitext(task.staged)
-    task = replace(task, staged=f"{base}-{uuid.uuid4().hex[:8]}{ending}")
-    outcome: dict[str, Any] = {"key": task.key, "number": task.number, "staged": task.staged}
+    outcome: dict[str, Any] = {"key": task.key, "number": task.number, "files": []}
+    with reported(outcome):
+        demand_unchanged(task)
+        _convert(task, attempt(task.staged), outcome)
+    tell_change(task, outcome)
+    if "error" in outcome:
+        discard_files(outcome.pop("files"), task.target_options)
+        outcome["files"] = []
+    outcome["seconds"] = round(time.monotonic() - started, 3)
+    return outcome
+
+
+def attempt(staged: str) -> str:
+    """A name that no other attempt has."""
+    base, ending = os.path.splitext(staged)
+    return f"{base}-{uuid.uuid4().hex[:8]}{ending}"
+
+
+@contextlib.contextmanager
+def reported(outcome: dict[str, Any]) -> Iterator[None]:
+    """What goes wrong is the outcome's `error`, and nothing is raised."""
     try:
-        _demand_unchanged(task)
-        outcome.update(_convert(task))
-        _demand_all_rows(task, outcome)
-        if outcome["rows"] and "error" not in outcome:
-            outcome["sha256"] = sha256(task.staged, task.target_options)
+        yield
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
         # A fault of this program: say where, and let the other files go on.
         last = traceback.extract_tb(error.__traceback__)[-1]
         outcome["error"] = f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})"
-    if not _unchanged(task):
-        # After the last byte: whatever else was found, it may be that of two files.
-        outcome.update(changed=True, error=f"{task.source}: {CHANGED}")
-    if "error" in outcome:
-        # Where even that cannot be done, the next run does it.
+
+
+def discard_files(files: Iterable[dict[str, Any]], storage_options: StorageOptions) -> None:
+    """Deletes what an attempt has written. Where even that cannot be done, the next run does it."""
+    for file in files:
         with contextlib.suppress(ColdframeError, OSError):
-            discard(task.staged, task.target_options)
-    outcome["seconds"] = round(time.monotonic() - started, 3)
-    return outcome
+            discard(file["staged"], storage_options)
 
 
-def _unchanged(task: Task) -> bool:
-    return not task.identity or is_unchanged(task.source, task.identity, task.source_options)
-
-
-def _demand_unchanged(task: Task) -> None:
+def demand_unchanged(task: Task) -> None:
+    """An OSError where the source is not the one that was planned."""
     if not _unchanged(task):
         raise OSError(f"{task.source}: {CHANGED}")
 
 
-def _demand_all_rows(task: Task, outcome: dict[str, Any]) -> None:
-    """What was decoded against what the file says: a reader that loses rows is not believed either."""
-    stated = task.split.rows
-    if stated is None or "error" in outcome or outcome["damage"]:
-        return
-    if outcome["rows"] != stated:
-        outcome["error"] = (
-            f"VerificationError: part {task.number} of {task.split.path} has {stated} rows, as it says; "
-            f"{outcome['rows']} were decoded"
-        )
+def tell_change(task: Task, outcome: dict[str, Any]) -> None:
+    """After the last byte: whatever else was found, it may be that of two files."""
+    if not _unchanged(task):
+        outcome.update(changed=True, error=f"{task.source}: {CHANGED}")
+
+
+def _unchanged(task: Task) -> bool:
+    return not task.identity or is_unchanged(task.source, task.identity, task.source_options)
 
 
 def describe(error: BaseException) -> str:
@@ -126,62 +138,113 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _convert(task: Task) -> dict[str, Any]:
-    damage: list[dict[str, Any]] = []
-    read = RawFingerprint(task.schema)
-    witness = Witness(task.split.stated() if task.verify else [])
+class Decoding:
+    """The rows of a task as they are decoded, held against what the file says of them."""
 
-    def rows() -> Iterator[pa.RecordBatch]:
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.rows = 0
+        self.damage: list[dict[str, Any]] = []
+        self.print = RawFingerprint(task.schema)
+        """Of the rows since `anew`."""
+        self._witness = Witness(task.split.stated() if task.verify else [])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All of them that have rows, in the target's types."""
+        task = self._task
         with contextlib.closing(
-            task.split.to_batches(batch_size=BATCH_ROWS, on_error=task.on_error, on_damage=damage.extend)
+            task.split.to_batches(batch_size=BATCH_ROWS, on_error=task.on_error, on_damage=self.damage.extend)
         ) as batches:
             for batch in batches:
-                witness.add(batch)
+                self._witness.add(batch)
+                if not batch.num_rows:
+                    continue
                 source = arrange(batch, task)
                 # The fingerprint is that of the decoded values, before they are made into the target's types.
-                read.add(source)
+                self.print.add(source)
+                self.rows += batch.num_rows
                 yield conform_batch(source, task.schema)
 
-    stream = rows()
-    first = next((batch for batch in stream if batch.num_rows), None)
-    if first is None:
-        return {"rows": 0, "bytes": 0, "damage": damage, "checks": read.to_json(), "verified": task.verify}
-    task.sink.write(_chain(first, stream), task.schema, task.staged, task.target_options)
-    outcome = {
-        "rows": read.rows,
-        "bytes": size_of(task.staged, task.target_options),
-        "damage": damage,
-        "checks": read.to_json(),
-        "verified": False,
-    }
-    # Where rows are lost, what the file states is of more than what was decoded.
-    whole = not damage and task.split.rows in (None, read.rows)
-    unlike = witness.differences() if whole else []
-    if unlike:
-        outcome["error"] = "VerificationError: what was read differs from what the file states: " + "; ".join(
-            unlike
-        )
-        return outcome
-    if task.verify:
-        differences = verify(task, read)
-        if differences:
-            outcome["error"] = "VerificationError: what was written differs from what was read: " + "; ".join(
-                differences
+    def anew(self) -> RawFingerprint:
+        """Begins a fingerprint of what comes from here on."""
+        self.print = RawFingerprint(self._task.schema)
+        return self.print
+
+    def demand(self) -> None:
+        """After the last batch: a reader that loses rows, or gives other values than are stated, is not
+        believed. Where rows are lost, what the file states is of more than what was decoded.
+        """
+        task = self._task
+        if self.damage:
+            return
+        stated = task.split.rows
+        if stated is not None and self.rows != stated:
+            raise VerificationError(
+                f"part {task.number} of {task.split.path} has {stated} rows, as it says; {self.rows} were "
+                "decoded"
             )
-        outcome["verified"] = not differences
-    return outcome
+        unlike = self._witness.differences()
+        if unlike:
+            raise VerificationError("what was read differs from what the file states: " + "; ".join(unlike))
 
 
-def verify(task: Task, read: RawFingerprint) -> list[str]:
-    """Reads the written file back and compares fingerprints; empty where they agree."""
-    return read.differences(task.sink.read(task.staged, task.schema, task.target_options))
+class VerificationError(ColdframeError):
+    """What was decoded, or what was written, is not what it should be."""
+
+
+def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
+    decoding = Decoding(task)
+    outcome.update(rows=0, damage=decoding.damage, verified=task.verify)
+    stream = decoding.batches()
+    base, ending = os.path.splitext(staged)
+    read = decoding.print
+    while (first := next(stream, None)) is not None:
+        name = f"{base}-{len(outcome['files'])}{ending}" if outcome["files"] else staged
+        file: dict[str, Any] = {"staged": name, "verified": False}
+        outcome["files"].append(file)
+        cut = {"most_bytes": task.file_bytes} if task.file_bytes else {}
+        # A generator would close the stream when its file is full.
+        rest = itertools.chain([first], stream)
+        task.sink.write(rest, task.schema, name, task.target_options, **cut)
+        file.update(rows=read.rows, checks=read.to_json())
+        finish_file(task, read, file)
+        read = decoding.anew()
+    outcome["rows"] = decoding.rows
+    decoding.demand()
+
+
+def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
+    """Reads a written file back, and says what is to be known of it later."""
+    if task.verify:
+        differences = read.differences(task.sink.read(file["staged"], task.schema, task.target_options))
+        if differences:
+            raise VerificationError("what was written differs from what was read: " + "; ".join(differences))
+        file["verified"] = True
+    file["bytes"] = size_of(file["staged"], task.target_options)
+    file["sha256"] = sha256(file["staged"], task.target_options)
+
+
+def losses(source: str, stated: int | None, outcomes: Sequence[dict[str, Any]]) -> str | None:
+    """What is wrong with a source as a whole whose every part is right in itself."""
+    rows = sum(outcome["rows"] for outcome in outcomes)
+    damage = [lost for outcome in outcomes for lost in outcome["damage"]]
+    if damage and not rows:
+        first = damage[0]
+        return f"CorruptFileError: none of its rows could be saved; {first['structure']}: {first['reason']}"
+    if not damage and stated is not None and rows != stated:
+        return f"VerificationError: {source} has {stated} rows, as it says; {rows} were decoded"
+    return None
 
 
 def fingerprint(sink: Sink, path: str, storage_options: StorageOptions = None) -> dict[str, Any]:
     """The fingerprint of a file of the target, as its entry in the manifest has it."""
-    found = sink.read(path, storage_options=storage_options)
-    as_stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
-    return as_stored
+    return as_stored(sink.read(path, storage_options=storage_options))
+
+
+def as_stored(found: RawFingerprint) -> dict[str, Any]:
+    """A fingerprint as the journal gives it back."""
+    stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    return stored
 
 
 def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
@@ -209,8 +272,3 @@ def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
 
 def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
     return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, kind)
-
-
-def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest

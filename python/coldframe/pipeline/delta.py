@@ -16,9 +16,8 @@ import pyarrow.dataset as pads
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.clients import delta_options
-from coldframe.pipeline.committed import CommittedTable, Counts, partition_texts
+from coldframe.pipeline.committed import CommittedTable, Counts, DataFile, partition_texts
 from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.journal import Part
 from coldframe.sources import is_remote
 
 MARK = "coldframe.files"
@@ -169,14 +168,13 @@ def _actions(destination: Destination, table: CommittedTable) -> dict[str, Any]:
     # What others took out of the table and deleted is not added again.
     modified = {found.name: found.modified for found in destination.list(table.path)}
     actions: dict[str, AddAction] = {}
-    for entry in table.entries:
-        for part in entry.parts:
-            # As the file system has it: the library itself writes it as a URL.
-            path = os.path.relpath(part.final, table.path).replace(os.sep, "/")
-            statistics = _statistics(part, table.schema)
-            values = partition_texts(part.final)
-            changed = modified.get(part.final, 0)
-            actions[path] = AddAction(path, part.bytes, values, changed, True, statistics)
+    for file in table.files:
+        # As the file system has it: the library itself writes it as a URL.
+        path = os.path.relpath(file.final, table.path).replace(os.sep, "/")
+        statistics = _statistics(file, table.schema)
+        values = partition_texts(file.final)
+        changed = modified.get(file.final, 0)
+        actions[path] = AddAction(path, file.bytes, values, changed, True, statistics)
     return actions
 
 
@@ -243,8 +241,8 @@ def _files(table: Any) -> set[str]:
     return {unquote(str(path)) for path in found.column("path").to_pylist()}
 
 
-def _statistics(part: Part, schema: pa.Schema | None) -> str:
+def _statistics(file: DataFile, schema: pa.Schema | None) -> str:
     """Rows and nulls. Smallest and largest are left out: Delta has its own text for each type."""
     flat = {field.name for field in schema or () if not pa.types.is_nested(field.type)}
-    nulls = {name: check["nulls"] for name, check in part.checks.get("columns", {}).items() if name in flat}
-    return json.dumps({"numRecords": part.rows, "nullCount": nulls})
+    nulls = {name: count for name, count in file.nulls.items() if name in flat}
+    return json.dumps({"numRecords": file.rows, "nullCount": nulls})

@@ -84,8 +84,9 @@ def _missing(path: str, journal: Journal, listed: set[str] | None) -> Iterator[s
     """Files of a table that are not there, or not with their size."""
     for entry in journal.done.of_table(path):
         for part in entry.parts:
-            # What others took out of a Delta or Iceberg table is not missing.
-            if (listed is None or part.final in listed) and not journal.is_whole(part.final, part.bytes):
+            # One that is shared is told once; what others took out of Delta or Iceberg is not missing.
+            known = part.first == 0 and (listed is None or part.final in listed)
+            if known and not journal.is_whole(part.final, part.bytes):
                 yield part.final
 
 

@@ -94,7 +94,7 @@ def _register(
     exists = catalog.table_exists(identifier)
     if table.schema is None and not exists:
         return {}
-    wanted = sorted(root + part.final for entry in table.entries for part in entry.parts)
+    wanted = sorted(root + file.final for file in table.files)
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
     current = (
         catalog.load_table(identifier) if exists else _create(catalog, identifier, root + table.path, table)

@@ -11,23 +11,27 @@ docs/migration-state.md has the events. A segment is created under the next numb
 do; each run begins with one that says so. A driver that was taken for dead, and finds the next number taken,
 is fenced: it stops before it touches a table. Segments that began a run are kept for that.
 
+    unit     a part of a large source file is converted, and waits in staging for the others
     hold     a source file is converted, its parts wait in staging until all of its table can be published
     begin    its parts are about to get their final names, and what they replace is about to be deleted
     done     both have happened
     drop     its source is gone: its parts are about to be deleted
 
-New files are published before the old ones are deleted. After a kill, a `begin` without `done` is completed
+New files are published before the old ones are deleted, and a file that several sources share is deleted
+with the last of them. After a kill, a `begin` without `done` is completed
 if each of its parts is found whole under one of its two names, else undone: the file is converted again.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import socket
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import IO, Any
@@ -71,6 +75,8 @@ class State:
         self.generation = 0
         """How many times everything was begun afresh; `fresh`: and is not through with it."""
         self.fresh = False
+        self.units: dict[str, dict[int, dict[str, Any]]] = {}
+        """Parts that are converted of sources that are not: the events, by source and number."""
         self.begun: dict[str, Entry] = {}
         """Entries whose publishing was begun, by their source; `dropping`: what was about to be deleted."""
         self.dropping: dict[str, Entry] = {}
@@ -100,10 +106,13 @@ class State:
             self.generation, self.fresh = event["generation"], event["open"]
         elif kind in ("hold", "begin", "is"):
             entry = Entry.from_json(event["entry"])
+            self.units.pop(entry.source, None)
             if kind == "begin":
                 self.begun[entry.source] = entry
             else:
                 (self.held if kind == "hold" else self.done).put(entry)
+        elif kind == "unit":
+            self.units.setdefault(event["source"], {})[event["number"]] = event
         elif kind == "done":
             self.done.put(self.begun.pop(event["source"]))
             self.held.pop(event["source"])
@@ -115,6 +124,7 @@ class State:
             self.dropping.pop(event["source"], None)
         elif kind == "forget":
             self.begun.pop(event["source"], None)
+            self.units.pop(event["source"], None)
             self.held.pop(event["source"])
             if event.get("done"):
                 self.done.pop(event["source"])
@@ -135,6 +145,8 @@ class State:
         for kind, entries in (("is", self.done), ("hold", self.held)):
             for entry in entries.each():
                 yield {"event": kind, "entry": entry.to_json()}
+        for units in self.units.values():
+            yield from units.values()
 
 
 def read_state(destination: Destination) -> tuple[State, int]:
@@ -247,12 +259,16 @@ class Journal:
         if self.state.fresh:
             self._append({"event": "fresh", "generation": self.state.generation, "open": False})
 
+    def keep_units(self, units: Iterable[dict[str, Any]]) -> None:
+        """Keeps converted parts of large files in staging, over kills too, until the others are converted."""
+        self._append(*({"event": "unit", **unit} for unit in units))
+
     def hold(self, entries: Iterable[Entry]) -> None:
         """Keeps converted files in staging, over kills too, until they are committed."""
         self._append(*({"event": "hold", "entry": entry.to_json()} for entry in entries))
 
     def forget(self, source: str) -> None:
-        """Lets go of a held file that is of no use any more."""
+        """Lets go of what is held of a source, and of no use any more."""
         self._later({"event": "forget", "source": source})
 
     def commit(self, entries: Sequence[Entry], drops: Sequence[str] = ()) -> None:
@@ -270,6 +286,7 @@ class Journal:
     def clear_staging(self) -> None:
         """Deletes what this run and those before it have staged, and nobody holds."""
         held = {part.staged for entry in self.held.each() for part in entry.parts}
+        held |= {name for units in self.state.units.values() for name, _ in _staged(units)}
         for found in self.destination.list(STAGING):
             run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
             if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
@@ -298,13 +315,16 @@ class Journal:
         self._append({"event": "end", "at": time.time()})
 
     def write_manifest(self) -> str:
-        """One line for each file of the tables."""
+        """One line for each file of the tables; of those that sources share one for each source."""
         lines = (
             {"table": entry.table, "source": entry.source, "file": part.final, **vars(part)}
             for entry in self.done.each()
             for part in entry.parts
         )
-        kept = ({key: line[key] for key in line if key not in ("staged", "final")} for line in lines)
+        unsaid = ({"staged", "final"}, {"staged", "final", "first", "of"})
+        kept = (
+            {key: value for key, value in line.items() if key not in unsaid[not line["of"]]} for line in lines
+        )
         self.destination.write(f"{HOME}/manifest.jsonl", _each_line(kept))
         return self.destination.path(f"{HOME}/manifest.jsonl")
 
@@ -360,38 +380,47 @@ class Journal:
 
     def _recover(self) -> None:
         whole: list[Entry] = []
+        # Sources may share a file: it is looked for once.
+        is_anywhere = functools.lru_cache(maxsize=64)(self._is_anywhere)
         for entry in list(self.state.begun.values()):
-            if all(self._is_anywhere(part) for part in entry.parts):
+            if all(is_anywhere(part.staged, part.final, part.bytes) for part in entry.parts):
                 whole.append(entry)
             else:
                 self._undo(entry)
         self._finish(whole, list(self.state.dropping.values()))
+        is_whole = functools.lru_cache(maxsize=64)(self.is_whole)
         for entry in self.held.each():
-            if not all(self.is_whole(part.staged, part.bytes) for part in entry.parts):
+            if not all(is_whole(part.staged, part.bytes) for part in entry.parts):
                 self.forget(entry.source)
+        for source, units in list(self.state.units.items()):
+            if not all(is_whole(name, size) for name, size in _staged(units)):
+                self.forget(source)
         self._append()
         self.clear_staging()
 
-    def _is_anywhere(self, part: Part) -> bool:
+    def _is_anywhere(self, staged: str, final: str, size: int) -> bool:
         # In this order: a driver that is not quite dead may rename it in between.
-        return any(self.is_whole(name, part.bytes) for name in (part.staged, part.final))
+        return any(self.is_whole(name, size) for name in (staged, final))
 
     def _finish(self, entries: Sequence[Entry], dropped: Iterable[Entry]) -> None:
         """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
-        for part in (part for entry in entries for part in entry.parts):
+        dropped = list(dropped)
+        parts = {part.final: part for entry in entries for part in entry.parts}
+        for part in parts.values():
             self._publish(part)
-        finals = [part.final for entry in entries for part in entry.parts]
-        self.destination.settle(finals)
-        there = set(finals)
-        old = [name for entry in entries for name in entry.replaces if name not in there]
-        old += [part.final for entry in dropped for part in entry.parts]
+        self.destination.settle(parts)
         if not self._keep_replaced:
+            replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
+            old = [name for name, users in replaced.items() if self.done.users(name) <= users]
+            # What is dropped does not count as done any more.
+            gone = dict.fromkeys(part.final for entry in dropped for part in entry.parts)
+            old += [name for name in gone if name not in replaced and not self.done.users(name)]
             for name in old:
                 self.destination.delete(name)
             self.destination.settle(old)
         for entry in entries:
             self._later({"event": "done", "source": entry.source})
-        for entry in list(dropped):
+        for entry in dropped:
             self._later({"event": "dropped", "source": entry.source})
 
     def _publish(self, part: Part) -> None:
@@ -418,6 +447,13 @@ class Journal:
             for part in before.parts:
                 self.destination.delete(part.final)
         self._later({"event": "forget", "source": entry.source, "done": lost})
+
+
+def _staged(units: dict[int, dict[str, Any]]) -> Iterator[tuple[str, int]]:
+    """The staged files of the parts of a source, and their lengths."""
+    for unit in units.values():
+        for file in unit["outcome"]["files"]:
+            yield file["staged"], file["bytes"]
 
 
 def _lines(events: Iterable[dict[str, Any]]) -> bytes:

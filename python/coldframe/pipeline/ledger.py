@@ -17,15 +17,26 @@ from coldframe.pipeline.scratch import Scratch, key_of, text_of
 
 @dataclass(frozen=True)
 class Part:
-    """A file of the target."""
+    """A file of the target, or what of one a source has its rows in."""
 
     staged: str
     final: str
     rows: int
     bytes: int
+    """Of the whole file, as are the checksum and whether it was read back."""
     checks: dict[str, Any] = field(default_factory=dict)
+    """The fingerprint of this source's rows in it."""
     verified: bool = False
     sha256: str | None = None
+    first: int = 0
+    """Of a file that several sources share: the number of the first row that is this one's,"""
+    of: int = 0
+    """and how many rows the file has; 0: it is this source's alone."""
+
+    @property
+    def share(self) -> int:
+        """Its bytes, by the rows that are this source's."""
+        return self.bytes * self.rows // self.of if self.of else self.bytes
 
 
 @dataclass(frozen=True)
@@ -54,11 +65,11 @@ class Entry:
 
 
 class Ledger(Mapping[str, Entry]):
-    """Entries by their sources, in the order of these."""
+    """Entries by their sources, in the order of these. Small sources may share a file of the target."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
-        self._entries, self._tables, self._finals = (scratch.new_list() for _ in range(3))
+        self._entries, self._tables, self._finals, self._members = (scratch.new_list() for _ in range(4))
         self._length = 0
         self._parts: Counter[str] = Counter()
 
@@ -70,9 +81,13 @@ class Ledger(Mapping[str, Entry]):
         self._scratch.put(self._entries, source, marshal.dumps(entry.to_json()))
         self._scratch.put(self._tables, _of_table(entry), b"")
         for part in entry.parts:
-            self._scratch.put(self._finals, key_of(part.final), marshal.dumps((entry.table, part.bytes)))
+            users, rows = self._used(part.final) if part.of else (0, 0)
+            about = (entry.table, part.bytes, users + 1, rows + part.rows)
+            self._scratch.put(self._finals, key_of(part.final), marshal.dumps(about))
+            if part.of:
+                self._scratch.put(self._members, _member(part), source)
+            self._parts[entry.table] += not users
         self._length += 1
-        self._parts[entry.table] += len(entry.parts)
 
     def look_up(self, source: str) -> Entry | None:
         """The entry of a source."""
@@ -86,10 +101,21 @@ class Ledger(Mapping[str, Entry]):
             self._scratch.delete(self._entries, key_of(source))
             self._scratch.delete(self._tables, _of_table(entry))
             for part in entry.parts:
-                self._scratch.delete(self._finals, key_of(part.final))
+                self._release(entry, part)
             self._length -= 1
-            self._parts[entry.table] -= len(entry.parts)
         return entry
+
+    def _release(self, entry: Entry, part: Part) -> None:
+        final = key_of(part.final)
+        if part.of:
+            self._scratch.delete(self._members, _member(part))
+            users, rows = self._used(part.final)
+            if users > 1:
+                about = (entry.table, part.bytes, users - 1, rows - part.rows)
+                self._scratch.put(self._finals, final, marshal.dumps(about))
+                return
+        self._scratch.delete(self._finals, final)
+        self._parts[entry.table] -= 1
 
     def of_table(self, table: str) -> Iterator[Entry]:
         """The entries of a table, by its path."""
@@ -109,7 +135,35 @@ class Ledger(Mapping[str, Entry]):
     def final(self, name: str) -> tuple[str, int] | None:
         """The table and the length of a file of the target; None of one that is no entry's."""
         body = self._scratch.get(self._finals, key_of(name))
-        return None if body is None else marshal.loads(body)
+        return None if body is None else marshal.loads(body)[:2]
+
+    def users(self, name: str) -> int:
+        """How many sources have rows in a file of the target."""
+        return self._used(name)[0]
+
+    def is_whole(self, part: Part) -> bool:
+        """Whether every row of a file that sources share is that of an entry."""
+        return not part.of or self._used(part.final)[1] == part.of
+
+    def _used(self, name: str) -> tuple[int, int]:
+        """How many sources have rows in a file of the target, and how many rows that are."""
+        body = self._scratch.get(self._finals, key_of(name)) if self._length else None
+        if body is None:
+            return 0, 0
+        _, _, users, rows = marshal.loads(body)
+        return users, rows
+
+    def sharing(self, name: str) -> Iterator[tuple[Entry, Part]]:
+        """Whose rows lie in a file that sources share, in the order of the rows."""
+        prefix = key_of(name) + b"\0"
+        after: bytes = prefix
+        while page := self._scratch.page(self._members, after):
+            for key, source in page:
+                if not key.startswith(prefix):
+                    return
+                entry = self[text_of(source)]
+                yield entry, next(part for part in entry.parts if part.final == name)
+            after = page[-1][0]
 
     def parts_of(self, table: str) -> int:
         """How many files of the target a table has."""
@@ -141,6 +195,15 @@ class Ledger(Mapping[str, Entry]):
 
     def __len__(self) -> int:
         return self._length
+
+
+def _member(part: Part) -> bytes:
+    return key_of(part.final) + b"\0%012d" % part.first
+
+
+def shared_file(entry: Entry | None) -> str:
+    """The file of the target that a source shares with others; empty where it shares none."""
+    return next((part.final for part in entry.parts if part.of), "") if entry is not None else ""
 
 
 def _of_table(entry: Entry) -> bytes:

@@ -26,6 +26,7 @@ class Options:
     untyped: bool = False
     timestamp_unit: str = "us"
     split_bytes: int = 128 << 20
+    target_file_bytes: int = 128 << 20
     compression: str = "zstd"
     verify: bool = True
     fresh: bool = False
@@ -40,3 +41,5 @@ class Options:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
+        if self.target_file_bytes < 0:
+            raise ValueError("target_file_bytes must be at least 0")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.comparing import TableWork, compare
+from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
+from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.run import look, roots_of, target_of
@@ -99,7 +101,7 @@ def preview(
     for work in works:
         plan(work, work.work)
         settle_columns(work, book.state, target, plan, refuse)
-        _describe(work, by_path[work.table.path], options)
+        _describe(work, by_path[work.table.path], options, lambda one: shared_file(book.done.look_up(one)))
     found_now = Preview(
         source,
         goal,
@@ -119,19 +121,20 @@ def _expect(found: Preview, done: Iterable[Entry]) -> None:
     for entry in done:
         read += entry.details["bytes"]
         seconds += entry.details["seconds"]
-        written += sum(part.bytes for part in entry.parts)
+        written += sum(part.share for part in entry.parts)
     if read:
         size = sum(table.bytes for table in found.tables)
         found.expected_seconds = round(seconds * size / read, 3)
         found.expected_bytes = int(written * size / read)
 
 
-def _describe(work: TableWork, table: TablePreview, options: Options) -> None:
+def _describe(work: TableWork, table: TablePreview, options: Options, shared: Callable[[str], str]) -> None:
     for one in work.planned:
         table.files += 1
         table.bytes += one.file.size
-        table.tasks += len(one.parts)
         table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
+    groups = grouped(work.planned, options.target_file_bytes, shared)
+    table.tasks = sum(len(group[0].parts) for group in groups)
     table.done = len(work.done) + len(work.held)
     table.vanished = work.report.vanished if options.on_vanished == "fail" else []
     table.error = work.report.error

@@ -59,7 +59,7 @@ class FileReport:
             "salvaged" if details["damage"] else "converted",
             size,
             details["rows"],
-            sum(part.bytes for part in entry.parts),
+            sum(part.share for part in entry.parts),
             [part.final for part in entry.parts],
             details["verified"],
             details["damage"],

@@ -13,7 +13,7 @@ import functools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ from coldframe.pipeline import finishing
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.committing import Committer, Underway
 from coldframe.pipeline.comparing import TableWork, compare
-from coldframe.pipeline.convert import Task
+from coldframe.pipeline.conversion import Conversion
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.listed import take_listed
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_name
-from coldframe.pipeline.plan import PlannedFile, partition_values, splits_of
+from coldframe.pipeline.plan import PlannedFile
 from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.progress import NoProgress, Progress, Timeline
 from coldframe.pipeline.report import FileReport, Report, TableReport
@@ -61,6 +61,7 @@ def migrate(
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
+    target_file_bytes: int = 128 << 20,
     codec: str = "zstd",
     verify: bool = True,
     fresh: bool = False,
@@ -94,6 +95,8 @@ def migrate(
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
         split_bytes: how much of a source file one task converts, about.
+        target_file_bytes: how large files of the target become, about: small sources of a partition are
+            merged into one, and of Parquet a split is cut into several. 0: at least one file for each source.
         codec: of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
         verify: whether what was written is read back and compared.
         fresh: convert again what an earlier run has done; the earlier result stays until the new one stands.
@@ -110,6 +113,7 @@ def migrate(
         untyped=untyped,
         timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
         split_bytes=split_bytes,
+        target_file_bytes=target_file_bytes,
         compression=renamed("compression", compression, "codec", codec),
         verify=verify,
         fresh=fresh,
@@ -285,15 +289,21 @@ class _Run:
             if one.work.careful and not one.work.left:
                 committer.publish(one.work)
 
-        for outcome in self.scheduler.run(self._tasks(works, under_way, finish, journal)):
-            one = under_way.get(outcome["key"])
-            if one is None or outcome["number"] in one.outcomes:
-                # Another attempt at what was accepted already.
-                continue
-            one.outcomes[outcome["number"]] = outcome
-            self._tell(one, outcome)
-            if len(one.outcomes) == len(one.planned.parts):
-                finish(under_way.pop(outcome["key"]))
+        conversion = Conversion(self.options, self.target, self.destination, journal, committer, under_way)
+        for answer in self.scheduler.run(conversion.tasks(works, finish)):
+            # Sources that share a file of the target come together.
+            for outcome in answer.get("sources", [answer]):
+                one = under_way.get(outcome["key"])
+                if one is None or outcome["number"] in one.outcomes:
+                    # Another attempt at what was accepted already.
+                    continue
+                one.outcomes[outcome["number"]] = outcome
+                self._tell(one, outcome)
+                if len(one.outcomes) == len(one.planned.parts):
+                    finish(under_way.pop(outcome["key"]))
+                else:
+                    committer.keep(one, outcome["number"])
+            committer.settle()
         for work in works:
             if work.careful and not work.planned:
                 committer.publish(work)
@@ -303,42 +313,3 @@ class _Run:
         size, rows = one.planned.file.size // len(one.planned.parts), int(outcome.get("rows", 0))
         self.timeline.add(size, rows)
         self.progress.advance(one.work.table.name, size, rows)
-
-    def _tasks(
-        self,
-        works: Sequence[TableWork],
-        under_way: dict[str, Underway],
-        finish: Callable[[Underway], None],
-        journal: Journal,
-    ) -> Iterator[Task]:
-        salvage = "raise" if self.options.on_error == "raise" else "skip"
-        inside = self.target.partitions_inside
-        for work in works:
-            for planned in work.planned:
-                if not planned.parts:
-                    # A file without rows.
-                    finish(Underway(work, planned))
-                    continue
-                under_way[planned.key] = Underway(work, planned)
-                constants = partition_values(planned.file, work.table) if inside else ()
-                splits = splits_of(planned, work.table, self.options.timestamp_unit)
-                for number, split in enumerate(splits):
-                    name = f"{planned.key}-{number:04d}.{self.target.sink.extension}"
-                    yield Task(
-                        key=planned.key,
-                        number=number,
-                        split=split,
-                        schema=work.schema,
-                        names=planned.names,
-                        constants=constants,
-                        staged=os.path.join(journal.staging, name),
-                        sink=self.target.sink,
-                        on_error=salvage,
-                        unit=self.options.timestamp_unit,
-                        verify=self.options.verify,
-                        bytes=planned.file.size // len(planned.parts),
-                        source=planned.file.path,
-                        identity=planned.file.identity,
-                        source_options=planned.file.storage_options,
-                        target_options=self.destination.storage_options,
-                    )

@@ -49,7 +49,9 @@ OUTCOME_SCHEMA = "outcome string"
 
 
 class Work(Protocol):
-    """Something to be done anywhere. It travels by pickle."""
+    """Something to be done anywhere. It travels by pickle. What is many pieces has `apart`, which gives two
+    halves: what a worker died of is looked for among them.
+    """
 
     @property
     def bytes(self) -> int:
@@ -189,15 +191,27 @@ def _once_more(bundle: _Bundle, answer: _Answer) -> Iterator[_Bundle]:
     """What of a failed bundle is tried again. A JVM that has died is no work's fault."""
     if answer.jvm_gone:
         yield bundle
-    elif len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
-        yield from (_Bundle((work,), bundle.attempt + 1) for work in bundle.works)
+        return
+    for work in bundle.works:
+        halves = _apart(work)
+        if halves:
+            yield from (_Bundle((half,), bundle.attempt + 1) for half in halves)
+        elif len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
+            yield _Bundle((work,), bundle.attempt + 1)
 
 
 def _given_up(bundle: _Bundle, answer: _Answer) -> Iterator[Outcome]:
     if answer.jvm_gone or len(bundle.works) > 1 or bundle.attempt < ATTEMPTS:
         return
     for work in bundle.works:
-        yield work.given_up(f"the worker process failed: {answer.failure}")
+        if not _apart(work):
+            yield work.given_up(f"the worker process failed: {answer.failure}")
+
+
+def _apart(work: Any) -> Sequence[Any]:
+    """The pieces of a piece of work that is itself many."""
+    apart = getattr(work, "apart", None)
+    return apart() if apart is not None else ()
 
 
 def _bundles(works: Iterator[Any]) -> Iterator[_Bundle]:

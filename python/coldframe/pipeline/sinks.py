@@ -34,8 +34,12 @@ class Sink(Protocol):
         schema: pa.Schema,
         path: str,
         storage_options: StorageOptions = None,
+        most_bytes: int = 0,
     ) -> None:
-        """Writes a whole file, and has it on disk, or in its store, when it returns."""
+        """Writes a whole file, and has it on disk, or in its store, when it returns.
+
+        `most_bytes`: it may end with so many, and leave the rest of the batches to the next one.
+        """
 
     def read(
         self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
@@ -44,6 +48,11 @@ class Sink(Protocol):
 
         Every checksum is checked.
         """
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns and the rows of a file, in their order."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,9 @@ class ParquetSink:
         schema: pa.Schema,
         path: str,
         storage_options: StorageOptions = None,
+        most_bytes: int = 0,
     ) -> None:
-        """Batches are gathered into row groups of a size that readers like."""
+        """Batches are gathered into row groups of a size that readers like; a file ends after one."""
         with (
             writing(path, storage_options) as out,
             pq.ParquetWriter(
@@ -72,6 +82,8 @@ class ParquetSink:
         ):
             for group in _gather(batches, self.row_group_bytes):
                 writer.write_table(pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS)
+                if most_bytes and _written(out) >= most_bytes:
+                    break
 
     def read(
         self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
@@ -82,6 +94,13 @@ class ParquetSink:
         found = RawFingerprint(schema)
         found.add_parquet(path, text_options(storage_options))
         return found
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """By Arrow's own implementation."""
+        file = pq.ParquetFile(reading(path, storage_options), page_checksum_verification=True)
+        return file.schema_arrow, file.iter_batches()
 
 
 @dataclass(frozen=True)
@@ -104,6 +123,7 @@ class ColdframeSink:
         schema: pa.Schema,
         path: str,
         storage_options: StorageOptions = None,
+        most_bytes: int = 0,
     ) -> None:
         """Writes with coldframe.write."""
         stream = pa.RecordBatchReader.from_batches(schema, iter(batches))
@@ -119,15 +139,25 @@ class ColdframeSink:
         self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
     ) -> RawFingerprint:
         """Reads with coldframe.open."""
+        found_schema, batches = self.open(path, storage_options)
+        found = RawFingerprint(found_schema if schema is None else schema)
+        for batch in batches:
+            found.add(batch)
+        return found
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """With coldframe.open."""
         known = formats().get(self.format, {}).get("open", {})
         options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
         opened = coldframe.open(path, format=self.format, storage_options=storage_options, **options)
-        found = RawFingerprint(
-            plain_schema(opened.schema, timestamp_unit=self.unit) if schema is None else schema
-        )
-        for batch in opened.to_batches():
-            found.add(batch)
-        return found
+        return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())
+
+
+def _written(out: Any) -> int:
+    """The bytes that a file has by now."""
+    return os.path.getsize(out) if isinstance(out, str) else int(out.tell())
 
 
 def _gather(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:

@@ -1,0 +1,445 @@
+"""Files of the target that are neither one for each source nor as large as one: merged, cut, taken apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estates import Estate
+
+from coldframe.file import Split
+from coldframe.pipeline import sinks
+from coldframe.pipeline.audit import audit
+from coldframe.pipeline.convert import Task
+from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.grouping import grouped
+from coldframe.pipeline.inventory import SourceFile
+from coldframe.pipeline.journal import Journal, read_state
+from coldframe.pipeline.merging import MergeTask
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan import PlannedFile
+from coldframe.pipeline.preview import preview
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    """Five small files of a partition, and one of another."""
+    estate = Estate(tmp_path)
+    for number in range(5):
+        estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
+    estate.orc("t/p=2/5", {"a": [50]})
+    return estate
+
+
+ALL = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50]
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def manifest(estate: Estate) -> dict[str, dict[str, Any]]:
+    lines = (estate.target / "_coldframe/manifest.jsonl").read_text().splitlines()
+    return {line["source"]: line for line in map(json.loads, lines)}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    real = Split.to_batches
+
+    def to_batches(self: Split, *given: Any, **named: Any) -> Any:
+        if self.path.endswith(ending):
+            raise OSError(5, "Input/output error", self.path)
+        return real(self, *given, **named)
+
+    monkeypatch.setattr(Split, "to_batches", to_batches)
+
+
+# Merged.
+
+
+def test_small_sources_of_a_partition_become_one_file(estate: Estate) -> None:
+    assert [table.tasks for table in preview(estate.source, estate.target, Options()).tables] == [2]
+    report = estate.migrate()
+    assert (report.exit_code, report.verified, report.rows) == (0, True, 11)
+    first, second = estate.files("t")
+    assert (first.parent.name, second.parent.name) == ("p=1", "p=2")
+    assert pq.read_table(first, partitioning=None)["a"].to_pylist() == ALL[:10]
+    # Each row says whose it is.
+    lines = manifest(estate)
+    for number in range(5):
+        line = lines[f"t/p=1/{number}"]
+        assert (line["first"], line["rows"], line["of"]) == (2 * number, 2, 10)
+        assert line["checks"]["columns"]["a"]["min"] == number * 10
+    assert "of" not in lines["t/p=2/5"]
+    sizes = sum(file.bytes_out for file in report.tables[0].files)
+    assert sizes == pytest.approx(first.stat().st_size + second.stat().st_size, abs=5)
+    found = audit(estate.target, deep=True)
+    assert (found.faults, found.files, found.rows) == ([], 2, 11)
+    before = estate.tree()
+    again = estate.migrate()
+    assert all(file.earlier for file in again.tables[0].files)
+    assert estate.tree() == before
+    # What is new makes a file of its own, and leaves the others as they are.
+    estate.orc("t/p=1/9", {"a": [90]})
+    assert estate.migrate().exit_code == 0
+    assert estate.tree().items() > before.items()
+    assert estate.values() == [*ALL, 90]
+
+
+def test_each_source_has_its_own_file_where_that_is_asked_for(estate: Estate) -> None:
+    assert estate.migrate(target_file_bytes=0).exit_code == 0
+    assert len(estate.files("t")) == 6
+    with pytest.raises(ValueError, match="target_file_bytes"):
+        estate.migrate(target_file_bytes=-1)
+
+
+def test_a_source_that_vanishes_takes_out_exactly_its_rows(estate: Estate) -> None:
+    estate.migrate()
+    before = estate.tree()
+    (estate.source / "t/p=1/2").unlink()
+    for policy, code in (("fail", 1), ("keep", 0)):
+        assert estate.migrate(on_vanished=policy).exit_code == code
+        assert estate.tree() == before
+    report = estate.migrate(on_vanished="remove")
+    assert (report.exit_code, report.verified) == (0, True)
+    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert len(estate.files("t")) == 2
+    # The other partition was not touched.
+    assert len(estate.tree().keys() & before.keys()) == 1
+    assert audit(estate.target, deep=True).faults == []
+
+
+def test_a_source_that_changed_is_replaced_within_its_file(estate: Estate) -> None:
+    estate.migrate()
+    estate.orc("t/p=1/3", {"a": [333]})
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (0, True)
+    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert len(estate.files("t")) == 2
+    assert {file.source: file.earlier for file in report.tables[0].files}["t/p=2/5"] is True
+
+
+def test_what_stays_of_a_file_is_not_torn_from_what_is_gone(estate: Estate) -> None:
+    """Its rows are to be kept, and lie in a file with those of one that has changed."""
+    estate.migrate()
+    before = estate.tree()
+    (estate.source / "t/p=1/2").unlink()
+    estate.orc("t/p=1/3", {"a": [333]})
+    estate.orc("t/p=2/6", {"a": [60]})
+    report = estate.migrate(on_vanished="keep")
+    assert [file.source for file in report.failures] == ["t/p=1/3"]
+    assert "share a file with those of t/p=1/2, which is gone" in str(report.failures[0].error)
+    assert estate.values() == [*ALL, 60]
+    assert estate.tree().items() > before.items()
+    assert estate.migrate(on_vanished="remove").exit_code == 0
+    assert estate.values() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 60, 333])
+
+
+def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
+    path = estate.source / "t/p=1/2"
+    content = bytearray(path.read_bytes())
+    content[8:40] = bytes(32)
+    path.write_bytes(content)
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/p=1/2"]
+    assert "p=1/2" in str(report.failures[0].error)
+    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert len(estate.files("t")) == 2
+    assert audit(estate.target, deep=True).faults == []
+
+
+def test_a_source_that_changes_while_it_is_read_is_left_out(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Split.to_batches
+
+    def meddling(self: Split, *given: Any, **named: Any) -> Any:
+        if self.path.endswith("p=1/2"):
+            estate.orc("t/p=1/2", {"a": [222]})
+        return real(self, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Split, "to_batches", meddling)
+        report = estate.migrate()
+    assert {file.source: file.status for file in report.failures} == {"t/p=1/2": "changed"}
+    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+    assert estate.migrate().exit_code == 0
+    assert estate.values() == sorted([*(one for one in ALL if one not in (20, 21)), 222])
+
+
+def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Split.to_batches
+
+    def losing(self: Split, *given: Any, **named: Any) -> Any:
+        reader = real(self, *given, **named)
+        if self.path.endswith("p=1/2"):
+            return pa.RecordBatchReader.from_batches(reader.schema, [one.slice(1) for one in reader])
+        return reader
+
+    monkeypatch.setattr(Split, "to_batches", losing)
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/p=1/2"]
+    assert "2 rows, as it says; 1 were decoded" in str(report.failures[0].error)
+    assert estate.values() == [one for one in ALL if one not in (20, 21)]
+
+
+def test_a_writer_that_is_wrong_fails_all_that_it_wrote(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sinks.ParquetSink.write
+
+    def doubling(self: Any, batches: Iterator[pa.RecordBatch], *given: Any, **named: Any) -> None:
+        real(self, (one for batch in batches for one in (batch, batch.slice(0, 0), batch)), *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sinks.ParquetSink, "write", doubling)
+        report = estate.migrate()
+    assert len(report.failures) == 6
+    assert "rows: read 10, written 20" in str(report.failures[0].error)
+    assert estate.files("t") == []
+    assert not (estate.target / "_coldframe/staging").exists()
+
+
+def test_where_a_source_fails_the_earlier_file_stays_for_all(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate.migrate()
+    before = estate.tree()
+    estate.orc("t/p=1/3", {"a": [333]})
+    with monkeypatch.context() as patch:
+        failing(patch, "p=1/1")
+        report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/p=1/1"]
+    assert "its rows lie in one file with those of others" in str(report.tables[0].error)
+    assert estate.tree() == before
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (0, True)
+    assert estate.values() == sorted([*(one for one in ALL if one not in (30, 31)), 333])
+    assert audit(estate.target, deep=True).faults == []
+
+
+def test_a_lost_file_is_made_again_of_all_its_sources(estate: Estate) -> None:
+    estate.migrate()
+    estate.files("t")[0].unlink()
+    assert [fault.kind for fault in audit(estate.target).faults] == ["missing"]
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (0, True)
+    assert estate.values() == ALL
+    assert sum(file.earlier for file in report.tables[0].files) == 1
+
+
+def test_a_deep_audit_names_the_source_whose_rows_are_others(estate: Estate) -> None:
+    estate.migrate()
+    (path, _), home = estate.files("t"), estate.target / "_coldframe"
+    size = path.stat().st_size
+    table = pq.read_table(path, partitioning=None)
+    values = table["a"].to_pylist()
+    values[6] = 31
+    pq.write_table(
+        pa.table({"a": pa.array(values, table["a"].type)}), path, compression="zstd", version="2.6",
+        write_page_checksum=True, store_schema=True,
+    )  # fmt: skip
+    # As if a reader had been wrong all along: the journal has this file's checksum.
+    import hashlib
+
+    digest, length = hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size
+    for segment in (home / "state").iterdir():
+        events = []
+        for event in map(json.loads, segment.read_text().splitlines()):
+            for part in event.get("entry", {}).get("parts", []):
+                if part["bytes"] == size and part["of"]:
+                    part.update(bytes=length, sha256=digest)
+            events.append(json.dumps(event) + "\n")
+        segment.write_text("".join(events))
+    assert audit(estate.target).faults == []
+    (fault,) = audit(estate.target, deep=True).faults
+    assert (fault.kind, fault.source) == ("unlike", "t/p=1/3")
+
+
+@pytest.mark.parametrize("target", ["delta", "iceberg", "orc"])
+def test_other_targets(estate: Estate, target: str) -> None:
+    if target != "orc":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+
+    def ids() -> list[int]:
+        if target == "delta":
+            from deltalake import DeltaTable
+
+            return sorted(pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())["a"].to_pylist())
+        if target == "iceberg":
+            from coldframe.pipeline.iceberg import open_catalog
+
+            found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
+            return sorted(found["a"].to_pylist())
+        import coldframe as cf
+
+        paths = sorted((estate.target / "t").rglob("*.orc"))
+        return sorted(value for path in paths for value in cf.read_table(path)["a"].to_pylist())
+
+    report = estate.migrate(to=target)
+    assert (report.exit_code, report.verified, report.tables[0].error) == (0, True, None)
+    assert ids() == ALL
+    (estate.source / "t/p=1/2").unlink()
+    estate.orc("t/p=1/3", {"a": [333]})
+    report = estate.migrate(to=target, on_vanished="remove")
+    assert (report.exit_code, report.verified, report.tables[0].error) == (0, True, None)
+    assert ids() == sorted([*(one for one in ALL if one // 10 not in (2, 3)), 333])
+    assert audit(estate.target, deep=True).faults == []
+    if target == "delta":
+        from deltalake import DeltaTable
+
+        actions = DeltaTable(estate.target / "t").get_add_actions(flatten=True)
+        assert sorted(pa.table(actions)["num_records"].to_pylist()) == [1, 7]
+
+
+def test_groups_are_of_one_place_and_of_a_good_size() -> None:
+    def planned(name: str, size: int, parts: int = 1) -> PlannedFile:
+        file = SourceFile(f"/s/{name}", name, size, 0, "orc")
+        return PlannedFile(file, name, [(part, 0, 1, 1) for part in range(parts)])
+
+    files = [
+        *(planned(f"t/p=1/{number}", 100) for number in range(5)),
+        planned("t/p=1/big", 600),
+        planned("t/p=1/cut", 10, parts=2),
+        planned("t/p=1/x/1", 100),
+        *(planned(f"t/p=2/{number}", 10) for number in range(3)),
+    ]
+    shared = {"t/p=2/0": "old", "t/p=2/2": "old"}
+    groups = grouped(files, 300, lambda source: shared.get(source, ""))
+    names = sorted([one.file.relative for one in group] for group in groups)
+    assert names == [
+        ["t/p=1/0", "t/p=1/1", "t/p=1/2"],
+        ["t/p=1/3", "t/p=1/4", "t/p=1/x/1"],
+        ["t/p=1/big"],
+        ["t/p=1/cut"],
+        ["t/p=2/0", "t/p=2/2"],
+        ["t/p=2/1"],
+    ]
+    assert [len(group) for group in grouped(files, 0, lambda _: "")] == [1] * len(files)
+
+
+def test_what_kills_a_worker_is_found_by_halves() -> None:
+    sink, schema = sinks.ParquetSink(), pa.schema([("a", pa.int64())])
+    tasks = tuple(
+        Task(str(n), 0, None, schema, None, (), f"/x/{n}.parquet", sink, "raise", "us") for n in range(5)
+    )
+    merge = MergeTask(tasks, "/x/0.parquet", "0")
+    halves = merge.apart()
+    assert [[task.key for task in half.tasks] for half in halves] == [["0", "1"], ["2", "3", "4"]]
+    single = halves[0].apart()[0]
+    assert single.apart() == []
+    assert [one["error"] for one in single.given_up("gone")["sources"]] == ["gone"]
+
+
+# Cut.
+
+
+def test_a_split_becomes_several_files_of_a_good_size(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 400_000
+    estate.orc("u/1", {"a": [n * 2654435761 % 2**32 for n in range(count)]})
+    monkeypatch.setattr(sinks, "ROW_GROUP_ROWS", 50_000)
+    assert estate.migrate(target_file_bytes=1 << 20, include=["u"]).exit_code == 0
+    sizes = [path.stat().st_size for path in estate.files("u")]
+    assert len(sizes) > 1
+    assert max(sizes) < 1.6 * (1 << 20)
+    assert sum(pq.read_metadata(path).num_rows for path in estate.files("u")) == count
+    report = estate.migrate(include=["u"])
+    assert (report.rows, report.verified) == (count, True)
+    assert len(report.tables[0].files[0].outputs) == len(sizes)
+    assert audit(estate.target, deep=True).faults == []
+
+
+# Large.
+
+
+def test_a_kill_in_a_large_file_loses_the_parts_under_way_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import coldframe as cf
+
+    estate = Estate(tmp_path)
+    path = estate.source / "t" / "large"
+    path.parent.mkdir()
+    cf.write(pa.table({"a": range(40_000)}), path, format="orc", stripe_rows=5_000)
+    converted: list[int] = []
+    real, keep = Task.run, Journal.keep_units
+
+    def counting(self: Task) -> dict[str, Any]:
+        converted.append(self.number)
+        return real(self)
+
+    def killing(self: Journal, units: Any) -> None:
+        keep(self, units)
+        if len(converted) == 5:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+        patch.setattr(Task, "run", counting)
+        patch.setattr(Journal, "keep_units", killing)
+        with pytest.raises(Killed):
+            estate.migrate(split_bytes=1)
+        assert estate.files("t") == []
+        assert converted == [0, 1, 2, 3, 4]
+        state, _ = read_state(Destination(str(estate.target)))
+        assert sorted(state.units["t/large"]) == [0, 1, 2, 3, 4]
+        report = estate.migrate(split_bytes=1)
+    assert converted == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert (report.exit_code, report.verified, report.rows) == (0, True, 40_000)
+    assert estate.values() == list(range(40_000))
+    state, _ = read_state(Destination(str(estate.target)))
+    assert state.units == {}
+    assert audit(estate.target, deep=True).faults == []
+    assert not (estate.target / "_coldframe/staging").exists()
+
+
+@pytest.mark.parametrize("how", ["changed", "cut otherwise", "gone", "lost"])
+def test_parts_of_another_file_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    import coldframe as cf
+
+    estate = Estate(tmp_path)
+    path = estate.source / "t" / "large"
+    path.parent.mkdir()
+    cf.write(pa.table({"a": range(20_000)}), path, format="orc", stripe_rows=5_000)
+    estate.orc("t/other", {"a": [-1]})
+    keep, calls = Journal.keep_units, 0
+
+    def killing(self: Journal, units: Any) -> None:
+        nonlocal calls
+        keep(self, units)
+        calls += 1
+        if calls == 2:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+        patch.setattr(Journal, "keep_units", killing)
+        with pytest.raises(Killed):
+            estate.migrate(split_bytes=1)
+    rows, options = list(range(20_000)), {"split_bytes": 1}
+    if how == "changed":
+        rows = list(range(70_000, 90_000))
+        cf.write(pa.table({"a": rows}), path, format="orc", stripe_rows=5_000)
+    elif how == "cut otherwise":
+        options = {}
+    elif how == "gone":
+        path.unlink()
+        rows = []
+    else:
+        next((estate.target / "_coldframe/staging").rglob("*.parquet")).unlink()
+    report = estate.migrate(**options)
+    assert (report.exit_code, report.verified) == (0, True)
+    assert estate.values() == sorted([-1, *rows])
+    assert audit(estate.target, deep=True).faults == []
+    assert not (estate.target / "_coldframe/staging").exists()
