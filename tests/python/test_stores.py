@@ -320,6 +320,9 @@ class TestHdfs:
         other = {**hdfs.options, "user": "stranger"}
         with pytest.raises(PermissionError, match=r"closed/x\.orc.*AccessControlException|denied"):
             cf.open(f"{hdfs.url}/closed/x.orc", storage_options=other)
+        for verb in (cf.scan, cf.detect):
+            with pytest.raises(PermissionError, match=f"{hdfs.url}/closed"):
+                verb(f"{hdfs.url}/closed", storage_options=other)
 
     def test_a_datanode_that_stops_in_the_middle(self, hdfs: Hdfs) -> None:
         place = Place(f"{hdfs.url}/stopping", hdfs.options, hdfs)
