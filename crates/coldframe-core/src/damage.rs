@@ -44,10 +44,51 @@ impl Damage {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list.
+/// Most places that are told one by one. A file can have one in every few bytes of it, and a record takes hundreds.
+const MOST: usize = 1 << 16;
+
+/// The records of a log.
+#[derive(Debug, Default)]
+struct Records {
+    each: Vec<Damage>,
+    /// Those beyond [`MOST`], as one, and how many they are.
+    further: Option<(Damage, u64)>,
+}
+
+impl Records {
+    fn push(&mut self, damage: Damage) {
+        if self.each.len() < MOST {
+            self.each.push(damage);
+            return;
+        }
+        match &mut self.further {
+            None => self.further = Some((damage, 1)),
+            Some((all, count)) => {
+                all.bytes = all.bytes.start.min(damage.bytes.start)..all.bytes.end.max(damage.bytes.end);
+                all.rows_lost = all.rows_lost.zip(damage.rows_lost).map(|(a, b)| a.saturating_add(b));
+                *count += 1;
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<Damage> {
+        let further = self.further.as_ref().map(|(damage, count)| match count {
+            1 => damage.clone(),
+            _ => Damage {
+                structure: "further places".to_owned(),
+                reason: format!("{count} of them are told together, the first is: {}", damage.to_error()),
+                ..damage.clone()
+            },
+        });
+        self.each.iter().cloned().chain(further).collect()
+    }
+}
+
+/// Collects damage from the parts of a scan; clones share one list. Beyond 65,536 records all further ones are told as one,
+/// whose bytes reach from the first of them to the last.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
-    records: Arc<Mutex<Vec<Damage>>>,
+    records: Arc<Mutex<Records>>,
     /// What the structures of new records are in.
     within: Option<Arc<str>>,
 }
@@ -72,16 +113,40 @@ impl DamageLog {
 
     /// All records so far, in the order they were noticed.
     pub fn records(&self) -> Vec<Damage> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).all()
     }
 
     /// How many records there are.
     pub fn len(&self) -> usize {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).len()
+        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.each.len() + usize::from(records.further.is_some())
     }
 
     /// Whether nothing was lost.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn very_many_places_are_told_together() {
+        let log = DamageLog::default();
+        let count = MOST as u64 + 3;
+        for at in 0..count {
+            let (structure, reason) = (format!("page {at}"), "expected 1, found 2".to_owned());
+            log.push(Damage { bytes: at * 10..at * 10 + 5, rows_lost: Some(2), structure, reason });
+        }
+        let records = log.records();
+        assert_eq!((records.len(), log.len()), (MOST + 1, MOST + 1));
+        assert!(records.iter().take(MOST).all(|one| one.rows_lost == Some(2)));
+        let last = records.last().cloned();
+        let Some(Damage { bytes, rows_lost, structure, reason }) = last else { return };
+        assert_eq!((bytes, rows_lost), (MOST as u64 * 10..(count - 1) * 10 + 5, Some(6)));
+        assert_eq!(structure, "further places");
+        assert!(reason.starts_with("3 of them") && reason.contains("page 65536"), "{reason}");
     }
 }

@@ -177,24 +177,28 @@ impl Walk {
         Ok(key)
     }
 
-    /// The whole file; behind damage it goes on at the next readable group.
+    /// The whole file; behind damage it goes on at the next readable group. Damage that follows damage is one stretch.
     pub(crate) fn each(mut self, mut each: impl FnMut(Met) -> Result<()>) -> Result<()> {
         let mut at = self.shape.header_end;
+        let mut damaged: Option<(Range<u64>, Error)> = None;
         while at < self.file_len() {
             match self.read_group(at) {
                 Ok(group) => {
+                    if let Some((range, e)) = damaged.take() {
+                        each(Met::Damaged(range, e))?;
+                    }
                     at = group.end();
                     each(Met::Group(Box::new(group)))?;
                 }
                 Err(e) if e.is_damage() => {
                     let (next, _) = self.resume(at)?;
-                    each(Met::Damaged(at..next, e))?;
+                    damaged.get_or_insert((at..next, e)).0.end = next;
                     at = next;
                 }
                 Err(e) => return Err(e),
             }
         }
-        Ok(())
+        damaged.map_or(Ok(()), |(range, e)| each(Met::Damaged(range, e)))
     }
 }
 

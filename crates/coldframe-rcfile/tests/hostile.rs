@@ -131,6 +131,17 @@ fn hashes_that_are_no_markers() {
     survive("hashes", &header(100), &[7; 16]);
 }
 
+/// Markers without groups, and with what is no group: each is a place to go on at, and damage.
+#[test]
+fn markers_alone() {
+    let marker = [&[0xff; 4][..], &[7; 16]].concat();
+    assert_eq!(survive("markers", &header(2), &marker), 0);
+    assert_eq!(
+        survive("markers and headers", &header(2), &[&marker[..], &[0, 0, 0, 9, 0, 0, 0, 1]].concat()),
+        0
+    );
+}
+
 /// Ten million entries of a header would take a hundred times its bytes.
 #[test]
 fn a_header_of_empty_entries() {

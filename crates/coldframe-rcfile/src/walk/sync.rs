@@ -13,7 +13,9 @@ use super::Walk;
 use crate::layout::header::SYNC_LEN;
 use crate::layout::row_group::{SYNC_ESCAPE, SYNC_MARKER_LEN};
 
-/// How much of the file a search reads at a time.
+/// How much of the file a search reads at first, and at most at a time. Where markers follow each other closely, what is
+/// read for one has the next ones too.
+const FIRST_SEARCH: u64 = 4 << 10;
 const SEARCH: u64 = 1 << 20;
 
 /// The first marker that starts at or behind `from` is at `at`, the end of the file if there is none: each byte of a file
@@ -53,9 +55,9 @@ impl Walk {
     fn search(&mut self, from: u64) -> Result<Option<u64>> {
         let finder = memmem::Finder::new(&self.shape.sync).into_owned();
         let file_len = self.file_len();
-        let mut at = from;
+        let (mut at, mut step) = (from, FIRST_SEARCH);
         while at.saturating_add(SYNC_MARKER_LEN) <= file_len {
-            let end = at.saturating_add(SEARCH + SYNC_MARKER_LEN).min(file_len);
+            let end = at.saturating_add(step + SYNC_MARKER_LEN).min(file_len);
             let bytes = self.window.read(at..end)?;
             for found in finder.find_iter(&bytes) {
                 // A hash at the very start has its escape before `from`.
@@ -70,7 +72,7 @@ impl Walk {
                 break;
             }
             // A marker may lie across the edge of two reads.
-            at = end - (SYNC_MARKER_LEN - 1);
+            (at, step) = (end - (SYNC_MARKER_LEN - 1), SEARCH.min(step * 8));
         }
         Ok(None)
     }

@@ -90,13 +90,18 @@ pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, W
     measured.collect()
 }
 
-/// Panics where a step has more in memory at a time than four times the file and 64 MiB. Says nothing where the test
+/// How often a step may read the bytes of a file: what reads a window for each few bytes reads it thousands of times.
+const READ: u64 = 32;
+
+/// Panics where a step has more in memory at a time than four times the file and 64 MiB, or reads the file many times. Says nothing where the test
 /// binary has not installed [`crate::alloc::Counting`], and so refuses to run there.
 pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     assert!(alloc::is_installed(), "this test binary does not count what it allocates");
     let most = 4 * bytes.len() as u64 + ALWAYS;
     for (step, work) in measure(name, bytes, open) {
         assert!(work.peak <= most, "{name}: {step} of {} bytes takes {} bytes", bytes.len(), work.peak);
+        let most = READ * bytes.len() as u64 + ALWAYS;
+        assert!(work.read <= most, "{name}: {step} of {} bytes reads {} bytes", bytes.len(), work.read);
     }
 }
 
