@@ -86,6 +86,20 @@ fn fan(inner: usize, entries: usize) -> Bytes {
     file(&[leaf, root].concat(), at, 1, false)
 }
 
+/// A leaf with `entries` that all point at one block of `size` bytes, which says that it holds so many values from 0 on.
+fn sharing(entries: usize, size: usize) -> Bytes {
+    let values = u32::try_from((size - 8) / 4).unwrap();
+    let mut block = [values, 0].map(u32::to_le_bytes).concat();
+    block.resize(size, 0);
+    let to = (12, block.len() as u64);
+    let leaf = index_block(
+        &(0..entries).map(|i| (key(i * values as usize % (1 << 31)), to.0, to.1)).collect::<Vec<_>>(),
+        true,
+    );
+    let at = (12 + to.1, leaf.len() as u64);
+    file(&[block, leaf].concat(), at, 1, false)
+}
+
 /// An index block of zeros between an entry and its trailer, compressed well: a count of many entries in few bytes.
 fn packed(entries: usize) -> Bytes {
     let mut block = vec![0u8; 8 + 4 * entries];
@@ -127,6 +141,13 @@ fn many_pointers_to_one_leaf() {
     assert_linear("fans", &files, &open);
 }
 
+fn many_pointers_to_one_data_block() {
+    let open = opener(open);
+    assert_bounded("a shared block", &sharing(20_000, 1 << 20), &open);
+    let files: Vec<Bytes> = [5_000, 10_000, 20_000].map(|n| sharing(n, n * 50)).into();
+    assert_linear("shared blocks", &files, &open);
+}
+
 fn counts_that_compress_well() {
     let open = opener(open);
     for entries in [100_000, 5_000_000, 60_000_000] {
@@ -139,5 +160,6 @@ fn counts_that_compress_well() {
 fn work_and_memory_follow_the_bytes() {
     pointers_that_lead_twice_to_a_block_are_followed_once();
     many_pointers_to_one_leaf();
+    many_pointers_to_one_data_block();
     counts_that_compress_well();
 }

@@ -7,7 +7,7 @@ mod bytes;
 use std::sync::Arc;
 
 use ::bytes::Bytes as Buffer;
-use bytes::{block, cell, plain_cell, write};
+use bytes::{block, cell, complete, entry, index_content, plain_cell, write};
 use coldframe_core::{Format, Node, OpenOptions, Result, Scan, Source, Split, TableFile, Value};
 use coldframe_hfile::HFileFormat;
 use coldframe_testing::alloc::Counting;
@@ -105,4 +105,19 @@ fn work_grows_as_the_file_does() {
         laws::assert_linear(name, &files, &open);
         laws::assert_bounded(name, &files[2], &open);
     }
+}
+
+/// An index may lead any number of times to one block: from the root, and from each of many blocks below it.
+#[test]
+fn blocks_that_many_entries_lead_to_are_not_read_for_each() {
+    let open = laws::opener(open);
+    let data = block(b"DATABLK*", &plain_cell("a", &"v".repeat(1 << 20)));
+    let rows: Vec<String> = (0..20_000).map(|i| format!("{i:06}")).collect();
+    let root: Vec<_> = rows.iter().map(|row| entry(0, data.len(), row, true)).collect();
+    laws::assert_bounded("one block", &complete(data.clone(), &root, 1, 20_000, (0, 0)), &open);
+    let below: Vec<_> = rows.iter().map(|row| entry(0, data.len(), row, false)).collect();
+    let leaf = block(b"IDXLEAF2", &index_content(&below));
+    let root: Vec<_> = rows.iter().map(|row| entry(data.len(), leaf.len(), row, true)).collect();
+    let file = complete([data, leaf].concat(), &root, 2, 20_000, (0, 0));
+    laws::assert_bounded("one leaf", &file, &open);
 }

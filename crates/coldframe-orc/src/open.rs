@@ -58,11 +58,9 @@ impl Shape {
         let encryption = Encryption::new(&tail.footer, &tree.ends(), &|name| options.keys.get(name))?;
         // Notices a wrong key before it makes noise of values.
         encryption.file_statistics(&tail.footer, tail.compression, &options.limits, tail.file_len)?;
-        let mut stripes = Vec::with_capacity(tail.footer.stripes.len());
-        let mut rows = 0u64;
-        for (number, stated) in tail.footer.stripes.iter().enumerate() {
-            let stripe = Stripe::new(number, stated, rows, tail.file_len).at(tail.footer_bytes.start)?;
-            rows = rows.saturating_add(stripe.rows);
+        let mut stripes: Vec<Stripe> = Vec::with_capacity(tail.footer.stripes.len());
+        for stated in &tail.footer.stripes {
+            let stripe = Stripe::new(stripes.last(), stated, tail.file_len).at(tail.footer_bytes.start)?;
             stripes.push(stripe);
         }
         let quirks = Quirks::new(&tail.footer, &tail.postscript);
@@ -92,6 +90,7 @@ impl Shape {
 
     /// What the footer of a stripe says.
     pub(crate) fn layout(&self, stripe: &Stripe) -> Result<StripeLayout> {
+        stripe.check_budget(self.tail.file_len)?;
         let (range, limits) = (stripe.footer.clone(), &self.options.limits);
         limits.metadata("a stripe's footer", range.end - range.start).at(range.start)?;
         let stored = self.source.read(range.clone())?;

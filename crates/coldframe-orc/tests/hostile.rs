@@ -107,6 +107,24 @@ fn a_dictionary_has_no_more_entries_than_values() {
     assert!(found.damage[0].reason.contains("at most 1 entries"), "{:?}", found.damage);
 }
 
+/// A footer may list one stripe any number of times, in a dozen bytes each.
+#[test]
+fn stripes_that_share_their_bytes_are_not_all_read() {
+    let _alone = alone();
+    let rows = 50_000u64;
+    let mut file = Crafted::new(Kind::Double, rows, vec![(1, 1, vec![7; 400_000])]);
+    let files = [5_000, 20_000].map(|times| {
+        file.times = times;
+        file.bytes()
+    });
+    assert_bounded("one stripe", &files[1], &orc());
+    let opened = open("one stripe", files[0].clone(), &OpenOptions::default()).unwrap();
+    let found = rows::read(opened.file.as_ref(), OnError::Skip).unwrap();
+    assert!(found.error.is_none() && found.batch.num_rows() as u64 >= rows);
+    assert!(found.damage.iter().all(|d| d.rows_lost == Some(rows)), "{:?}", found.damage);
+    assert_eq!(found.batch.num_rows() as u64 + found.damage.len() as u64 * rows, rows * 5_000);
+}
+
 /// The nulls of the root are nobody's column: their rows are lost, and the scan goes on.
 #[test]
 fn damaged_nulls_of_the_root_end_no_scan_and_last_no_eternity() {

@@ -17,8 +17,9 @@ use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
-use coldframe_core::{Format, Node, OpenOptions, Result, Source, TableFile, Value};
+use coldframe_core::{Format, Limits, Node, OpenOptions, Result, Source, TableFile, Value};
 use coldframe_redfile::RedfileFormat;
+use coldframe_redfile::metadata::FileMetaData;
 use coldframe_redfile::write::{Dialect, WriteOptions, Writer};
 use coldframe_testing::alloc::Counting;
 use coldframe_testing::laws::{self, Damaged, Subject, Toll, Units};
@@ -199,4 +200,21 @@ fn work_grows_as_hostile_files_do() {
             laws::assert_bounded(name, &files[2], open);
         }
     }
+}
+
+/// A footer may list one row group any number of times.
+#[test]
+fn row_groups_that_share_their_bytes_are_not_all_read() {
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100_000).map(|i| i * i * 7919)));
+    let batch = RecordBatch::try_from_iter_with_nullable([("n", values, false)]).unwrap();
+    let once = write(&batch, WriteOptions::default());
+    let len = u32::from_le_bytes(once[once.len() - 8..once.len() - 4].try_into().unwrap()) as usize;
+    let start = once.len() - 8 - len;
+    let mut metadata =
+        FileMetaData::parse(&once[start..once.len() - 8], start as u64, &Limits::default()).unwrap();
+    metadata.row_groups = vec![metadata.row_groups[0].clone(); 20_000];
+    let footer = metadata.encode();
+    let len = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    let file = Bytes::from([&once[..start], &footer, &len, b"RED1"].concat());
+    laws::assert_bounded("one row group", &file, &laws::opener(opener(OpenOptions::default())));
 }

@@ -84,16 +84,14 @@ pub(crate) struct Stripe {
     pub(crate) encryption_number: u64,
     /// Rows of the stripes before it.
     pub(crate) first_row: u64,
+    /// Bytes of the stripes before it: more than the file has where stripes share them.
+    pub(crate) bytes_before: u64,
 }
 
 impl Stripe {
-    /// From the file's footer; stripes must be inside the file.
-    pub(crate) fn new(
-        number: usize,
-        stated: &StripeInformation,
-        first_row: u64,
-        file_len: u64,
-    ) -> Result<Self> {
+    /// From the file's footer, behind `previous`; stripes must be inside the file.
+    pub(crate) fn new(previous: Option<&Self>, stated: &StripeInformation, file_len: u64) -> Result<Self> {
+        let number = previous.map_or(0, |p| p.number + 1);
         let start = stated.offset();
         let footer_start =
             start.checked_add(stated.index_length()).and_then(|at| at.checked_add(stated.data_length()));
@@ -114,8 +112,23 @@ impl Stripe {
             index_length: stated.index_length(),
             rows: stated.number_of_rows(),
             encryption_number: stated.encrypt_stripe_id.unwrap_or(number as u64 + 1),
-            first_row,
+            first_row: previous.map_or(0, |p| p.first_row.saturating_add(p.rows)),
+            bytes_before: previous
+                .map_or(0, |p| p.bytes_before.saturating_add(p.bytes.end.saturating_sub(p.bytes.start))),
         })
+    }
+
+    /// An error if so many stripes share their bytes with others that reading them all would be reading the file over and
+    /// over. A few may: which of two that overlap is the wrong one is for their contents to say.
+    pub(crate) fn check_budget(&self, file_len: u64) -> Result<()> {
+        let most = file_len.saturating_mul(2);
+        if self.bytes_before <= most {
+            return Ok(());
+        }
+        let found = self.bytes_before;
+        Err(Error::corrupt(format!(
+            "expected stripes of at most {most} bytes before it, found {found} bytes"
+        )))
     }
 
     /// Its name in errors.

@@ -5,7 +5,7 @@ use coldframe_encoding::codec::{Algorithm, Compressor};
 use coldframe_orc::Kind;
 use coldframe_orc::proto::{self, Footer, PostScript, StripeInformation, Type};
 
-/// A file without a codec of one stripe, whose parts are given.
+/// A file without a codec of one stripe, whose parts are given, and which the footer may list more than once.
 pub(crate) struct Crafted {
     pub(crate) types: Vec<Type>,
     pub(crate) streams: Vec<(u32, u32, Vec<u8>)>,
@@ -14,6 +14,7 @@ pub(crate) struct Crafted {
     pub(crate) stride: Option<u32>,
     pub(crate) timezone: Option<String>,
     pub(crate) variants: Vec<proto::StripeEncryptionVariant>,
+    pub(crate) times: usize,
 }
 
 impl Crafted {
@@ -35,6 +36,7 @@ impl Crafted {
             stride: None,
             timezone: None,
             variants: Vec::new(),
+            times: 1,
         }
     }
 
@@ -70,9 +72,9 @@ impl Crafted {
         tailed(
             file,
             &Footer {
-                stripes: vec![stripe],
+                stripes: vec![stripe; self.times],
                 types: self.types.clone(),
-                number_of_rows: Some(self.rows),
+                number_of_rows: Some(self.rows * self.times as u64),
                 row_index_stride: self.stride,
                 ..Footer::default()
             },

@@ -44,6 +44,20 @@ impl Chunk {
         ChunkPlace { bytes: self.range.clone(), num_values: u64::try_from(values).unwrap_or(0) }
     }
 
+    /// Takes its bytes from what chunks may have together, which is more than there is; without, it is damaged: chunks that
+    /// share their pages would be as many looks at them. Which of two is the wrong one is for their pages to say.
+    fn pay(&mut self, left: &mut u64) {
+        if self.metadata.is_err() {
+            return;
+        }
+        match left.checked_sub(self.range.end.saturating_sub(self.range.start)) {
+            Some(rest) => *left = rest,
+            None => {
+                self.metadata = Err("expected pages of its own, found chunks that share theirs".to_owned());
+            }
+        }
+    }
+
     /// Bytes of its values before compression, as far as what is stored can become as many; what a file states is a claim.
     pub(crate) fn unpacked(&self) -> u64 {
         /// What no codec of the format exceeds.
@@ -138,6 +152,7 @@ impl<'a> Collect<'a> {
         let mut starts = Starts::new(&self.parts);
         let mut found = Vec::with_capacity(self.groups.len());
         let mut budget = self.bytes().saturating_mul(4).saturating_add(1 << 20);
+        let mut pages = self.bytes().saturating_mul(2);
         for (group, parts) in self.groups {
             let mut chunks = Vec::with_capacity(parts.len());
             for (chunk, source) in group.columns.into_iter().zip(parts) {
@@ -154,7 +169,8 @@ impl<'a> Collect<'a> {
             let rows = u64::try_from(rows)
                 .map_err(|_| Error::corrupt(format!("expected 0 rows or more, found {rows}")))
                 .within(|| format!("row group {number}"))?;
-            let chunks = place_chunks(schema, chunks, &starts);
+            let mut chunks = place_chunks(schema, chunks, &starts);
+            chunks.iter_mut().for_each(|chunk| chunk.pay(&mut pages));
             let part = chunks.first().map_or(0, |c| c.source);
             let own = || chunks.iter().filter(|c| c.source == part && c.metadata.is_ok());
             let start = own().map(|c| c.range.start).min().unwrap_or(0);

@@ -30,7 +30,8 @@ impl Plan for GroupPlan {
         for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
             let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
             // A file that was cut off has the front of a chunk, or nothing of it; its pages tell.
-            let end = chunk.range.end.min(source.len());
+            // Of one without metadata nothing is read.
+            let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
             let range = chunk.range.start.min(end)..end;
             fetch.push(Fetch { source: source.clone(), range });
         }
