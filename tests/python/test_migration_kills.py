@@ -14,13 +14,24 @@ import pyarrow.parquet as pq
 import pytest
 from estates import Estate
 
+import coldframe as cf
+from coldframe.pipeline import committing
 from coldframe.pipeline.audit import audit
 
 KILLS = int(os.environ.get("COLDFRAME_KILLS", "6"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "13"))
-OLD = [number * 10 + at for number in range(6) for at in (1, 2)]
-NEW = sorted([7, *OLD[4:], *range(300, 305), 70000])
-"""Of 0 one row stays, 1 is gone, five files are new, and one of a wider type."""
+OLD = sorted([*(number * 10 + at for number in range(10) for at in (1, 2)), *range(400, 412)])
+NEW = sorted(
+    [
+        7,
+        *(one for one in OLD if not 1 <= one <= 12 and one not in (71, 72, 81, 82)),
+        88,
+        *range(300, 305),
+        70000,
+    ]
+)
+"""Of 0 one row stays, 1 is gone, five files are new, and one of a wider type; of four that share a file of
+the target one is gone, and one has another row."""
 
 
 def moved_on(root: Path, target: str) -> Estate:
@@ -28,7 +39,13 @@ def moved_on(root: Path, target: str) -> Estate:
     estate = Estate(root)
     for number in range(6):
         estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
-    estate.migrate(to=target)
+    for number in range(6, 10):
+        estate.orc(f"t/p=6/{number}", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
+    large = pa.table({"a": pa.array(range(400, 412), pa.int16())})
+    cf.write(large, estate.source / "t/p=6/large", format="orc", stripe_rows=2)
+    estate.migrate(to=target, split_bytes=1)
+    (estate.source / "t/p=6/7").unlink()
+    estate.orc("t/p=6/8", {"a": pa.array([88], pa.int16())})
     estate.orc("t/p=0/f", {"a": pa.array([7], pa.int16())})
     (estate.source / "t/p=1/f").unlink()
     for number in range(5):
@@ -52,7 +69,9 @@ def values(estate: Estate, target: str) -> list[int]:
 
 
 def go(root: str, target: str) -> None:
-    report = Estate(Path(root)).migrate(to=target, on_vanished="remove")
+    # So that every part of the large file is kept by itself.
+    committing.BATCH_SECONDS = 0.0
+    report = Estate(Path(root)).migrate(to=target, on_vanished="remove", split_bytes=1)
     assert report.exit_code == 0
 
 
@@ -73,7 +92,7 @@ def killed_after(seconds: float, root: Path, target: str) -> bool:
 
 def whole(estate: Estate, target: str) -> None:
     """After a run that nobody killed: the table, nothing left over, and the audit agrees."""
-    report = estate.migrate(to=target, on_vanished="remove")
+    report = estate.migrate(to=target, on_vanished="remove", split_bytes=1)
     assert report.exit_code == 0, report.failures
     assert values(estate, target) == NEW
     home = estate.target / "_coldframe"
