@@ -177,3 +177,14 @@ def test_options_that_are_none() -> None:
     for given in wrong:
         with pytest.raises(ValueError, match=next(iter(given))):
             Options(**given)
+
+
+def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
+    """`--no-verify` pays for none; an audit says of how many files that is so."""
+    report = estate.migrate(verify=False)
+    assert (report.exit_code, report.verified) == (0, False)
+    found = audit(estate.target, deep=True)
+    assert found.faults == []
+    assert found.unverified == found.files == 5
+    lines = (estate.target / "_coldframe" / "manifest.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["checks"] == {} for line in lines)

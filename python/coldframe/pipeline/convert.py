@@ -144,9 +144,11 @@ class Decoding:
     def __init__(self, task: Task) -> None:
         self._task = task
         self.rows = 0
+        self.fresh_rows = 0
+        """Of them those since `anew`."""
         self.damage: list[dict[str, Any]] = []
         self.print = RawFingerprint(task.schema)
-        """Of the rows since `anew`."""
+        """Of the rows since `anew`, where they are to be verified."""
         self._witness = Witness(task.split.stated() if task.verify else [])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -161,14 +163,20 @@ class Decoding:
                     continue
                 source = arrange(batch, task)
                 # The fingerprint is that of the decoded values, before they are made into the target's types.
-                self.print.add(source)
+                if task.verify:
+                    self.print.add(source)
                 self.rows += batch.num_rows
+                self.fresh_rows += batch.num_rows
                 yield conform_batch(source, task.schema)
 
     def anew(self) -> RawFingerprint:
-        """Begins a fingerprint of what comes from here on."""
-        self.print = RawFingerprint(self._task.schema)
+        """Begins a fingerprint, and a number of rows, of what comes from here on."""
+        self.print, self.fresh_rows = RawFingerprint(self._task.schema), 0
         return self.print
+
+    def checks(self) -> dict[str, Any]:
+        """The fingerprint as the journal has it; nothing where none was asked for."""
+        return self.print.to_json() if self._task.verify else {}
 
     def demand(self) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
@@ -206,7 +214,7 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
         # A generator would close the stream when its file is full.
         rest = itertools.chain([first], stream)
         task.sink.write(rest, task.schema, name, task.target_options, **cut)
-        file.update(rows=read.rows, checks=read.to_json())
+        file.update(rows=decoding.fresh_rows, checks=decoding.checks())
         finish_file(task, read, file)
         read = decoding.anew()
     outcome["rows"] = decoding.rows

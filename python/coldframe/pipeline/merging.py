@@ -90,7 +90,7 @@ def run_merge(merge: MergeTask) -> dict[str, Any]:
         mine = {"rows": outcome["rows"], "checks": outcome.pop("checks")}
         first = outcome.pop("first")
         if len(inside) > 1:
-            mine.update(first=first, of=merged.print.rows, name=f"{merge.stem}-{digest[:12]}")
+            mine.update(first=first, of=merged.count, name=f"{merge.stem}-{digest[:12]}")
         outcome["files"].append({**file, **mine})
         outcome["verified"] = file["verified"]
     return {"sources": merged.outcomes}
@@ -103,7 +103,8 @@ class _Merging:
         self._merge, self._whole = merge, whole
         self.outcomes: list[dict[str, Any]] = []
         self.print = RawFingerprint(merge.tasks[0].schema)
-        """Of all rows together."""
+        """Of all rows together, and how many there are."""
+        self.count = 0
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         for task in self._merge.tasks:
@@ -124,6 +125,7 @@ class _Merging:
             self.outcomes.append(outcome)
             if "error" in outcome or not batches:
                 continue
-            outcome.update(first=self.print.rows, checks=decoding.print.to_json())
+            outcome.update(first=self.count, checks=decoding.checks())
+            self.count += decoding.rows
             self.print.join(decoding.print)
             yield from batches

@@ -1,0 +1,183 @@
+"""The window of jobs: nobody waits for a slow one, what fails is taken apart, a dead JVM costs no outcome."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from coldframe.errors import ColdframeError
+from coldframe.pipeline import scheduling
+from coldframe.pipeline.scheduling import SparkScheduler
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Work that is a number, or several."""
+
+    numbers: tuple[int, ...]
+    bytes: int = 1 << 30
+
+    def run(self) -> dict[str, Any]:
+        return {"numbers": list(self.numbers)}
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        return {"numbers": list(self.numbers), "error": reason}
+
+    def apart(self) -> Sequence[Any]:
+        middle = len(self.numbers) // 2
+        return [Piece(self.numbers[:middle]), Piece(self.numbers[middle:])] if middle else []
+
+
+class Cluster:
+    """In place of Spark: jobs are run by the scheduler's own threads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cores = 2
+        self.alive = True
+        self.started = 0
+        self.job: Callable[[Piece], None] = lambda piece: None
+        self.tried: Counter[int] = Counter()
+        monkeypatch.setattr(scheduling, "parallelism", lambda _: self.cores)
+        monkeypatch.setattr(scheduling, "is_alive", lambda spark: self.alive and spark == self.started)
+        monkeypatch.setattr(scheduling, "forget", lambda _: None)
+        monkeypatch.setattr(scheduling, "LOOK_SECONDS", 0.01)
+        monkeypatch.setattr(scheduling, "_run_job", self._run)
+
+    def start(self) -> Any:
+        self.started += 1
+        self.alive = True
+        return self.started
+
+    def _run(self, spark: Any, works: Sequence[Piece]) -> list[dict[str, Any]]:
+        for work in works:
+            self.tried.update(work.numbers)
+            self.job(work)
+        return [work.run() for work in works]
+
+    def run(self, works: Iterator[Piece]) -> Iterator[dict[str, Any]]:
+        return SparkScheduler(self.start).run(works)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(monkeypatch)
+
+
+def singles(count: int) -> Iterator[Piece]:
+    return (Piece((number,)) for number in range(count))
+
+
+def test_a_slow_job_holds_up_nobody(cluster: Cluster) -> None:
+    others = threading.Event()
+
+    def job(piece: Piece) -> None:
+        if piece.numbers == (0,):
+            assert others.wait(60)
+
+    cluster.job = job
+    seen: list[int] = []
+    for outcome in cluster.run(singles(100)):
+        seen += outcome["numbers"]
+        if len(seen) == 99:
+            others.set()
+    assert seen[-1] == 0
+    assert sorted(seen) == list(range(100))
+
+
+def test_no_more_work_is_asked_for_than_the_window_holds(cluster: Cluster) -> None:
+    asked = 0
+
+    def works() -> Iterator[Piece]:
+        nonlocal asked
+        for piece in singles(100):
+            asked += 1
+            yield piece
+
+    outcomes = cluster.run(works())
+    for done in range(1, 20):
+        next(outcomes)
+        assert asked <= done + scheduling.JOBS_PER_CORE * cluster.cores + 1
+
+
+def test_the_window_follows_the_cores(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors come while the run is at work, and go."""
+    monkeypatch.setattr(scheduling, "LOOK_SECONDS", 0.0)
+    asked = done = 0
+
+    def works() -> Iterator[Piece]:
+        nonlocal asked
+        for piece in singles(400):
+            asked += 1
+            yield piece
+
+    cluster.cores = 1
+    outcomes = cluster.run(works())
+    window = []
+    for cores in (1, 6, 2):
+        cluster.cores, most = cores, 0
+        for step in range(100):
+            next(outcomes)
+            done += 1
+            most = max(most, asked - done) if step > 40 else 0
+        window.append(most + 1)
+    assert window == [2, 12, 4]
+    assert len(list(outcomes)) == 100
+
+
+def test_what_fails_is_tried_again_by_itself_and_given_up_alone(cluster: Cluster) -> None:
+    def job(piece: Piece) -> None:
+        if 7 in piece.numbers:
+            raise RuntimeError("the worker died\nand a long stack")
+
+    cluster.job = job
+    works = iter([Piece((number,), bytes=0) for number in range(40)])
+    outcomes = list(cluster.run(works))
+    failed = {outcome["numbers"][0]: outcome["error"] for outcome in outcomes if "error" in outcome}
+    assert failed == {7: "the worker process failed: the worker died"}
+    assert sorted(outcome["numbers"][0] for outcome in outcomes) == list(range(40))
+    # Only what was in a job with it was done again, once.
+    assert cluster.tried[7] == scheduling.ATTEMPTS
+    assert max(cluster.tried.values()) == 2
+
+
+def test_of_merged_sources_the_deadly_one_is_searched_for_by_halves(cluster: Cluster) -> None:
+    def job(piece: Piece) -> None:
+        if 77 in piece.numbers:
+            raise RuntimeError("the worker died")
+
+    cluster.job = job
+    outcomes = list(cluster.run(iter([Piece(tuple(range(100))), Piece((100,))])))
+    assert [outcome["numbers"] for outcome in outcomes if "error" in outcome] == [[77]]
+    assert sorted(number for outcome in outcomes for number in outcome["numbers"]) == list(range(101))
+    assert cluster.tried[77] <= 9
+
+
+def test_a_dead_jvm_is_no_works_fault(cluster: Cluster) -> None:
+    died: list[int] = []
+
+    def job(piece: Piece) -> None:
+        if piece.numbers[0] in (5, 6, 30) and piece.numbers[0] not in died:
+            died.append(piece.numbers[0])
+            cluster.alive = False
+            raise RuntimeError("the JVM has gone")
+
+    cluster.job = job
+    outcomes = list(cluster.run(singles(50)))
+    assert [outcome for outcome in outcomes if "error" in outcome] == []
+    assert sorted(outcome["numbers"][0] for outcome in outcomes) == list(range(50))
+    assert cluster.started > 1
+
+
+def test_a_jvm_that_always_dies_ends_the_run(cluster: Cluster) -> None:
+    def job(piece: Piece) -> None:
+        cluster.alive = False
+        raise RuntimeError("the JVM has gone")
+
+    cluster.job = job
+    with pytest.raises(ColdframeError, match="the run can be resumed"):
+        list(cluster.run(singles(3)))

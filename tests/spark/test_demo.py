@@ -1,0 +1,31 @@
+"""`make demo`: all five formats, one file damaged, and what there is to look at."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "benches" / "demo.py"
+
+
+@pytest.mark.slow
+def test_the_demo_migrates_all_formats_and_says_what_to_look_at(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(DEMO), str(tmp_path / "out")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads((tmp_path / "out/lake/_coldframe/report.json").read_text())
+    assert {table["format"] for table in report["tables"]} >= {"rcfile", "orc", "hfile", "kudu", "redfile"}
+    assert all(table["verified"] for table in report["tables"])
+    home = tmp_path / "out/lake/_coldframe"
+    files = [json.loads(line) for line in (home / "files.jsonl").read_text().splitlines()]
+    (odd,) = [file for file in files if file["status"] not in ("converted", "empty")]
+    assert odd["source"] == "warehouse/payments/000000_0"
+    assert (home / odd["quarantine"].removeprefix("_coldframe/")).exists()
+    for name in ("report.html", "manifest.jsonl", "safe-to-delete.txt"):
+        assert str(home / name) in done.stdout
+        assert (home / name).stat().st_size > 0
