@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,87 @@ def test_a_hole_in_the_key_space_is_told(tmp_path: Path) -> None:
     whole = latest()
     assert left.equals(whole.filter(pa.compute.greater_equal(whole["row"], b"o0040")))
     assert len(file.damage) == len(file.metadata["missing"]) == 1
+
+
+def regions(root: Path) -> list[Path]:
+    return sorted((root / "data/shop/orders").glob("[!.]*"))
+
+
+def test_a_table_without_regions_is_no_empty_table(tmp_path: Path) -> None:
+    shutil.copytree(ROOT, tmp_path / "hbase")
+    for region in regions(tmp_path / "hbase"):
+        shutil.rmtree(region)
+    file = cf.open(tmp_path / "hbase", as_of=AS_OF)
+    with pytest.raises(cf.CorruptFileError, match="to the end, found none"):
+        file.read()
+    assert file.read(on_error="skip").num_rows == 0
+    assert len(file.damage) == 1
+
+
+def test_a_lost_description_does_not_uncover_what_was_replaced(tmp_path: Path) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    # A region of all rows that the two have taken the place of, with what it had then.
+    old = root / "data/shop/orders" / hashlib.md5(b"shop:orders,,1").hexdigest()
+    source = regions(root)[0] / "f"
+    shutil.copytree(source, old / "f")
+    name = b"\x0a\x04shop\x12\x06orders"
+    info = b"\x08\x01\x12" + bytes([len(name)]) + name
+    (old / ".regioninfo").write_bytes(b"PBUF" + bytes([len(info)]) + info)
+    assert latest().equals(cf.open(root, as_of=AS_OF).read())
+    for region in regions(root):
+        if region != old:
+            (region / ".regioninfo").write_bytes(b"PBUF")
+    file = cf.open(root, as_of=AS_OF)
+    with pytest.raises(cf.CorruptFileError, match="region info"):
+        file.read()
+    assert file.read(on_error="skip").num_rows == 0
+    assert any("may have taken its place" in one["reason"] for one in file.damage)
+    # What is half of the other is younger, and read.
+    (old / "f" / f"{next(source.iterdir()).name}.{source.parent.name}").write_bytes(b"")
+    other = next(region for region in regions(root) if region not in (old, source.parent))
+    shutil.rmtree(other)
+    assert cf.open(root, as_of=AS_OF).metadata["regions"][0]["name"] == old.name
+
+
+def test_store_files_that_logs_were_split_into_count(tmp_path: Path) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+
+    def sequence_id(path: Path) -> int:
+        found = cf.open(path).metadata["file_info"]["MAX_SEQ_ID_KEY"]
+        return int.from_bytes(found.encode("latin-1") if isinstance(found, str) else found, "big")
+
+    files = [path for path in (regions(root)[0] / "f").iterdir() if not path.name.startswith(".")]
+    newest = max(files, key=sequence_id)
+    (newest.parent / "recovered.hfiles").mkdir()
+    newest.rename(newest.parent / "recovered.hfiles" / newest.name)
+    assert cf.open(root, as_of=AS_OF).read().equals(latest())
+    left = cf.open(root, as_of=AS_OF, wal=False)
+    assert not left.read().equals(latest(wal=False))
+    [path] = left.metadata["wal"]["recovered_hfiles"]
+    assert path.endswith(f"recovered.hfiles/{newest.name}")
+
+
+def test_a_closed_log_ends_where_its_trailer_begins(tmp_path: Path) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    [log] = (path for path in (root / "WALs").rglob("*") if path.is_file())
+    data = log.read_bytes()
+    if data.endswith(b"LAWP"):
+        data = data[: -8 - int.from_bytes(data[-8:-4], "big")]
+    closed = data + b"\0\0\0\0LAWP"
+    log.write_bytes(closed)
+    assert cf.open(root, as_of=AS_OF).read().equals(latest())
+    cut = data[:-7]
+    log.write_bytes(cut)  # its server died
+    assert cf.open(root, as_of=AS_OF).read().num_rows > 0
+    log.write_bytes(cut + b"\0\0\0\0LAWP")
+    file = cf.open(root, as_of=AS_OF)
+    with pytest.raises(cf.CorruptFileError, match="trailer"):
+        file.read()
+    assert file.read(on_error="skip").num_rows > 0
+    assert "write-ahead log" in file.damage[0]["structure"]
 
 
 def test_a_root_is_as_many_tables_as_it_holds(tmp_path: Path) -> None:

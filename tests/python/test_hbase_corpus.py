@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import pathlib
+import shutil
 import tarfile
 import tempfile
 from typing import Any
@@ -128,6 +129,48 @@ def test_damage_is_raised_or_recorded(entry: dict[str, Any], view: str) -> None:
         # Nothing older or deleted comes up.
         assert all(tuple(row.items()) in right for row in left.to_pylist())
         assert file.verify()["damage"]
+
+
+@pytest.mark.parametrize("entry", [e for e in WHOLE if not e["snapshot"] and e["regions"]], ids=name_of)
+def test_lost_descriptions_of_regions_uncover_nothing(entry: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    whole = root(entry["file"]) / entry["unpack"]
+    if (whole / "data" / "hbase").exists():
+        return  # there hbase:meta knows
+    shutil.copytree(whole, tmp_path / "root")
+    right = {tuple(cell.items()) for cell in truth(entry, "latest").to_pylist()}
+    table = tmp_path / "root" / "data" / entry["table"].replace(":", "/")
+    infos = sorted(table.glob("*/.regioninfo"))
+    alive = [info for info in infos if info.parent.name in entry["regions"]]
+    for lost in [[info] for info in infos] + [alive]:
+        kept = [info.read_bytes() for info in lost]
+        for info in lost:
+            info.write_bytes(b"PBUF")
+        file = cf.open(tmp_path / "root", **options(entry, "latest"))
+        with pytest.raises(cf.ColdframeError):
+            file.read()
+        left = file.read(on_error="skip")
+        assert all(tuple(cell.items()) in right for cell in left.to_pylist())
+        for info, data in zip(lost, kept, strict=True):
+            info.write_bytes(data)
+    assert {tuple(c.items()) for c in opened(entry, "latest").read().to_pylist()} == right
+
+
+@pytest.mark.parametrize("entry", WHOLE, ids=name_of)
+def test_a_region_of_hbase_meta_without_a_folder_is_told(
+    entry: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    whole = root(entry["file"]) / entry["unpack"]
+    if entry["snapshot"] or not entry["regions"] or not (whole / "data" / "hbase" / "meta").exists():
+        return
+    shutil.copytree(whole, tmp_path / "root")
+    table = tmp_path / "root" / "data" / entry["table"].replace(":", "/")
+    for gone in entry["regions"][:1]:
+        shutil.rmtree(table / gone)
+    file = cf.open(tmp_path / "root", **options(entry, "latest"))
+    with pytest.raises(cf.CorruptFileError, match="found none"):
+        file.read()
+    file.read(on_error="skip")
+    assert file.damage
 
 
 @pytest.mark.parametrize("entry", [e for e in entries() if "truth_pivot" in e], ids=name_of)

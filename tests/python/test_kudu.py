@@ -11,10 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from estates import Estate
 
 import coldframe as cf
 from coldframe._coldframe import tables as held_tables
+from coldframe.pipeline import migrate
+from coldframe.pipeline.cli import summary
 from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview, preview_text
+from coldframe.pipeline.report_html import page
+from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.tables import TableSpec, find_tables
 
 FILES = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
@@ -244,3 +251,27 @@ def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
     assert 0 < file.read().num_rows < 378
     with pytest.raises(cf.CorruptFileError, match="another server"):
         cf.open(part, table="numbers", complete=True).read()
+
+
+@pytest.mark.filterwarnings("ignore::coldframe.PartialTableWarning")
+def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
+    for path in (estate.source / "meta" / "tablet-meta").iterdir():
+        other = cf.open(FILES / "file_blocks", tablet=path.name)
+        if other.metadata["table"] == "numbers":
+            path.unlink()
+            break
+    before = preview(estate.source, estate.target, Options())
+    assert (before.exit_code, [bool(table.partial) for table in before.tables]) == (1, [False, True])
+    assert "1 hash bucket of table numbers" in preview_text(before)
+    # What an earlier run has converted is no more than a part, either.
+    for report in (estate.migrate(), estate.migrate()):
+        assert (report.exit_code, report.safe_to_delete) == (1, 0)
+        assert [len(table.partial) for table in report.tables] == [0, 1]
+        assert "1 hash bucket of table numbers" in summary(report)
+        assert "1 table in part" in page(report)
+        assert report.tables[1].to_json()["partial"]
+    known = [TableSpec("all", ".", options={"complete": False})]
+    known_report = migrate(InProcess(), estate.source, tmp_path / "known", tables=known)
+    assert (known_report.exit_code, known_report.safe_to_delete) == (0, 1)

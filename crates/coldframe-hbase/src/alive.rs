@@ -65,6 +65,12 @@ impl Region {
         Some(self.end.as_slice()).filter(|end| !end.is_empty())
     }
 
+    /// Whether another one has rows that it has as well.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let before = |end: Option<&[u8]>, start: &[u8]| end.is_some_and(|end| end <= start);
+        !before(self.upper(), &other.start) && !before(other.upper(), &self.start)
+    }
+
     /// Its rows, for people.
     pub(crate) fn describe(&self) -> String {
         let Self { encoded, start, end, .. } = self;
@@ -139,7 +145,7 @@ pub(crate) fn holes(regions: &[Region]) -> Vec<Hole> {
         }
         at = region.upper().map(|end| end.max(reached));
     }
-    if let Some(reached) = at.filter(|_| !regions.is_empty()) {
+    if let Some(reached) = at {
         holes.push((reached.to_vec(), None));
     }
     holes
@@ -179,7 +185,7 @@ mod tests {
         let hole = |from: &str, to: &str| (from.as_bytes().to_vec(), Some(to.as_bytes().to_vec()));
         assert_eq!(holes(&some), [hole("", "b"), hole("k", "m"), (b"p".to_vec(), None)]);
         assert!(holes(&[region("a", 1, "", "")]).is_empty());
-        assert!(holes(&[]).is_empty());
+        assert_eq!(holes(&[]), [(Vec::new(), None)]);
     }
 
     #[test]

@@ -42,9 +42,12 @@ const COUNTED: u64 = 256 << 20;
 fn logs(found: &Found) -> Result<Value> {
     let Some(logs) = found.logs.as_ref().filter(|_| found.snapshot.is_none()) else { return Ok(Value::Null) };
     let servers = logs.of_servers()?;
-    let mut recovered = Vec::new();
+    let (mut recovered, mut store_files) = (Vec::new(), Vec::new());
     for region in &found.regions {
         recovered.extend(logs.recovered(region)?);
+        for family in &found.shared.families {
+            store_files.extend(found.shared.recovered(region, family)?);
+        }
     }
     let sum = |files: &[(String, u64)]| files.iter().map(|(_, len)| *len).fold(0, u64::saturating_add);
     let bytes = sum(&servers).saturating_add(sum(&recovered));
@@ -58,6 +61,7 @@ fn logs(found: &Found) -> Result<Value> {
         ("read", Value::from(found.options.wal)),
         ("logs", paths(servers)),
         ("recovered_edits", paths(recovered)),
+        ("recovered_hfiles", paths(store_files)),
         ("bytes", bytes.into()),
         ("cells", cells.into()),
     ]))

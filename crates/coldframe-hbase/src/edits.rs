@@ -93,7 +93,10 @@ impl Logs {
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
         let listed = root.list(&folder)?;
-        let is_log = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+        let is_log = |name: &str| {
+            let digits = name.strip_prefix('-').unwrap_or(name);
+            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        };
         let logs = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_log(name_of(e)));
         Ok(logs.map(|e| (e.path.clone(), e.len)).collect())
     }

@@ -17,7 +17,7 @@ use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
 
 use crate::alive::Region;
 use crate::layout::messages;
-use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id};
+use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_file, is_region};
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::FileList;
 use crate::root::{Root, join, name_of};
@@ -30,6 +30,9 @@ const BULK_TIME: &[u8] = b"BULKLOAD_TIMESTAMP";
 const KEEPS_SEQUENCE_IDS: &[u8] = b"SKIP_RESET_SEQ_ID";
 /// The files that a compacted file replaced.
 const COMPACTED: &[u8] = b"COMPACTION_EVENT_KEY";
+
+/// The folder of store files into which a log was split.
+const RECOVERED: &str = "recovered.hfiles";
 
 /// A store file, open.
 #[derive(Debug)]
@@ -95,6 +98,8 @@ pub(crate) struct Shared {
     pub(crate) table: TableName,
     pub(crate) families: Vec<Family>,
     pub(crate) options: FileOptions,
+    /// Whether what was recovered from logs counts.
+    pub(crate) with_logs: bool,
 }
 
 /// A region whose files are open.
@@ -194,12 +199,36 @@ impl Shared {
         Ok(())
     }
 
+    /// The folder of a family in a region.
+    fn folder(&self, region: &str, family: &Family) -> String {
+        join(&join(&self.root.table(&self.table), region), &family.name)
+    }
+
+    /// Store files into which a log was split, where HBase is told to do that, that nobody has opened since.
+    pub(crate) fn recovered(&self, region: &Region, family: &Family) -> Result<Vec<(String, u64)>> {
+        let listed = self.root.list(&join(&self.folder(&region.encoded, family), RECOVERED))?;
+        let files = listed.iter().filter(|e| !e.is_folder && e.len > 0 && is_file(name_of(e)));
+        Ok(files.map(|e| (e.path.clone(), e.len)).collect())
+    }
+
+    /// The regions whose files those of a region are halves of, by the names of its files.
+    pub(crate) fn parents(&self, region: &str) -> Result<BTreeSet<String>> {
+        let mut parents = BTreeSet::new();
+        for family in &self.families {
+            for entry in self.root.list(&self.folder(region, family))? {
+                let parent = name_of(&entry).rsplit_once('.').map(|(_, parent)| parent);
+                parents.extend(parent.filter(|name| is_region(name)).map(str::to_owned));
+            }
+        }
+        Ok(parents)
+    }
+
     /// The files of a family by their names.
     fn found(&self, region: &Region, family: &Family) -> Result<Vec<OrLost<Found>>> {
         if let Some(listed) = &region.listed {
             return Ok(self.of_manifest(region, listed, family));
         }
-        let folder = join(&join(&self.root.table(&self.table), &region.encoded), &family.name);
+        let folder = self.folder(&region.encoded, family);
         let names: Vec<String> = match family.tracker {
             Tracker::List => self.listed(&folder)?,
             Tracker::Folder => {
@@ -212,7 +241,15 @@ impl Shared {
             let parsed = StoreName::parse(&name, &self.table, &family.name)?;
             Some(self.found_one(&folder, name, parsed))
         });
-        Ok(all.collect())
+        let mut all: Vec<_> = all.collect();
+        if self.with_logs {
+            let own = |(path, _): (String, u64)| {
+                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                Ok(Found { name, place: Place::Own(path), half: None })
+            };
+            all.extend(self.recovered(region, family)?.into_iter().map(own));
+        }
+        Ok(all)
     }
 
     fn found_one(&self, folder: &str, name: String, parsed: StoreName) -> OrLost<Found> {
@@ -309,12 +346,13 @@ impl Shared {
         let top = i64::from(found.half.as_ref().is_some_and(|(_, top)| *top));
         let sequence_id = bulk.or(info.integer(MAX_SEQ_ID)).unwrap_or(0).saturating_add(top);
         let keeps = info.get(KEEPS_SEQUENCE_IDS).is_some_and(|v| v.first().is_some_and(|b| *b != 0));
+        let loaded = bulk.is_some() || info.get(BULK_TIME).is_some();
         let (lower, upper) = rows_of(region, found.half.as_ref());
         let file = StoreFile {
             name: found.name.clone(),
             path,
             family,
-            of_cells: bulk.filter(|_| !keeps).map(|_| sequence_id),
+            of_cells: (loaded && !keeps).then_some(sequence_id),
             hfile,
             lower,
             upper,

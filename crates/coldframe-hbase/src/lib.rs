@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `layout` | messages, names, what families keep |
 //! | `root` | where things lie, in any store |
-//! | `alive` | which regions are alive |
+//! | `alive`, `doubt` | which regions are alive; which may be, where a description is lost |
 //! | `files` | the store files of a region: which count, where they are, their order |
 //! | `edits` | what only write-ahead logs hold |
 //! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
@@ -30,6 +30,7 @@
 mod alive;
 mod decimal;
 mod describe;
+mod doubt;
 mod edits;
 mod files;
 mod format;

@@ -78,16 +78,20 @@ fn encoded_name(row: &[u8]) -> Option<String> {
 }
 
 impl Listed {
-    /// The regions that are alive, if all that `alive` names, which are so by their folders, are known here.
+    /// The regions that are alive, if nothing is newer: all that `by_folder` names, which are alive by their folders, are known
+    /// here, or older than those that have their rows here, as are parents of a merge whose children have no folder.
     pub(crate) fn alive(self, by_folder: &[Region], table: &TableName) -> Result<Option<Vec<Region>>> {
-        if by_folder.iter().any(|r| !self.regions.contains_key(&r.encoded)) {
-            return Ok(None);
-        }
         let mut alive = Vec::new();
+        let unknown: Vec<&Region> =
+            by_folder.iter().filter(|r| !self.regions.contains_key(&r.encoded)).collect();
         for (encoded, (info, is_alive)) in self.regions {
             if is_alive {
                 alive.extend(Region::of(&encoded, info, table)?);
             }
+        }
+        let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
+        if !unknown.iter().all(is_older) {
+            return Ok(None);
         }
         alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
         Ok(Some(alive))

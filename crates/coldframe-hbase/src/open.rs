@@ -1,6 +1,6 @@
 //! Which table of a root directory is meant, and its regions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::io::Folder;
@@ -9,10 +9,11 @@ use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
 use crate::alive::{self, Region};
+use crate::doubt::{self, Judged};
 use crate::edits::Logs;
 use crate::files::Shared;
 use crate::layout::messages;
-use crate::layout::names::{META_REGION, TableName, is_region};
+use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotManifest, TableSchema};
 use crate::options::{Options, View as OfCells};
@@ -213,7 +214,13 @@ impl Found {
             }
             families.retain(|f| only.contains(&f.name));
         }
-        let shared = Arc::new(Shared { root, table, families, options: options.files.clone() });
+        let shared = Arc::new(Shared {
+            root,
+            table,
+            families,
+            options: options.files.clone(),
+            with_logs: options.wal,
+        });
         Ok(Self {
             logs: Some(Arc::new(Logs::new(shared.clone()))),
             mob: Arc::new(MobFiles::new(shared.clone())),
@@ -248,7 +255,9 @@ impl Found {
                     if named != encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
-                    Region::of(&encoded, info, table)
+                    // Clones keep such regions beside those that took their place.
+                    let split = info.split.unwrap_or(false);
+                    Ok(Region::of(&encoded, info, table)?.filter(|_| !split))
                 });
                 info.within(|| format!("region info {path}"))
             });
@@ -269,25 +278,30 @@ impl Found {
             }
         }
         let by_folder = alive::youngest(all);
-        let alive = self.by_meta(&by_folder)?;
-        let alive = match alive {
-            Some(alive) => {
+        match self.by_meta(&by_folder)? {
+            // Whatever the folders lack is known there.
+            Some(listed) => {
+                let folders = self.shared.root.regions(&self.shared.table)?;
+                self.missing = missing_rows(&listed);
+                let (alive, gone): (Vec<_>, Vec<_>) =
+                    listed.into_iter().partition(|region| folders.contains(&region.encoded));
+                self.missing.extend(gone.iter().map(without_folder));
                 self.known = Known::Meta;
-                unknown.retain(|(encoded, _)| !self.is_known_to_meta(encoded, &alive));
-                alive
+                self.regions = alive.into_iter().map(Arc::new).collect();
             }
-            None => by_folder,
-        };
-        self.missing = unknown.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
-        self.missing.extend(missing_rows(&alive));
-        self.regions = alive.into_iter().map(Arc::new).collect();
+            None => {
+                let names: Vec<&str> = unknown.iter().map(|(encoded, _)| encoded.as_str()).collect();
+                let Judged { alive, doubtful } = doubt::judge(&self.shared, by_folder, &names)?;
+                let mut described = alive.clone();
+                described.extend(doubtful.iter().map(|(region, _)| region.clone()));
+                described.sort_by(|a, b| a.start.cmp(&b.start));
+                self.missing = unknown.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
+                self.missing.extend(doubtful.into_iter().map(|(_, damage)| damage));
+                self.missing.extend(missing_rows(&described));
+                self.regions = alive.into_iter().map(Arc::new).collect();
+            }
+        }
         Ok(())
-    }
-
-    /// A region whose own description is damaged is alive or not by what hbase:meta says.
-    fn is_known_to_meta(&self, encoded: &str, alive: &[Region]) -> bool {
-        // What is not alive there does not matter.
-        alive.iter().all(|r| r.encoded != encoded) || is_region(encoded)
     }
 
     fn is_family(&self, name: &str) -> bool {
@@ -371,6 +385,7 @@ impl Found {
             batch_rows,
             columns,
             wide: (options.view == OfCells::Pivot).then(|| options.wide.clone()),
+            room: Mutex::default(),
         })
     }
 
@@ -423,6 +438,11 @@ fn table_of(schema: &TableSchema) -> Result<TableName> {
 fn unreadable(encoded: &str, e: &Error) -> Damage {
     let e = Error::corrupt(e.reason()).within(e.structure());
     Damage::from_error(&e.within(format!("region {encoded}")), 0..0, None)
+}
+
+fn without_folder(region: &Region) -> Damage {
+    let e = Error::corrupt("expected the folder of a region that hbase:meta lists, found none");
+    Damage::from_error(&e.within(region.describe()), 0..0, None)
 }
 
 /// Records of rows that no region has.

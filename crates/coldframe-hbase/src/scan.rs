@@ -4,12 +4,13 @@
 //! |---|---|
 //! | [`feed`] | the blocks of one store file, in the order of their rows |
 //! | [`plan`] | units: ranges of rows, and of each file the blocks that may have them |
-//! | [`merge`] | the cells of a unit in one order |
+//! | [`merge`], [`heads`] | the cells of a unit in one order |
 //! | [`sight`], [`new_versions`] | which of them a reader sees |
 //! | [`pivot`] | the rows of a wide table |
 //! | [`mob`] | values that lie in files of their own |
 
 pub(crate) mod feed;
+mod heads;
 pub(crate) mod merge;
 pub(crate) mod mob;
 pub(crate) mod new_versions;

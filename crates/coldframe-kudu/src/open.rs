@@ -25,7 +25,7 @@ pub(crate) struct Found {
     /// The log of each tablet.
     pub(crate) logs: Vec<Arc<TabletLog>>,
     /// Whether all partitions are demanded.
-    pub(crate) complete: bool,
+    pub(crate) complete: Option<bool>,
     /// Whether logs are read.
     pub(crate) wal: bool,
     /// The newest that a tablet has.
@@ -109,7 +109,7 @@ impl Found {
             let (hidden, found) = (unreadable.len(), gone.len());
             unreadable.extend(gone.into_iter().skip(hidden));
             absent = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
-            let demanded = absent.iter().filter(|_| own.complete).map(Absent::demanded);
+            let demanded = absent.iter().filter(|_| own.complete == Some(true)).map(Absent::demanded);
             unreadable.extend(demanded);
         }
         let mut tablets = Vec::with_capacity(chosen.len());

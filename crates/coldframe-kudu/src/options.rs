@@ -11,7 +11,8 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     OptionDoc { name: "tablet", help: "the id of the one tablet to read" },
     OptionDoc {
         name: "complete",
-        help: "true demands a tablet for each hash bucket: without, those that other servers may hold are named in the metadata alone",
+        help: "true demands a tablet for each hash bucket; false says that other servers are known to hold some: without \
+               either, those that they may hold are a warning",
     },
     OptionDoc {
         name: "wal",
@@ -30,8 +31,8 @@ pub(crate) struct Options {
     pub(crate) tablet: Option<String>,
     /// Operations before this hybrid time count.
     pub(crate) snapshot: Option<u64>,
-    /// Whether partitions of which the directory has no tablet are damage.
-    pub(crate) complete: bool,
+    /// Whether partitions of which the directory has no tablet are damage; `None` if they are to be told.
+    pub(crate) complete: Option<bool>,
     /// Whether the write-ahead log is read.
     pub(crate) wal: bool,
 }
@@ -43,7 +44,7 @@ impl Options {
             table: text("table")?,
             tablet: text("tablet")?,
             snapshot: snapshot(extra.get("snapshot"))?,
-            complete: options::flag(extra, "complete")?,
+            complete: options::boolean(extra, "complete")?,
             wal: options::boolean(extra, "wal")?.unwrap_or(true),
         })
     }

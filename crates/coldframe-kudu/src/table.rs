@@ -205,11 +205,11 @@ impl TableFile for KuduTable {
 
     fn notices(&self) -> Result<Vec<Notice>> {
         let absent = self.found.absent.len();
-        if absent == 0 || self.found.complete {
+        if absent == 0 || self.found.complete.is_some() {
             return Ok(Vec::new());
         }
         let text = format!(
-            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (metadata[\"missing_tablets\"])",
+            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (metadata[\"missing_tablets\"]; complete=True makes them damage, complete=False says that it is known)",
             if absent == 1 { "" } else { "s" },
             self.found.name
         );

@@ -303,6 +303,7 @@ def summary(report: Report) -> str:
         lines += [f"  {table.error}"] if table.error is not None else []
         lines += [f"  missing: {name}" for name in table.missing]
         lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
+        lines += [f"  a part of the table only: {text}" for text in table.partial]
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
             count, first = len(table.vanished), table.vanished[0]

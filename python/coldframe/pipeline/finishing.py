@@ -13,6 +13,7 @@ from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.options import Options
+from coldframe.pipeline.planning import lacking
 from coldframe.pipeline.report import TableReport
 from coldframe.pipeline.targets import Target
 
@@ -80,6 +81,14 @@ def look_again(
             report.foreign = foreign_files(strange, journal.done.has_final, path)
 
 
+def tell_partial(works: Sequence[TableWork], unit: str) -> None:
+    """What sources say that they lack, in each run: what an earlier one took is a part of a table, too."""
+    for work in works:
+        failed = {file.source for file in work.report.problems if file.status == "failed"}
+        files = [file for file in work.table.files if file.relative not in failed]
+        work.report.partial = lacking(work.table, files, unit)
+
+
 def _missing(path: str, journal: Journal, listed: set[str] | None) -> Iterator[str]:
     """Files of a table that are not there, or not with their size."""
     for entry in journal.done.of_table(path):
@@ -142,4 +151,4 @@ def _still_there(file: SourceFile) -> bool:
 
 
 def _is_fine(report: TableReport) -> bool:
-    return report.error is None and not report.missing and not report.foreign
+    return report.error is None and not report.missing and not report.foreign and not report.partial

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import coldframe
+from coldframe.errors import ColdframeError, PartialTableWarning
 from coldframe.pipeline.comparing import Due, TableWork
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan import PlannedFile, decoded, plan_tasks
+from coldframe.pipeline.plan import PlannedFile, decoded, open_options, plan_tasks
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.scratch import Rows
+from coldframe.pipeline.tables import Table
 
 FILES_HERE = 2000
 """Files of a table that the driver opens by itself; of more the scheduler does."""
@@ -44,3 +49,21 @@ def plan_table(
             planned = PlannedFile(due.file, due.key, **found)
             names = None if planned.names is None else tuple(planned.names)
             work.planned.append(replace(planned, names=names))
+
+
+def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
+    """What directories that are tables say that they have not: such as tablets that other servers hold."""
+    found: list[str] = []
+    for file in files:
+        if not file.is_folder:
+            continue
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", PartialTableWarning)
+            # Whether it can be opened, others tell.
+            with contextlib.suppress(ColdframeError, OSError):
+                options = open_options(table.format, table.options, unit)
+                coldframe.open(
+                    file.path, format=table.format, storage_options=file.storage_options, **options
+                )
+        found += [str(one.message) for one in told if issubclass(one.category, PartialTableWarning)]
+    return found

@@ -15,7 +15,7 @@ from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
 from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.planning import plan_table
+from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.run import look, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
@@ -39,6 +39,8 @@ class TablePreview:
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Files, and why they would fail."""
     vanished: list[str] = field(default_factory=list)
+    partial: list[str] = field(default_factory=list)
+    """Sources that have a part of the table only, by what they say of themselves."""
     error: str | None = None
 
 
@@ -61,7 +63,7 @@ class Preview:
     @property
     def exit_code(self) -> int:
         """1 where a run would end with 1 for what is known now."""
-        wrong = any(table.refused or table.vanished or table.error for table in self.tables)
+        wrong = any(table.refused or table.vanished or table.partial or table.error for table in self.tables)
         return 1 if wrong or self.unread else 0
 
     def to_json(self) -> dict[str, Any]:
@@ -101,6 +103,7 @@ def preview(
     for work in works:
         plan(work, work.work)
         settle_columns(work, book.state, target, plan, refuse)
+        by_path[work.table.path].partial = lacking(work.table, work.table.files, options.timestamp_unit)
         _describe(work, by_path[work.table.path], options, lambda one: shared_file(book.done.look_up(one)))
     found_now = Preview(
         source,
@@ -168,6 +171,7 @@ def preview_text(found: Preview) -> str:
                 f"  {len(table.vanished):,} sources are gone since an earlier run, such as "
                 f"{table.vanished[0]}"
             )
+        lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += [f"  {table.error}"] if table.error is not None else []
     lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
     if found.unknown:

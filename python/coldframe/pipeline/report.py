@@ -164,6 +164,8 @@ class TableReport:
     """Files in its directory that are none of the migration's: readers take them for a part of the table."""
     vanished: list[str] = field(default_factory=list)
     """Sources that an earlier run converted, and that are gone."""
+    partial: list[str] = field(default_factory=list)
+    """Sources that have a part of the table only, by what they say of themselves."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
@@ -236,6 +238,7 @@ class TableReport:
             **_few("missing", self.missing),
             **_few("foreign", self.foreign),
             **_few("vanished", self.vanished),
+            **_few("partial", self.partial),
             "metadata": self.metadata,
             "error": self.error,
             **_few("problems", self.problems, FileReport.to_json),
@@ -286,7 +289,8 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0: all that was asked for was done; 1: something failed or could not be read, files of the target
-        are missing or foreign, or sources are gone and nobody has said what to do about it.
+        are missing or foreign, a source has a part of its table only, or sources are gone, and nobody has
+        said that it is known or what to do about it.
         """
         wrong = self.failures or self.unread or any(self.is_wrong(table) for table in self.tables)
         return 1 if wrong else 0
@@ -294,7 +298,7 @@ class Report:
     def is_wrong(self, table: TableReport) -> bool:
         """Whether something of the table as a whole is not as it was asked for."""
         gone = bool(table.vanished) and self.on_vanished == "fail"
-        return bool(table.missing or table.foreign or table.error or gone)
+        return bool(table.missing or table.foreign or table.partial or table.error or gone)
 
     @property
     def statuses(self) -> dict[str, int]:

@@ -175,13 +175,15 @@ def _verdict(report: Report) -> str:
     missing = sum(len(table.missing) for table in report.tables)
     broken = sum(table.error is not None for table in report.tables)
     unread = len(report.unread)
-    if failed or missing or broken or unread or foreign or gone:
+    partial = sum(bool(table.partial) for table in report.tables)
+    if failed or missing or broken or unread or foreign or gone or partial:
         parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
         parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
         parts += [f"{broken} table{'s' * (broken != 1)} not as asked for"] if broken else []
         parts += [f"{foreign} foreign file{'s' * (foreign != 1)}"] if foreign else []
         parts += [f"{gone} source{'s' * (gone != 1)} gone"] if gone else []
         parts += [f"{unread} place{'s' * (unread != 1)} not read"] if unread else []
+        parts += [f"{partial} table{'s' * (partial != 1)} in part"] if partial else []
         return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
     if lost:
@@ -217,6 +219,7 @@ def _table(table: TableReport, *, maps: int, number: int | None = None) -> str:
         ("Missing", table.missing),
         ("In its directory, but none of the migration's", table.foreign),
         ("Gone from the source since an earlier run", table.vanished),
+        ("A part of the table only", table.partial),
     ):
         notes += _some(what, names)
     facts = f"{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows"

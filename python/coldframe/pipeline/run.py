@@ -217,6 +217,7 @@ class _Run:
         journal.end_fresh()
         finishing.register(works, journal, self.target, self.options)
         finishing.look_again(works, journal, self.target, lambda work: self._live(work.table))
+        finishing.tell_partial(works, self.options.timestamp_unit)
         report.timeline = self.timeline.to_json()
         report.safe_to_delete = finishing.write_safe_list(works, self.destination)
         return report

@@ -47,13 +47,15 @@ pub(crate) struct LogReader {
     at: u64,
     /// Where edits end.
     end: u64,
+    /// Whether a trailer says so: then nothing was cut off.
+    closed: bool,
 }
 
 impl LogReader {
     /// Reads the header.
     pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits) -> Result<Self> {
         let end = source.len();
-        let mut reader = Self { source, limits, held: Bytes::new(), window: 0, at: 0, end };
+        let mut reader = Self { source, limits, held: Bytes::new(), window: 0, at: 0, end, closed: false };
         if end == 0 {
             return Ok(reader);
         }
@@ -88,7 +90,7 @@ impl LogReader {
             && let Some(end) = u64::try_from(size).ok().and_then(|size| at.checked_sub(size))
             && end >= self.at
         {
-            self.end = end;
+            (self.end, self.closed) = (end, true);
         }
         Ok(())
     }
@@ -132,9 +134,21 @@ impl LogReader {
 
     /// The next edit: its key, and where its cells are. `None` at the end, or where the writing ended.
     pub(crate) fn next_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
-        if self.at >= self.end {
+        let begin = self.at;
+        if begin >= self.end {
             return Ok(None);
         }
+        let edit = self.whole_edit()?;
+        if edit.is_none() && self.closed {
+            let message =
+                format!("expected an edit that ends before the trailer at {}, found a longer one", self.end);
+            return Err(Error::corrupt(message).at(begin).within("edit"));
+        }
+        Ok(edit)
+    }
+
+    /// The same; `None` as well where it goes on beyond the end.
+    fn whole_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
         let Some(key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };
         let at = self.at;

@@ -24,6 +24,8 @@ use super::proto::{
 
 /// What messages begin with that could be mistaken for what was written before there were any.
 const MAGIC: &[u8] = b"PBUF";
+/// The version of lists of store files.
+const LIST_VERSION: u64 = 1;
 
 /// Whether these are the bytes of a region that HBase wrote before it wrote messages.
 fn message_of(bytes: &[u8]) -> Result<&[u8]> {
@@ -76,7 +78,11 @@ pub(crate) fn file_list(bytes: &[u8], limits: &Limits) -> Result<FileList> {
     let message = cursor.take_signed(length.into())?;
     let stored = cursor.u32_be()?;
     check_crc32(stored, message).at(0)?;
-    decode(message, limits)
+    let list: FileList = decode(message, limits)?;
+    match list.version.unwrap_or(LIST_VERSION) {
+        0..=LIST_VERSION => Ok(list),
+        other => Err(Error::unsupported(format!("lists of store files of version {other}"))),
+    }
 }
 
 /// What a snapshot is of.
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_list_of_files_has_a_checksum() {
-        let message = FileList { timestamp: 7, files: Vec::new() }.encode_to_vec();
+        let message = FileList { timestamp: 7, ..FileList::default() }.encode_to_vec();
         let crc = coldframe_encoding::checksum::crc32(&message);
         let length = i32::try_from(message.len()).unwrap().to_be_bytes();
         let mut bytes = [&length[..], &message, &crc.to_be_bytes()].concat();
@@ -136,6 +142,11 @@ mod tests {
         assert_eq!(file_list(&bytes, &limits).unwrap().timestamp, 7);
         bytes[5] ^= 1;
         assert!(file_list(&bytes, &limits).is_err());
+        let message = FileList { version: Some(2), ..FileList::default() }.encode_to_vec();
+        let crc = coldframe_encoding::checksum::crc32(&message);
+        let length = i32::try_from(message.len()).unwrap().to_be_bytes();
+        let newer = [&length[..], &message, &crc.to_be_bytes()].concat();
+        assert!(file_list(&newer, &limits).unwrap_err().to_string().contains("version 2"));
     }
 
     #[test]

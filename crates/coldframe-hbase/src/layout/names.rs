@@ -139,7 +139,7 @@ fn link(name: &str, family: &str) -> Option<FileAt> {
 }
 
 /// Whether a name begins with hexadecimal digits and goes on as those of store files do.
-fn is_file(name: &str) -> bool {
+pub(crate) fn is_file(name: &str) -> bool {
     let digits = name.bytes().take_while(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b)).count();
     let rest = name.get(digits..).unwrap_or_default();
     let behind =
@@ -149,7 +149,8 @@ fn is_file(name: &str) -> bool {
 
 /// The sequence id in the name of a file that was loaded in bulk.
 pub(crate) fn bulk_sequence_id(name: &str) -> Option<i64> {
-    let (_, rest) = name.split_once("_SeqId_")?;
+    // A store file that is loaded once more gets another one behind.
+    let (_, rest) = name.rsplit_once("_SeqId_")?;
     rest.split('_').next()?.parse().ok()
 }
 
@@ -179,6 +180,8 @@ mod tests {
         assert_eq!(parse(&format!("{FILE}_SeqId_14_")), Some(StoreName::Own));
         assert_eq!(bulk_sequence_id(&format!("{FILE}_SeqId_14_")), Some(14));
         assert_eq!(bulk_sequence_id(FILE), None);
+        let again = format!("{FILE}_SeqId_14__SeqId_29_");
+        assert_eq!((parse(&again), bulk_sequence_id(&again)), (Some(StoreName::Own), Some(29)));
         assert_eq!(parse(&format!("{FILE}.{REGION}")), Some(StoreName::Half(at("t", REGION))));
         assert_eq!(parse(&format!("src={REGION}-{FILE}")), Some(StoreName::Link(at("src", REGION))));
         let odd = at("n_s:odd.table-name_1", REGION);

@@ -153,6 +153,9 @@ pub(crate) struct FileList {
     pub(crate) timestamp: u64,
     #[prost(message, repeated, tag = "2")]
     pub(crate) files: Vec<ListedFile>,
+    /// 1, or nothing.
+    #[prost(uint64, optional, tag = "3")]
+    pub(crate) version: Option<u64>,
 }
 
 /// The names of the files that a compaction replaced.

@@ -7,24 +7,25 @@
 //! ```
 //!
 //! Order: row, family, qualifier, newest time first, greatest type first, greatest sequence id first, newest file first. While
-//! one file's cells come before all others', which is always where files do not overlap, each costs one comparison.
+//! one file's cells come before the rows of all others, which is always so where files do not overlap, and mostly so within a
+//! row, they are taken as a [`Run`](super::heads::Run), without a comparison.
 //!
 //! A block that cannot be read costs its cells; and what other files have of its rows may be older or deleted, so that it is
 //! left out as well, unless everything that is stored is asked for.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
-use coldframe_hfile::{Cell, Columns, RowOrder};
+use coldframe_hfile::{Cell, Columns, Room, RowOrder};
 
-use super::feed::{BadBlock, Blocks, Cells, Piece};
+use super::feed::{BadBlock, Blocks, Cells, Of, Piece};
+use super::heads::{Ended, Heads};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
 use super::sight::{Asked, Sight};
-use crate::edits;
 use crate::layout::policy::Family;
 use crate::wide::WideTable;
 
@@ -64,6 +65,8 @@ pub(crate) struct Scanning {
     pub(crate) columns: arrow_schema::SchemaRef,
     /// The wide table, if that is asked for.
     pub(crate) wide: Option<Arc<WideTable>>,
+    /// What the first batch of a unit took: that of the next one is mostly as large.
+    pub(crate) room: Mutex<Room>,
 }
 
 impl Scanning {
@@ -156,6 +159,15 @@ enum Stop {
     End,
 }
 
+impl From<Ended> for Stop {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::UsedUp(file) => Self::UsedUp(file),
+            Ended::Broken(file, e) => Self::Broken(file, e),
+        }
+    }
+}
+
 /// What seen cells are collected in.
 enum Sink {
     Cells(Box<Columns>),
@@ -166,7 +178,8 @@ impl Sink {
     fn new(scanning: &Scanning) -> Result<Self> {
         Ok(match &scanning.wide {
             None => {
-                let columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+                let mut columns = Columns::new(scanning.columns.clone(), scanning.batch_rows)?;
+                columns.reserve(&scanning.room.lock().unwrap_or_else(PoisonError::into_inner));
                 Self::Cells(Box::new(columns))
             }
             Some(table) => {
@@ -226,9 +239,11 @@ impl Sink {
         }
     }
 
-    fn finish(&mut self) -> Result<RecordBatch> {
+    /// The rows since the last batch; `more` is whether there may be others.
+    fn finish(&mut self, more: bool) -> Result<RecordBatch> {
         match self {
-            Self::Cells(columns) => columns.finish(),
+            Self::Cells(columns) if more => columns.finish(),
+            Self::Cells(columns) => columns.finish_last(),
             Self::Wide(wide) => wide.finish(),
         }
     }
@@ -243,44 +258,8 @@ struct Merge {
     lost: Vec<LostRows>,
     owned: Owned,
     state: State,
-}
-
-/// The next cell of a file.
-struct Head<'a> {
-    cell: Cell<'a>,
-    file: usize,
-    family: usize,
-    rank: usize,
-    start: usize,
-    end: usize,
-}
-
-#[inline]
-fn compare(order: RowOrder, a: &Head<'_>, b: &Head<'_>) -> Ordering {
-    edits::compare(order, &a.cell, &b.cell).then_with(|| b.rank.cmp(&a.rank))
-}
-
-#[inline]
-fn in_order(order: RowOrder, a: Option<&Head<'_>>, b: Option<&Head<'_>>) -> Ordering {
-    match (a, b) {
-        (Some(a), Some(b)) => compare(order, a, b),
-        _ => Ordering::Equal,
-    }
-}
-
-/// The cell at the place of a file's block, with the sequence id that the file gives it.
-#[inline]
-fn head<'a>(blocks: &[Cells], cells: &'a [u8], file: usize, at: usize) -> Option<Result<Head<'a>>> {
-    let of = blocks.get(file)?.of();
-    if at >= cells.len() {
-        return None;
-    }
-    Some(of.layout.cell(cells, at).map(|(mut cell, end)| {
-        if let Some(id) = of.id {
-            cell.sequence_id = id;
-        }
-        Head { cell, file, family: of.family, rank: of.rank, start: at, end }
-    }))
+    /// Whether a batch was.
+    handed_out: bool,
 }
 
 impl Merge {
@@ -288,7 +267,8 @@ impl Merge {
         let columns = Sink::new(&scanning)?;
         let sight = Sight::new(scanning.asked.clone());
         let current = vec![Current::default(); blocks.len()];
-        Ok(Self { blocks, current, sight, columns, lost, owned, scanning, state: State::Begin })
+        let (state, handed_out) = (State::Begin, false);
+        Ok(Self { blocks, current, sight, columns, lost, owned, scanning, state, handed_out })
     }
 
     /// Goes through the current blocks until one is used up or a batch is full.
@@ -297,78 +277,53 @@ impl Merge {
         let order = scanning.order;
         // The blocks stay where they are while the places in them change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
-        let mut heads: Vec<Head<'_>> = Vec::with_capacity(cells.len());
-        for (file, (cells, state)) in cells.iter().zip(current.iter()).enumerate() {
-            match head(blocks, cells, file, state.at) {
-                Some(Ok(head)) => heads.push(head),
-                Some(Err(e)) => return Ok(Stop::Broken(file, e)),
-                None => {}
-            }
-        }
-        // The places of the heads in their order: heads are large, and stay where they are.
-        let mut sorted: Vec<usize> = (0..heads.len()).collect();
-        sorted.sort_by(|a, b| in_order(order, heads.get(*a), heads.get(*b)));
+        let of: Vec<Of> = blocks.iter().map(|blocks| blocks.of().clone()).collect();
+        let mut heads = match Heads::new(order, &of, &cells, current.iter().map(|c| c.at)) {
+            Ok(heads) => heads,
+            Err(ended) => return Ok(ended.into()),
+        };
         let hides = scanning.asked.hides();
         let looks_for_lost = lost.iter().any(|l| hides || l.whole);
+        let follows = sight.follows() && !looks_for_lost;
+        let mut before = None;
         let stop = loop {
-            let Some(&place) = sorted.first() else { break Stop::End };
-            let Some(top) = heads.get(place) else { break Stop::End };
+            let Some(top) = heads.top() else { break Stop::End };
             if columns.is_full(&top.cell) {
                 break Stop::Full;
             }
-            let hidden = looks_for_lost
-                && lost
-                    .iter()
-                    .any(|l| (hides || l.whole) && l.family == top.family && l.holds(top.cell.row, order));
-            if !hidden && sight.admits(&top.cell, top.family)? {
-                columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
-                match value_of(scanning, top)? {
-                    Ok(None) => columns.take(&top.cell)?,
-                    Ok(Some(value)) => columns.take(&Cell { value: &value, ..top.cell })?,
-                    Err(e) => {
-                        columns.without_value(&top.cell)?;
-                        if let Some(state) = current.get_mut(top.file) {
-                            state.at = top.end;
+            let (file, mut end) = (top.file, top.end);
+            if let (Sink::Cells(columns), true) = (&mut *columns, follows && top.cell.tags.is_empty())
+                && let Some(run) = heads.run()
+            {
+                end = sight.follow(&run, columns, &mut before)?;
+            } else {
+                let Some(family) = heads.of(top).map(|of| of.family) else { break Stop::End };
+                let may_be_lost = |l: &LostRows| (hides || l.whole) && l.family == family;
+                let hidden =
+                    looks_for_lost && lost.iter().any(|l| may_be_lost(l) && l.holds(top.cell.row, order));
+                if !hidden && sight.admits(&top.cell, family, &mut before)? {
+                    columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
+                    match value_of(scanning, &top.cell, family)? {
+                        Ok(None) => columns.take(&top.cell)?,
+                        Ok(Some(value)) => columns.take(&Cell { value: &value, ..top.cell })?,
+                        Err(e) => {
+                            columns.without_value(&top.cell)?;
+                            set_place(current, file, end);
+                            heads.drop_top();
+                            break Stop::NoValue(file, e);
                         }
-                        sorted.remove(0);
-                        break Stop::NoValue(top.file, e);
                     }
                 }
             }
-            let (file, end) = (top.file, top.end);
-            let block: &[u8] = cells.get(file).map_or(&[], |c| c);
-            match head(blocks, block, file, end) {
-                Some(Ok(next)) => {
-                    if let Some(top) = heads.get_mut(place) {
-                        *top = next;
-                    }
-                }
-                ended => {
-                    if let Some(state) = current.get_mut(file) {
-                        state.at = end;
-                    }
-                    sorted.remove(0);
-                    break match ended {
-                        Some(Err(e)) => Stop::Broken(file, e),
-                        _ => Stop::UsedUp(file),
-                    };
-                }
-            }
-            let next = heads.get(place);
-            let behind = sorted.get(1..).unwrap_or_default();
-            let passes = |other: &usize| in_order(order, heads.get(*other), next).is_lt();
-            if behind.first().is_some_and(passes) {
-                let passed = 1 + behind.get(1..).unwrap_or_default().partition_point(passes);
-                if let Some(passed) = sorted.get_mut(..=passed) {
-                    passed.rotate_left(1);
-                }
+            if let Err(ended) = heads.go_on(end) {
+                set_place(current, file, end);
+                break ended.into();
             }
         };
-        for head in sorted.iter().filter_map(|place| heads.get(*place)) {
-            if let Some(state) = current.get_mut(head.file) {
-                state.at = head.start;
-            }
+        for (file, at) in heads.places() {
+            set_place(current, file, at);
         }
+        sight.settle(before.as_ref());
         Ok(stop)
     }
 
@@ -431,7 +386,7 @@ impl Merge {
         }
         while self.state == State::Going {
             match self.run()? {
-                Stop::Full => return self.columns.finish().map(Some),
+                Stop::Full => return self.finish(true).map(Some),
                 Stop::UsedUp(file) => self.load(file)?,
                 Stop::Broken(file, e) => self.give_up(file, e)?,
                 Stop::NoValue(file, e) => {
@@ -448,18 +403,36 @@ impl Merge {
                 Stop::End => self.state = State::Done,
             }
         }
-        if self.columns.is_empty() { Ok(None) } else { self.columns.finish().map(Some) }
+        if self.columns.is_empty() { Ok(None) } else { self.finish(false).map(Some) }
+    }
+
+    fn finish(&mut self, more: bool) -> Result<RecordBatch> {
+        if let (Sink::Cells(columns), false) = (&self.columns, std::mem::replace(&mut self.handed_out, true))
+        {
+            *self.scanning.room.lock().unwrap_or_else(PoisonError::into_inner) = columns.room();
+        }
+        self.columns.finish(more)
+    }
+}
+
+fn set_place(current: &mut [Current], file: usize, at: usize) {
+    if let Some(state) = current.get_mut(file) {
+        state.at = at;
     }
 }
 
 /// The value of a cell where it is elsewhere; inside an error of data that may be passed over.
-fn value_of(scanning: &Scanning, head: &Head<'_>) -> Result<std::result::Result<Option<Bytes>, Error>> {
-    if head.cell.tags.is_empty() {
+fn value_of(
+    scanning: &Scanning,
+    cell: &Cell<'_>,
+    family: usize,
+) -> Result<std::result::Result<Option<Bytes>, Error>> {
+    if cell.tags.is_empty() {
         return Ok(Ok(None));
     }
-    let Some(table) = mob::reference(&head.cell)? else { return Ok(Ok(None)) };
-    let family = scanning.families.get(head.family).map_or("", |f| f.name.as_str());
-    match scanning.mob.value(&head.cell, table, family) {
+    let Some(table) = mob::reference(cell)? else { return Ok(Ok(None)) };
+    let family = scanning.families.get(family).map_or("", |f| f.name.as_str());
+    match scanning.mob.value(cell, table, family) {
         Ok(value) => Ok(Ok(Some(value))),
         Err(e) if e.is_damage() => Ok(Err(e)),
         Err(e) => Err(e),

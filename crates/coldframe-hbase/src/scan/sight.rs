@@ -1,8 +1,9 @@
 //! Which cells a reader of a table sees, by the view and by what the families say.
 
 use coldframe_core::Result;
-use coldframe_hfile::{Cell, Policy, Tags, Visibility};
+use coldframe_hfile::{Cell, Columns, Policy, Step, Tags, Visibility};
 
+use super::heads::Run;
 use super::new_versions::NewVersions;
 use crate::layout::policy::Family;
 use crate::options::{Options, View};
@@ -54,23 +55,72 @@ impl Sight {
         Self { asked, visible: Visibility::default(), by_writing }
     }
 
-    /// Whether a cell of a family is seen.
+    /// Whether a cell of a family is seen. `before` is the one that was judged last, if that is at hand.
     #[inline]
-    pub(crate) fn admits(&mut self, cell: &Cell<'_>, family: usize) -> Result<bool> {
+    pub(crate) fn admits<'a>(
+        &mut self,
+        cell: &Cell<'a>,
+        family: usize,
+        before: &mut Option<Cell<'a>>,
+    ) -> Result<bool> {
         if !cell.tags.is_empty() && self.has_expired(cell)? {
             return Ok(false);
         }
-        if self.asked.view == View::Raw {
-            let outside = |(from, to): (i64, i64)| cell.timestamp < from || cell.timestamp >= to;
-            return Ok(!self.asked.time_range.is_some_and(outside) && self.visible.is_new(cell));
-        }
         let Some(policy) = self.asked.policies.get(family) else { return Ok(false) };
-        if let Some(state) = &mut self.by_writing
+        if self.asked.view != View::Raw
+            && let Some(state) = &mut self.by_writing
             && let Some(Some(kept)) = self.asked.by_writing.get(family)
         {
             return state.admits(cell, *kept, policy);
         }
-        self.visible.admits(cell, policy)
+        let step = match before.replace(*cell) {
+            Some(before) => Step::between(&before, cell),
+            None => self.visible.step(cell),
+        };
+        judge(&mut self.visible, &self.asked, step, cell, policy)
+    }
+
+    /// Takes the cells of a run into `columns`, or the first ones of them; returns where those end.
+    pub(super) fn follow<'a>(
+        &mut self,
+        run: &Run<'a>,
+        columns: &mut Columns,
+        before: &mut Option<Cell<'a>>,
+    ) -> Result<usize> {
+        let Some(policy) = self.asked.policies.get(run.of.family) else { return Ok(run.end) };
+        let (mut cell, mut end) = (run.cell, run.end);
+        let mut step = match before {
+            Some(before) => Step::between(before, &cell),
+            None => self.visible.step(&cell),
+        };
+        loop {
+            if judge(&mut self.visible, &self.asked, step, &cell, policy)? {
+                columns.push(&cell)?;
+            }
+            if columns.is_full() {
+                break;
+            }
+            let Some((next, behind)) = run.cell(end) else { break };
+            step = Step::between(&cell, &next);
+            if !next.tags.is_empty() || (step == Step::Row && run.ends_before(next.row)) {
+                break;
+            }
+            (cell, end) = (next, behind);
+        }
+        *before = Some(cell);
+        Ok(end)
+    }
+
+    /// Whether runs may be [followed](Self::follow).
+    pub(super) fn follows(&self) -> bool {
+        self.by_writing.is_none()
+    }
+
+    /// Keeps what the next cell is compared with: the one that was judged last, as long as it is at hand.
+    pub(super) fn settle(&mut self, last: Option<&Cell<'_>>) {
+        if let Some(last) = last {
+            self.visible.settle(last);
+        }
     }
 
     /// Whether the cell's own time to live is over.
@@ -84,4 +134,21 @@ impl Sight {
         }
         Ok(false)
     }
+}
+
+/// Whether a cell is seen that stands `step` behind the one that was judged before it.
+#[inline(always)]
+fn judge(
+    visible: &mut Visibility,
+    asked: &Asked,
+    step: Step,
+    cell: &Cell<'_>,
+    policy: &Policy,
+) -> Result<bool> {
+    if asked.view == View::Raw {
+        let outside = |(from, to): (i64, i64)| cell.timestamp < from || cell.timestamp >= to;
+        let is_new = visible.is_new(step, cell);
+        return Ok(is_new && !asked.time_range.is_some_and(outside));
+    }
+    visible.admits_next(step, cell, policy)
 }

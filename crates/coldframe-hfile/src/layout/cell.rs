@@ -165,6 +165,13 @@ impl CellLayout {
             let first = i8::from_ne_bytes([*first]);
             if first >= -112 {
                 (sequence_id, rest) = (first.into(), behind);
+            } else if let (-120..=-113, Some(eight)) = (first, behind.first_chunk::<8>()) {
+                // One to eight bytes of a number that is not negative, as they all are.
+                let len = first.abs_diff(-112);
+                sequence_id = i64::from_ne_bytes(
+                    (u64::from_be_bytes(*eight) >> (64 - 8 * u32::from(len))).to_ne_bytes(),
+                );
+                rest = behind.get(usize::from(len)..)?;
             } else {
                 let mut c = Cursor::new(rest, 0);
                 sequence_id = c.hadoop_vlong().ok()?;

@@ -28,10 +28,26 @@ impl RowOrder {
     #[inline]
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
-            Self::Bytes => a.cmp(b),
+            Self::Bytes => bytes(a, b),
             Self::Meta => meta(a, b),
         }
     }
+}
+
+/// Compares by bytes. Rows are short: a few comparisons of eight bytes are faster than a call.
+#[inline]
+fn bytes(a: &[u8], b: &[u8]) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    for _ in 0..4 {
+        let (Some((x, a_rest)), Some((y, b_rest))) = (a.split_first_chunk(), b.split_first_chunk()) else {
+            break;
+        };
+        if x != y {
+            return u64::from_be_bytes(*x).cmp(&u64::from_be_bytes(*y));
+        }
+        (a, b) = (a_rest, b_rest);
+    }
+    a.cmp(b)
 }
 
 fn meta(a: &[u8], b: &[u8]) -> Ordering {
@@ -63,6 +79,22 @@ fn compare_parts(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_ordered_by_bytes_whatever_their_lengths() {
+        for len in 0..70_usize {
+            let row: Vec<u8> = (0..70).map(|i| 100 + i % 9).take(len).collect();
+            for other in (0..len).map(|n| row[..n].to_vec()) {
+                assert_eq!(RowOrder::Bytes.compare(&row, &other), row.cmp(&other));
+            }
+            for (at, by) in (0..len).flat_map(|at| [(at, 0x55), (at, 0xff)]) {
+                let mut other = row.clone();
+                other[at] ^= by;
+                assert_eq!(RowOrder::Bytes.compare(&row, &other), row.cmp(&other));
+                assert_eq!(RowOrder::Bytes.compare(&other, &row), other.cmp(&row));
+            }
+        }
+    }
 
     #[test]
     fn rows_of_meta_are_compared_by_their_parts() {

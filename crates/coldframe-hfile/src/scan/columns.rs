@@ -36,6 +36,13 @@ pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
+/// How much a batch took: rows, and of each column of strings bytes and strings.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    rows: usize,
+    strings: Vec<(usize, usize)>,
+}
+
 /// Collects cells into batches of some columns.
 #[derive(Debug)]
 pub struct Columns {
@@ -176,13 +183,13 @@ impl Parts {
         }
     }
 
-    /// Rows, and how much each column of strings takes.
-    fn room(&self) -> (usize, Vec<(usize, usize)>) {
-        (self.rows, self.strings().map(Strings::room).collect())
+    fn room(&self) -> Room {
+        Room { rows: self.rows, strings: self.strings().map(Strings::room).collect() }
     }
 
     /// Makes room for as much.
-    fn reserve(&mut self, rows: usize, strings: &[(usize, usize)]) {
+    fn reserve(&mut self, Room { rows, strings }: &Room) {
+        let rows = *rows;
         self.strings_mut().zip(strings).for_each(|(column, room)| column.reserve(*room));
         for numbers in [&mut self.timestamp, &mut self.sequence_id].into_iter().flatten() {
             numbers.reserve(rows);
@@ -307,8 +314,19 @@ impl Columns {
         Ok(most)
     }
 
+    /// What the cells since the last batch take.
+    pub fn room(&self) -> Room {
+        self.parts.room()
+    }
+
+    /// Makes room for a batch like another one of the same columns: columns that grow by and by are copied as often as
+    /// they grow.
+    pub fn reserve(&mut self, room: &Room) {
+        self.parts.reserve(room);
+    }
+
     /// Appends one cell; what is [full](Self::is_full) is to be handed out before.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<()> {
         let key = cell.row.len() + cell.family.len() + cell.qualifier.len();
         let size = key.saturating_add(cell.value.len()).saturating_add(cell.tags.len());
@@ -327,6 +345,7 @@ impl Columns {
     }
 
     /// Whether a batch is to be handed out before more is appended.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
     }
@@ -353,14 +372,20 @@ impl Columns {
         self.batch_rows
     }
 
+    /// The cells since the last batch, where none follow.
+    pub fn finish_last(&mut self) -> Result<RecordBatch> {
+        self.singly = false;
+        self.finish()
+    }
+
     /// The cells since the last batch.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         let fields = self.schema.fields();
         // What follows is mostly as large: columns that grow by and by are copied as often as they grow.
         let room = self.singly.then(|| self.parts.room());
         let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
-        if let Some((rows, strings)) = &room {
-            self.parts.reserve(*rows, strings);
+        if let Some(room) = &room {
+            self.parts.reserve(room);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.parts.rows));
         (self.parts.rows, self.taken) = (0, 0);

@@ -55,6 +55,54 @@ impl Policy {
     }
 }
 
+/// What of a cell is not that of the cell before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The row, at least.
+    Row,
+    /// The family, at least.
+    Family,
+    /// The qualifier.
+    Column,
+    /// It is another cell of the same column.
+    Version,
+}
+
+impl Step {
+    /// From one cell to the next.
+    #[inline(always)]
+    pub fn between(before: &Cell<'_>, cell: &Cell<'_>) -> Self {
+        if !is_same(before.row, cell.row) {
+            Self::Row
+        } else if !is_same(before.family, cell.family) {
+            Self::Family
+        } else if !is_same(before.qualifier, cell.qualifier) {
+            Self::Column
+        } else {
+            Self::Version
+        }
+    }
+}
+
+/// Whether two rows, families or qualifiers are equal. They are short: two comparisons of a fixed length that overlap are
+/// faster than a call with a length.
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    fn twice<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
+    }
+    a.len() == b.len()
+        && match a.len() {
+            0 => true,
+            1 => a.first() == b.first(),
+            2..=3 => twice::<2>(a, b),
+            4..=7 => twice::<4>(a, b),
+            8..=15 => twice::<8>(a, b),
+            16..=32 => twice::<16>(a, b),
+            _ => a == b,
+        }
+}
+
 /// Follows the cells of a file or of a merge in their order.
 #[derive(Debug, Default)]
 pub struct Visibility {
@@ -81,6 +129,45 @@ impl Visibility {
     #[inline]
     pub fn admits(&mut self, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         self.enter(cell);
+        self.judge(cell, policy)
+    }
+
+    /// The same of a cell by what it does not share with the one before, for a caller that has both at hand: nothing is
+    /// kept of it, so that the last one is to be [`settled`](Self::settle) before a caller goes on otherwise.
+    #[inline(always)]
+    pub fn admits_next(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
+        self.forget(step);
+        self.judge(cell, policy)
+    }
+
+    /// What a cell does not share with the one that was [`settled`](Self::settle), or with the one before.
+    pub fn step(&self, cell: &Cell<'_>) -> Step {
+        if !self.started || !is_same(&self.row, cell.row) {
+            Step::Row
+        } else if !is_same(&self.family, cell.family) {
+            Step::Family
+        } else if !is_same(&self.qualifier, cell.qualifier) {
+            Step::Column
+        } else {
+            Step::Version
+        }
+    }
+
+    /// Keeps the row and column of the cell that was handed over last.
+    pub fn settle(&mut self, cell: &Cell<'_>) {
+        for (held, of) in [
+            (&mut self.row, cell.row),
+            (&mut self.family, cell.family),
+            (&mut self.qualifier, cell.qualifier),
+        ] {
+            held.clear();
+            put(held, of);
+        }
+        self.started = true;
+    }
+
+    #[inline(always)]
+    fn judge(&mut self, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         if cell.kind == PUT {
             return Ok(self.admits_put(cell.timestamp, policy));
         }
@@ -90,10 +177,11 @@ impl Visibility {
         Ok(false)
     }
 
-    /// Whether a cell, be it a marker, is the first of its key: what is put twice at one time is one cell, the later putting first.
+    /// Whether a cell, be it a marker, is the first of its key, in the manner of [`admits_next`](Self::admits_next): what is
+    /// put twice at one time is one cell, the later putting first.
     #[inline]
-    pub fn is_new(&mut self, cell: &Cell<'_>) -> bool {
-        self.enter(cell);
+    pub fn is_new(&mut self, step: Step, cell: &Cell<'_>) -> bool {
+        self.forget(step);
         let last = self.last.replace((cell.timestamp, cell.kind));
         last != self.last
     }
@@ -150,30 +238,45 @@ impl Visibility {
         time >= policy.oldest || self.versions <= policy.min_versions
     }
 
-    /// Forgets what does not reach beyond a row, a family, a column.
+    /// Goes on to a cell.
     #[inline]
     fn enter(&mut self, cell: &Cell<'_>) {
-        let same_row = self.started && self.row == cell.row;
-        let same_family = same_row && self.family == cell.family;
-        if same_family && self.qualifier == cell.qualifier {
+        let step = self.step(cell);
+        let copy = |held: &mut Vec<u8>, of: &[u8]| {
+            held.clear();
+            put(held, of);
+        };
+        if step == Step::Version {
             return;
         }
-        if !same_row {
-            self.row.clear();
-            put(&mut self.row, cell.row);
+        if step == Step::Row {
+            copy(&mut self.row, cell.row);
         }
-        if !same_family {
-            self.family.clear();
-            put(&mut self.family, cell.family);
-            self.family_deleted = None;
-            self.family_versions.clear();
+        if step != Step::Column {
+            copy(&mut self.family, cell.family);
         }
-        self.qualifier.clear();
-        put(&mut self.qualifier, cell.qualifier);
+        copy(&mut self.qualifier, cell.qualifier);
+        self.started = true;
+        self.forget(step);
+    }
+
+    /// Forgets what does not reach beyond a row, a family, a column.
+    #[inline(always)]
+    fn forget(&mut self, step: Step) {
+        match step {
+            Step::Version => return,
+            Step::Column => {}
+            Step::Row | Step::Family => {
+                self.family_deleted = None;
+                if !self.family_versions.is_empty() {
+                    self.family_versions.clear();
+                }
+            }
+        }
         self.column_deleted = None;
         self.column_version = None;
         self.marked = self.family_deleted.is_some() || !self.family_versions.is_empty();
-        (self.versions, self.last, self.started) = (0, None, true);
+        (self.versions, self.last) = (0, None);
     }
 }
 
@@ -247,7 +350,60 @@ mod tests {
     fn one_key_is_one_cell() {
         let mut visible = Visibility::default();
         let cells = [("p", 9, DELETE), ("p", 9, DELETE), ("p", 9, PUT), ("p", 9, PUT), ("q", 9, PUT)];
-        let new = cells.map(|(column, time, kind)| visible.is_new(&cell("a", column, time, kind)));
+        let new = cells.map(|(column, time, kind)| {
+            let cell = cell("a", column, time, kind);
+            let new = visible.is_new(visible.step(&cell), &cell);
+            visible.settle(&cell);
+            new
+        });
         assert_eq!(new, [true, false, true, false, true]);
+    }
+
+    #[test]
+    fn what_differs_is_found_in_names_of_all_lengths() {
+        for len in 0..70_usize {
+            let name = vec![7; len];
+            assert!(is_same(&name, &name.clone()));
+            for at in 0..len {
+                let mut other = name.clone();
+                other[at] = 8;
+                assert!(!is_same(&name, &other), "{len} {at}");
+            }
+            assert!(!is_same(&name, &[&name[..], &[7]].concat()), "{len}");
+        }
+        let steps =
+            [("a", "p"), ("b", "p"), ("b", "q"), ("b", "q")].map(|(row, column)| cell(row, column, 1, PUT));
+        let between = |i: usize| Step::between(&steps[i - 1], &steps[i]);
+        assert_eq!([between(1), between(2), between(3)], [Step::Row, Step::Column, Step::Version]);
+    }
+
+    /// Cells judged by what they share with the one before are seen like those of which the state is kept.
+    #[test]
+    fn steps_and_kept_names_agree() {
+        let mut cells = Vec::new();
+        for row in ["a", "ab", "b"] {
+            for (column, kinds) in
+                [("", [DELETE_FAMILY_VERSION, PUT]), ("p", [DELETE_COLUMN, PUT]), ("q", [PUT, PUT])]
+            {
+                for time in [9, 8, 8, 7] {
+                    cells.extend(kinds.map(|kind| cell(row, column, time, kind)));
+                }
+            }
+        }
+        let policy = Policy::newest(2, None);
+        for skip in 0..4 {
+            let (mut kept, mut stepped) = (Visibility::default(), Visibility::default());
+            let mut before: Option<Cell<'_>> = None;
+            for (i, cell) in cells.iter().enumerate() {
+                let step = before.map_or_else(|| stepped.step(cell), |before| Step::between(&before, cell));
+                let seen = stepped.admits_next(step, cell, &policy).unwrap();
+                assert_eq!(kept.admits(cell, &policy).unwrap(), seen, "{i}");
+                before = Some(*cell);
+                if i % 4 == skip {
+                    stepped.settle(cell);
+                    before = None;
+                }
+            }
+        }
     }
 }

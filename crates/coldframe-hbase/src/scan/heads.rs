@@ -1,0 +1,173 @@
+//! The next cells of the files of a unit, in their order.
+//!
+//! ```text
+//! file 0   block | a1 a2 | c0 ..      heads, sorted:  a1  b1  d0        run: a1 a2, before the row of the next head
+//! file 1   block | b1 | ..                            │
+//! file 2   block | d0 | ..                            └─▶ its file's next cell, c0, is sorted in again
+//! ```
+//!
+//! Heads are large: they stay where they are, and their places are sorted.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use coldframe_core::{Error, Result};
+use coldframe_hfile::{Cell, RowOrder};
+
+use super::feed::Of;
+use crate::edits;
+
+/// The next cell of a file, and where it begins and ends in its block.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) cell: Cell<'a>,
+    pub(super) file: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Cells of one block that come before those of all other files, up to a row: where files do not overlap, whole blocks; where
+/// they do, what a file has of a row.
+pub(super) struct Run<'a> {
+    /// The first one, and where the second begins.
+    pub(super) cell: Cell<'a>,
+    pub(super) end: usize,
+    pub(super) block: &'a [u8],
+    pub(super) of: &'a Of,
+    pub(super) order: RowOrder,
+    /// The first row that another file has, which is behind that of `cell`.
+    pub(super) bound: Option<&'a [u8]>,
+}
+
+/// Why there is no next cell of a file in its block.
+pub(super) enum Ended {
+    UsedUp(usize),
+    Broken(usize, Error),
+}
+
+/// The heads of all files.
+pub(super) struct Heads<'a> {
+    order: RowOrder,
+    of: &'a [Of],
+    blocks: &'a [Bytes],
+    heads: Vec<Head<'a>>,
+    sorted: Vec<usize>,
+}
+
+impl<'a> Heads<'a> {
+    /// The cells at `places` of the files' blocks.
+    pub(super) fn new(
+        order: RowOrder,
+        of: &'a [Of],
+        blocks: &'a [Bytes],
+        places: impl Iterator<Item = usize>,
+    ) -> std::result::Result<Self, Ended> {
+        let mut heads = Vec::with_capacity(blocks.len());
+        for (file, ((block, of), at)) in blocks.iter().zip(of).zip(places).enumerate() {
+            if at < block.len() {
+                let (cell, end) = read(block, of, at).map_err(|e| Ended::Broken(file, e))?;
+                heads.push(Head { cell, file, start: at, end });
+            }
+        }
+        let mut all = Self { order, of, blocks, sorted: (0..heads.len()).collect(), heads };
+        let mut sorted = std::mem::take(&mut all.sorted);
+        sorted.sort_by(|a, b| all.compare(*a, *b));
+        all.sorted = sorted;
+        Ok(all)
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (Some(a), Some(b)) = (self.heads.get(a), self.heads.get(b)) else { return Ordering::Equal };
+        let rank = |head: &Head<'_>| self.of.get(head.file).map_or(0, |of| of.rank);
+        edits::compare(self.order, &a.cell, &b.cell).then_with(|| rank(b).cmp(&rank(a)))
+    }
+
+    /// The first one.
+    #[inline]
+    pub(super) fn top(&self) -> Option<&Head<'a>> {
+        self.heads.get(*self.sorted.first()?)
+    }
+
+    /// What the source of a head says of its cells.
+    #[inline]
+    pub(super) fn of(&self, head: &Head<'_>) -> Option<&'a Of> {
+        self.of.get(head.file)
+    }
+
+    /// The run that begins with the first one, if no other file has its row.
+    #[inline]
+    pub(super) fn run(&self) -> Option<Run<'a>> {
+        let Head { cell, file, end, .. } = *self.top()?;
+        let bound = self.sorted.get(1).and_then(|place| Some(self.heads.get(*place)?.cell.row));
+        if bound.is_some_and(|bound| self.order.compare(cell.row, bound).is_ge()) {
+            return None;
+        }
+        let (block, of) = (self.blocks.get(file)?, self.of.get(file)?);
+        Some(Run { cell, end, block, of, order: self.order, bound })
+    }
+
+    /// Goes on with the file of the first one, from `end` of its block.
+    pub(super) fn go_on(&mut self, end: usize) -> std::result::Result<(), Ended> {
+        let Some(&place) = self.sorted.first() else { return Ok(()) };
+        let Some(top) = self.heads.get_mut(place) else { return Ok(()) };
+        let (Some(block), Some(of)) = (self.blocks.get(top.file), self.of.get(top.file)) else {
+            return Ok(());
+        };
+        if end >= block.len() {
+            self.sorted.remove(0);
+            return Err(Ended::UsedUp(top.file));
+        }
+        match read(block, of, end) {
+            Ok((cell, next)) => (top.cell, top.start, top.end) = (cell, end, next),
+            Err(e) => {
+                self.sorted.remove(0);
+                return Err(Ended::Broken(top.file, e));
+            }
+        }
+        let behind = self.sorted.get(1..).unwrap_or_default();
+        let passes = |other: &usize| self.compare(*other, place).is_lt();
+        if behind.first().is_some_and(passes) {
+            let passed = 1 + behind.get(1..).unwrap_or_default().partition_point(passes);
+            if let Some(passed) = self.sorted.get_mut(..=passed) {
+                passed.rotate_left(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the file of the first one out.
+    pub(super) fn drop_top(&mut self) {
+        self.sorted.remove(0);
+    }
+
+    /// Where each file stands that has a head.
+    pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let heads = self.sorted.iter().filter_map(|place| self.heads.get(*place));
+        heads.map(|head| (head.file, head.start))
+    }
+}
+
+/// The cell at a place of a block, with the sequence id that its file gives it.
+#[inline(always)]
+fn read<'a>(block: &'a [u8], of: &Of, at: usize) -> Result<(Cell<'a>, usize)> {
+    let (mut cell, end) = of.layout.cell(block, at)?;
+    cell.sequence_id = of.id.unwrap_or(cell.sequence_id);
+    Ok((cell, end))
+}
+
+impl<'a> Run<'a> {
+    /// The cell at a place behind the first one; `None` where the run ends, be it with one that cannot be read.
+    #[inline(always)]
+    pub(super) fn cell(&self, at: usize) -> Option<(Cell<'a>, usize)> {
+        if at >= self.block.len() {
+            return None;
+        }
+        read(self.block, self.of, at).ok()
+    }
+
+    /// Whether another file's cells may come before those of a row.
+    #[inline(always)]
+    pub(super) fn ends_before(&self, row: &[u8]) -> bool {
+        self.bound.is_some_and(|bound| self.order.compare(row, bound).is_ge())
+    }
+}
