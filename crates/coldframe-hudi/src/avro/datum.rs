@@ -169,7 +169,8 @@ impl<'a> Datum<'a> {
     }
 
     /// The same value by another schema: fields by their names, branches of unions by what they hold. What the other
-    /// schema lacks is left out; what it has more becomes null, or is an error where it cannot be.
+    /// schema lacks is left out; what it has more becomes null, or is an error where it cannot be. Both are of files of one
+    /// table: where they do not fit each other, it is damage.
     pub(crate) fn resolve(&self, from: (&Schema, TypeId), to: (&Schema, TypeId)) -> Result<Datum<'a>> {
         let ((a, from_id), (b, to_id)) = (from, to);
         match (self, a.get(from_id), b.get(to_id)) {
@@ -178,7 +179,7 @@ impl<'a> Datum<'a> {
             }
             (value, of, Type::Union(branches)) => {
                 let found = branches.iter().position(|id| same_kind(of, b.get(*id)));
-                let branch = found.ok_or_else(|| Error::schema("a union lost a branch that is in use"))?;
+                let branch = found.ok_or_else(|| Error::corrupt("a union lost a branch that is in use"))?;
                 let id = branches.get(branch).copied().unwrap_or_default();
                 Ok(Datum::Union(branch, Box::new(value.resolve(from, (b, id))?)))
             }
@@ -188,7 +189,7 @@ impl<'a> Datum<'a> {
                     match index.and_then(|i| Some((values.get(i)?, fields.get(i)?))) {
                         Some((value, field)) => value.resolve((a, field.of), (b, w.of)),
                         None => absent(b, w.of)
-                            .ok_or_else(|| Error::schema(format!("field {:?} is missing", w.name))),
+                            .ok_or_else(|| Error::corrupt(format!("field {:?} is missing", w.name))),
                     }
                 });
                 Ok(Datum::Record(resolved.collect::<Result<_>>()?))
@@ -202,7 +203,7 @@ impl<'a> Datum<'a> {
                 Ok(Datum::Map(items.collect::<Result<_>>()?))
             }
             (value, x, y) if same_kind(x, y) => Ok(value.clone()),
-            (_, x, y) => Err(Error::schema(format!("expected {y:?}, found {x:?}"))),
+            (_, x, y) => Err(Error::corrupt(format!("expected {y:?}, found {x:?}"))),
         }
     }
 }

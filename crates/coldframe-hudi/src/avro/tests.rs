@@ -166,7 +166,11 @@ fn another_schema_by_names() {
     let null = || union(0, Datum::Null);
     let wrapped = union(1, Datum::Record(vec![null(), Datum::Long(5)]));
     assert_eq!(new, Datum::Record(vec![null(), Datum::Boolean(false), wrapped, Datum::String("x")]));
-    assert!(new.resolve((&to, to.root()), (&from, from.root())).is_err(), "`gone` has no default");
+    let e = new.resolve((&to, to.root()), (&from, from.root())).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("\"gone\" is missing"), "{e}");
+    let lost = parse(r#"{"type":"record","name":"r","fields":[{"name":"u","type":["null","string"]}]}"#);
+    let e = old.resolve((&from, from.root()), (&lost, lost.root())).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("lost a branch"), "{e}");
 }
 
 #[test]
