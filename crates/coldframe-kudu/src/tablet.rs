@@ -5,7 +5,7 @@
 //! consensus-meta/<tablet>   container of one message: the members of the Raft group, and of which operation they are
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
@@ -161,8 +161,9 @@ impl Server {
             // It only helps to choose among replicas, and to know that the group has agreed.
             Err(_) => ((-1, false, -1), (0, false)),
         };
-        let rowsets =
+        let rowsets: Vec<RowSet> =
             message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
+        own_blocks(&rowsets).within(|| "super block")?;
         Ok(Tablet {
             table_id: text(&message.table_id),
             table: message.table_name,
@@ -249,6 +250,20 @@ impl RowSet {
             last_durable_dms: message.last_durable_dms_id,
         })
     }
+}
+
+/// An error if a block is in two places: each rowset has its own, and those that share them would be as many reads of the same
+/// bytes, and rows that nobody wrote.
+fn own_blocks(rowsets: &[RowSet]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for rowset in rowsets {
+        let of_columns = rowset.columns.values();
+        if let Some(block) = of_columns.chain(&rowset.redo).chain(&rowset.undo).find(|b| !seen.insert(**b)) {
+            let (id, what) = (rowset.id, format!("expected block {block} once"));
+            return Err(Error::corrupt(format!("{what}, found it again in rowset {id}")));
+        }
+    }
+    Ok(())
 }
 
 impl Tablet {

@@ -6,7 +6,9 @@ use coldframe_core::{ErrorKind, OnError, OpenOptions};
 use coldframe_testing::mutate::{Dice, flipped, shaken, spread};
 use coldframe_testing::rows::read;
 
+use crate::edit::changed;
 use crate::folder::{Tree, as_text, table, tree};
+use crate::tablets::super_blocks;
 
 /// Reads in all three ways. With checksums what comes out is true, but for nulls where they were asked for.
 fn survives(tree: &Tree, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
@@ -161,4 +163,19 @@ fn a_tablet_without_a_readable_super_block_is_not_passed_over() {
     let path = replicas.files.keys().find(|p| p.starts_with("ts1/tablet-meta")).unwrap();
     hurt.files.insert(path.clone(), flipped(&replicas.files[path], 50, 1));
     assert_eq!(rows(&hurt, &table("numbers")), rows(&replicas, &table("numbers")));
+}
+
+/// A super block may list one rowset any number of times.
+#[test]
+fn rowsets_that_share_their_blocks_are_not_read() {
+    let mut tree = tree("file_blocks");
+    let path = super_blocks(&tree, "numbers").remove(0);
+    let crafted = changed(&tree.files[&path], |mut fields| {
+        let rowset = fields.iter().find(|(field, ..)| *field == 6).cloned().unwrap();
+        fields.extend(std::iter::repeat_n(rowset, 10_000));
+        fields
+    });
+    tree.files.insert(path, crafted);
+    let e = read(tree.open(&table("numbers")).unwrap().as_ref(), OnError::Raise).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("found it again in rowset"), "{e}");
 }

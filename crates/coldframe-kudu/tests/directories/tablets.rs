@@ -25,7 +25,7 @@ fn sorted(table: &dyn TableFile) -> Vec<String> {
 }
 
 /// Paths of the super blocks of a table.
-fn super_blocks(tree: &Tree, table: &str) -> Vec<String> {
+pub(crate) fn super_blocks(tree: &Tree, table: &str) -> Vec<String> {
     let name = [&[7 << 3 | 2, u8::try_from(table.len()).unwrap()], table.as_bytes()].concat();
     let blocks = tree.files.iter().filter(|(path, _)| path.contains("tablet-meta/"));
     blocks.filter(|(_, b)| b.windows(name.len()).any(|w| w == name)).map(|(path, _)| path.clone()).collect()
