@@ -100,6 +100,16 @@ fn sharing(entries: usize, size: usize) -> Bytes {
     file(&[block, leaf].concat(), at, 1, false)
 }
 
+/// A leaf with `entries` for as many blocks of a few bytes, none of which is one.
+fn crumbs(entries: usize) -> Bytes {
+    let size = 8;
+    let places: Vec<Entry> = (0..entries).map(|i| (key(i), 12 + (i * size) as u64, size as u64)).collect();
+    let body = vec![0xff; entries * size];
+    let leaf = index_block(&places, true);
+    let at = (12 + body.len() as u64, leaf.len() as u64);
+    file(&[body, leaf].concat(), at, 1, false)
+}
+
 /// An index block of zeros between an entry and its trailer, compressed well: a count of many entries in few bytes.
 fn packed(entries: usize) -> Bytes {
     let mut block = vec![0u8; 8 + 4 * entries];
@@ -148,6 +158,13 @@ fn many_pointers_to_one_data_block() {
     assert_linear("shared blocks", &files, &open);
 }
 
+fn many_blocks_that_are_none() {
+    let open = opener(open);
+    let files: Vec<Bytes> = [25_000, 50_000, 100_000].map(crumbs).into();
+    assert_bounded("crumbs", &files[2], &open);
+    assert_linear("crumbs", &files, &open);
+}
+
 fn counts_that_compress_well() {
     let open = opener(open);
     for entries in [100_000, 5_000_000, 60_000_000] {
@@ -161,5 +178,6 @@ fn work_and_memory_follow_the_bytes() {
     pointers_that_lead_twice_to_a_block_are_followed_once();
     many_pointers_to_one_leaf();
     many_pointers_to_one_data_block();
+    many_blocks_that_are_none();
     counts_that_compress_well();
 }

@@ -45,7 +45,7 @@ impl Damage {
 }
 
 /// Most places that are told one by one. A file can have one in every few bytes of it, and a record takes hundreds.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 14;
 
 /// The records of a log.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Records {
     }
 }
 
-/// Collects damage from the parts of a scan; clones share one list. Beyond 65,536 records all further ones are told as one,
+/// Collects damage from the parts of a scan; clones share one list. Beyond 16,384 records all further ones are told as one,
 /// whose bytes reach from the first of them to the last.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
@@ -147,6 +147,6 @@ mod tests {
         let Some(Damage { bytes, rows_lost, structure, reason }) = last else { return };
         assert_eq!((bytes, rows_lost), (MOST as u64 * 10..(count - 1) * 10 + 5, Some(6)));
         assert_eq!(structure, "further places");
-        assert!(reason.starts_with("3 of them") && reason.contains("page 65536"), "{reason}");
+        assert!(reason.starts_with("3 of them") && reason.contains("page 16384"), "{reason}");
     }
 }
