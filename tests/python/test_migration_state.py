@@ -381,11 +381,17 @@ def before_and_after(root: Path) -> tuple[Estate, Callable[[Estate], Any], list[
     estate = Estate(root)
     for number in range(3):
         estate.orc(f"t/p={number}/f", {"a": pa.array([number * 10 + 1, number * 10 + 2], pa.int16())})
+    # Three that share a file of the target: one changes, one goes, one stays.
+    for number in range(41, 44):
+        estate.orc(f"t/p=4/{number}", {"a": pa.array([number], pa.int16())})
     estate.migrate()
+    estate.orc("t/p=4/41", {"a": pa.array([44], pa.int16())})
+    (estate.source / "t/p=4/42").unlink()
     estate.orc("t/p=0/f", {"a": pa.array([7], pa.int16())})
     (estate.source / "t/p=1/f").unlink()
     estate.orc("t/p=3/f", {"a": pa.array([70000], pa.int64())})
-    return estate, lambda one: one.migrate(on_vanished="remove"), [1, 2, 11, 12, 21, 22], [7, 21, 22, 70000]
+    old = [1, 2, 11, 12, 21, 22, 41, 42, 43]
+    return estate, lambda one: one.migrate(on_vanished="remove"), old, [7, 21, 22, 43, 44, 70000]
 
 
 def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) -> int:
