@@ -23,7 +23,7 @@ macro_rules! numbered {
             pub fn from_number(number: i32) -> Result<Self> {
                 match number {
                     $($number => Ok(Self::$variant),)*
-                    other => Err(Error::unsupported(format!(concat!("the ", $what, " with the number {}"), other))),
+                    other => Err(unknown($what, other)),
                 }
             }
 
@@ -50,6 +50,16 @@ macro_rules! numbered {
             }
         }
     };
+}
+
+/// Kudu's `NESTED`, since 1.18.
+const NESTED: i32 = 21;
+
+fn unknown(what: &str, number: i32) -> Error {
+    match (what, number) {
+        ("data type", NESTED) => Error::unsupported("columns of arrays (Kudu 1.18)"),
+        _ => Error::unsupported(format!("the {what} with the number {number}")),
+    }
 }
 
 numbered! {
@@ -194,5 +204,18 @@ impl Version {
             Self::V1 => 1,
             Self::V2 => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        let refused = |number| KuduType::from_number(number).unwrap_err().to_string();
+        assert!(refused(21).contains("columns of arrays"), "{}", refused(21));
+        assert!(refused(99).contains("the data type with the number 99"));
+        assert_eq!(KuduType::from_number(20).unwrap(), KuduType::Date);
     }
 }
