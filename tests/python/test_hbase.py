@@ -149,6 +149,23 @@ def test_a_closed_log_ends_where_its_trailer_begins(tmp_path: Path) -> None:
     assert "write-ahead log" in file.damage[0]["structure"]
 
 
+@pytest.mark.parametrize(
+    ("header", "what"),
+    [(b"\x08\x01", "compressed"), (b"\x30\x01", "compressed"), (b"\x12\x01k", "encrypted")],
+)
+def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: str) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    [log] = (path for path in (root / "WALs").rglob("*") if path.is_file())
+    log.write_bytes(b"PWAL" + bytes([len(header)]) + header)
+    with pytest.raises(cf.UnsupportedError, match=f"{what} write-ahead logs; `wal=False`"):
+        cf.open(root, as_of=AS_OF).read()
+    flushed = cf.open(root, as_of=AS_OF, wal=False)
+    assert flushed.read().equals(latest(wal=False))
+    # Which logs there are is told; how many cells they have nobody knows.
+    assert (len(flushed.metadata["wal"]["logs"]), flushed.metadata["wal"]["cells"]) == (1, None)
+
+
 def test_a_root_is_as_many_tables_as_it_holds(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "hbase")
     [table] = find_tables(take_inventory(str(tmp_path / "hbase")), [])
