@@ -1,9 +1,11 @@
 //! Whole files and directories of each format, held against the laws that need no healthy twin.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use coldframe::{ErrorKind, OpenOptions, SchemaSpec, Source, TableFile, Value};
-use coldframe_testing::fixture::{self, source};
+use coldframe_testing::counted::Counted;
+use coldframe_testing::fixture;
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::laws;
 
@@ -16,7 +18,7 @@ pub const SCHEMA: &str = "a bigint, b string, c decimal(9,2), d timestamp, e boo
      s map<int,array<struct<t:decimal(38,10),u:uniontype<bigint,array<binary>>>>>";
 
 /// What opens. An option that is not known, or not so, would let a target do nothing without anybody noticing.
-fn open(name: &str, source: Source, options: &OpenOptions) -> Option<std::sync::Arc<dyn TableFile>> {
+fn open(name: &str, source: Source, options: &OpenOptions) -> Option<Arc<dyn TableFile>> {
     match coldframe::open_source(source, Some(name), options, Vec::new()) {
         Ok(file) => Some(file.table),
         Err(e) => {
@@ -25,6 +27,11 @@ fn open(name: &str, source: Source, options: &OpenOptions) -> Option<std::sync::
             None
         }
     }
+}
+
+/// Bytes that stop who reads them over and over.
+fn source(bytes: Vec<u8>) -> Source {
+    Source::file("memory", Arc::new(Counted::new(bytes)))
 }
 
 /// Options by name.
