@@ -258,7 +258,7 @@ class TestS3:
             lambda: cf.scan("s3://data/x", storage_options=wrong),
             lambda: cf.write(SMALL, "s3://data/x.orc", format="orc", storage_options=wrong),
         ):
-            with pytest.raises(PermissionError, match="s3://data/x.*: the store refuses this") as caught:
+            with pytest.raises(PermissionError, match=r"s3://data/x.*: the store refuses this") as caught:
                 ask()
             assert "not-the-secret" not in str(caught.value)
 
