@@ -161,7 +161,7 @@ fn many_pointers_to_one_data_block() {
 fn many_blocks_that_are_none() {
     let open = opener(open);
     let files: Vec<Bytes> = [25_000, 50_000, 100_000].map(crumbs).into();
-    assert_bounded("crumbs", &files[2], &open);
+    assert_bounded("crumbs", &crumbs(100_000), &open);
     assert_linear("crumbs", &files, &open);
 }
 
