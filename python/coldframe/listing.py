@@ -7,8 +7,9 @@ requests only where files have to be read for that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from coldframe import _coldframe
 from coldframe._coldframe import Store, StoreEntry
@@ -16,7 +17,7 @@ from coldframe.errors import ColdframeError
 from coldframe.filesystems import Told
 from coldframe.sources import scheme_of
 
-__all__ = ["Listed", "is_flat"]
+__all__ = ["FileEntry", "Files", "Listed", "is_flat"]
 
 _FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"))
 
@@ -26,11 +27,38 @@ def is_flat(url: str) -> bool:
     return scheme_of(url) in _FLAT
 
 
+class FileEntry(Protocol):
+    """What a listing tells of a file; `StoreEntry` is one."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_folder(self) -> bool: ...
+    @property
+    def modified(self) -> int | None: ...
+    @property
+    def etag(self) -> str | None: ...
+    @property
+    def identity(self) -> tuple[int, int | None, str | None]: ...
+
+
+class Files(Protocol):
+    """The files of a folder by name; a dictionary is one."""
+
+    def __setitem__(self, name: str, entry: FileEntry, /) -> None: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def get(self, name: str, /) -> FileEntry | None: ...
+    def values(self) -> Iterable[FileEntry]: ...
+    def items(self) -> Iterable[tuple[str, FileEntry]]: ...
+
+
 @dataclass
 class Folder:
     """What lies directly in a folder."""
 
-    files: dict[str, StoreEntry] = field(default_factory=dict)
+    files: Files
     folders: set[str] = field(default_factory=set)
 
 
@@ -39,8 +67,12 @@ class Listed:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.folders: dict[str, Folder] = {"": Folder()}
+        self.folders: dict[str, Folder] = {"": Folder(self.new_files(""))}
         self._listed = Store.of(self, store.url, "")
+
+    def new_files(self, folder: str) -> Files:
+        """Room for the files of a folder."""
+        return {}
 
     def add(self, entry: StoreEntry) -> None:
         """Takes in a file or a folder."""
@@ -54,12 +86,12 @@ class Listed:
         """A folder, which is made with those above it."""
         found = self.folders.get(path)
         if found is None:
-            found = self.folders[path] = Folder()
+            found = self.folders[path] = Folder(self.new_files(path))
             above, _, name = path.rpartition("/")
             self.folder(above).folders.add(name)
         return found
 
-    def below(self, path: str) -> Iterator[tuple[str, StoreEntry]]:
+    def below(self, path: str) -> Iterator[tuple[str, FileEntry]]:
         """All files of a folder, by their paths relative to it."""
         start = f"{path}/" if path else ""
         waiting = deque([path])
@@ -101,7 +133,7 @@ class Listed:
         return self.store.read(path, start, end)
 
 
-def _told(entry: StoreEntry) -> Told:
+def _told(entry: FileEntry) -> Told:
     return entry.path, entry.size, entry.is_folder, entry.modified, entry.etag
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pickle
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from estates import Estate
 
+from coldframe._coldframe import Store
 from coldframe.pipeline import inventory, migrate, planning
+from coldframe.pipeline.entries import FolderFiles, Kept, Shelf
 from coldframe.pipeline.inventory import SourceFile, source_rows
 from coldframe.pipeline.ledger import Entry, Ledger, Part
+from coldframe.pipeline.listed import _list_flat
 from coldframe.pipeline.scheduling import InProcess, Threads
 from coldframe.pipeline.scratch import Rows, Scratch, names
 
@@ -178,3 +182,48 @@ def test_names_that_are_no_text(estate: Estate) -> None:
     found = names(Scratch())
     found.append(file.source)
     assert list(found) == [file.source]
+
+
+class Objects:
+    """An object store of very many small files."""
+
+    url = "s3://warehouse/hive"
+
+    def __init__(self, folders: int, files: int) -> None:
+        self._names = (f"t/p={folder:04}/{file:05}" for folder in range(folders) for file in range(files))
+
+    def list(self, folder: str, *, recursive: bool) -> Iterator[list[Kept]]:
+        assert (folder, recursive) == ("", True)
+        while page := list(itertools.islice(self._names, 1000)):
+            yield [Kept(name, 7, 1_700_000_000_000, None) for name in page]
+
+
+def test_the_listing_of_a_store_does_not_grow_in_memory() -> None:
+    tree: Any = None
+    tracemalloc.start()
+    try:
+        tree = _list_flat(cast(Store, Objects(20, 5000)))
+        first, peak = tracemalloc.get_traced_memory()
+        found = sum(entry.size for _, entry in tree.below("t"))
+        _, later = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == 7 * 100_000
+    assert max(first, peak, later) < 5 << 20
+    files = tree.folders["t/p=0003"].files
+    assert files.get("00007") == Kept("t/p=0003/00007", 7, 1_700_000_000_000, None)
+    assert files.get("t/p=0003/00007") is None
+    assert tree.folders["t"].files.get("p=0003") is None
+    assert list(files) == [f"{number:05}" for number in range(5000)]
+    assert tree.stat("t/p=0003/00007") == ("t/p=0003/00007", 7, False, 1_700_000_000_000, None)
+
+
+def test_files_of_a_listing_by_names_that_are_prefixes_or_no_text() -> None:
+    shelf = Shelf()
+    names = {"a": ["z", "a", "a b", "\udcff"], "a/b": ["c"], "ab": ["d"], "": ["x"]}
+    folders = {folder: FolderFiles(shelf, folder) for folder in names}
+    for folder, inside in names.items():
+        for name in inside:
+            folders[folder][name] = Kept(f"{folder}/{name}" if folder else name, 1, None, "tag")
+    found = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
+    assert found == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}

@@ -15,7 +15,8 @@ import hashlib
 import os
 from collections.abc import Iterable
 
-from coldframe._coldframe import ColdframeError, StoreEntry
+from coldframe._coldframe import ColdframeError
+from coldframe.listing import FileEntry
 from coldframe.pipeline.places import StorageOptions
 from coldframe.sources import is_remote, open_store
 
@@ -48,13 +49,13 @@ def is_unchanged(path: str, identity: str, storage_options: StorageOptions = Non
         return False
 
 
-def of_entry(entry: StoreEntry) -> str:
+def of_entry(entry: FileEntry) -> str:
     """The identity of a file that a store has listed."""
     # Listings and single answers give times in different units; an etag is the same in both.
     return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
 
 
-def of_entries(entries: Iterable[tuple[str, StoreEntry]]) -> str:
+def of_entries(entries: Iterable[tuple[str, FileEntry]]) -> str:
     """The identity of a folder, by the files below it and their paths relative to it."""
     digest = hashlib.sha256()
     for relative, entry in sorted(entries, key=lambda one: one[0]):

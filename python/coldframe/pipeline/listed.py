@@ -1,21 +1,24 @@
-"""The inventory of a source that lies in a store: listed once, then looked at from memory.
+"""The inventory of a source that lies in a store: listed once, then looked at from the driver's own disk.
 
     object stores     one listing of all objects, 1,000 a request
     HDFS and others   folder by folder, several at once; what cannot be listed is told
 
 Whether a folder is one table (of Kudu, HBase) is asked of the listing, so that it costs requests only where
-its files have to be read for that. What is left out and what is told are as in `inventory`.
+its files have to be read for that. In memory are the names of folders, not those of files. What is left out
+and what is told are as in `inventory`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
-from coldframe.listing import Listed, is_flat
+from coldframe.listing import FileEntry, Files, Listed, is_flat
+from coldframe.pipeline.entries import FolderFiles, Shelf
 from coldframe.pipeline.identity import of_entries, of_entry
 from coldframe.pipeline.inventory import (
     LEFTOVERS,
@@ -31,13 +34,20 @@ from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
 from coldframe.sources import Source, open_store
 
+_AHEAD = 16 * THREADS
+"""Files that are being looked at, or wait for it."""
+
 
 class _Tree(Listed):
     """What is there, and what could not be listed."""
 
     def __init__(self, store: Store) -> None:
+        self._shelf = Shelf()
         super().__init__(store)
         self.unread: list[Unread] = []
+
+    def new_files(self, folder: str) -> Files:
+        return FolderFiles(self._shelf, folder)
 
 
 def take_listed(
@@ -57,11 +67,16 @@ def take_listed(
         inventory.files.append(replace(found, relative=".", format=one))
         return inventory
     with ThreadPoolExecutor(THREADS) as threads:
-        found_files = threads.map(
-            lambda found: _look(tree, found[0], found[1], storage_options), _walk(tree, inventory, selection)
-        )
-        for file in found_files:
-            inventory.add(file)
+        flying: deque[Future[SourceFile | Unread]] = deque()
+        for path, entry in _walk(tree, inventory, selection):
+            if entry is None:
+                inventory.add(_look_at_folder(tree, path, storage_options))
+                continue
+            flying.append(threads.submit(_look, tree.store.url_of(path), entry, storage_options))
+            if len(flying) > _AHEAD:
+                inventory.add(flying.popleft().result())
+        for future in flying:
+            inventory.add(future.result())
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 
@@ -111,7 +126,7 @@ def _one_source(tree: _Tree) -> str | None:
     return "kudu" if all(tree.detect(name) == "kudu" for name in folders) else None
 
 
-def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, StoreEntry | None]]:
+def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, FileEntry | None]]:
     """Files, and folders that are one table (without an entry), by their relative paths."""
     waiting = [""]
     while waiting:
@@ -127,7 +142,7 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
         entered = [path for path in shown if selection.enters(path)]
         inventory.excluded += len(shown) - len(entered)
         waiting.extend(reversed(entered))
-        for name, entry in sorted(folder.files.items()):
+        for name, entry in folder.files.items():
             if _is_hidden(name) or name.endswith(LEFTOVERS) or (not at and name == TABLES_FILE):
                 continue
             if selection.takes(entry.path):
@@ -136,21 +151,16 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
                 inventory.excluded += 1
 
 
-def _look(
-    tree: _Tree, path: str, entry: StoreEntry | None, storage_options: StorageOptions
-) -> SourceFile | Unread:
-    if entry is None:
-        return _look_at_folder(tree, path, storage_options)
-    url = tree.store.url_of(path)
+def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> SourceFile | Unread:
     try:
         kind = _detect(url, entry, storage_options) if entry.size else None
     except NotFoundError:
-        return Unread(path, "gone since it was listed")
+        return Unread(entry.path, "gone since it was listed")
     except OSError as error:
-        return Unread(path, str(error))
+        return Unread(entry.path, str(error))
     return SourceFile(
         url,
-        path,
+        entry.path,
         entry.size,
         (entry.modified or 0) * 1_000_000,
         kind,
@@ -174,7 +184,7 @@ def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> 
     )
 
 
-def _detect(url: str, entry: StoreEntry, storage_options: StorageOptions) -> str | None:
+def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
     """The format; None for bytes that are of none. An OSError where they cannot be read."""
     source = Source(url, storage_options, entry.identity)
     try:
