@@ -253,6 +253,43 @@ def test_tablets_that_were_never_here_are_a_warning(tmp_path: Path) -> None:
         cf.open(part, table="numbers", complete=True).read()
 
 
+def crc32c(data: bytes) -> int:
+    remainder = 0xFFFFFFFF
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+    return remainder ^ 0xFFFFFFFF
+
+
+def make_arrays_of(path: Path, column: bytes) -> bool:
+    """Gives a string column of a super block the type that arrays have; whether there is such a column."""
+    data = path.read_bytes()
+    # The container's header, its record of types (length, sum, message, sum), the super block's record.
+    start = 16 + 8 + int.from_bytes(data[16:20], "little") + 4 + 8
+    named = b"\x12" + bytes([len(column)]) + column + b"\x18"
+    block = data[start:-4].replace(named + b"\x08", named + b"\x15")
+    path.write_bytes(data[:start] + block + crc32c(block).to_bytes(4, "little"))
+    return block != data[start:-4]
+
+
+def test_a_table_of_arrays_holds_no_other_back(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)
+    blocks = [path for path in (estate.source / "meta" / "tablet-meta").iterdir() if "." not in path.name]
+    of_events = [make_arrays_of(path, b"tag") for path in blocks]
+    assert any(of_events)
+    assert not all(of_events)
+    with pytest.raises(cf.UnsupportedError, match=r"column `tag`: .*columns of arrays"):
+        cf.open(estate.source, table="events")
+    numbers = cf.open(FILES / "file_blocks", table="numbers").read()
+    assert rows(cf.open(estate.source, table="numbers").read()) == rows(numbers)
+    report = estate.migrate()
+    assert (report.exit_code, report.safe_to_delete) == (1, 0)
+    assert {table.name: table.rows for table in report.tables} == {"events": 0, "numbers": numbers.num_rows}
+    assert "columns of arrays" in summary(report)
+
+
 @pytest.mark.filterwarnings("ignore::coldframe.PartialTableWarning")
 def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
     estate = Estate(tmp_path)

@@ -168,9 +168,10 @@ type Change = fn(&mut CFileFooter);
 #[test]
 fn crafted_footers_are_refused() {
     assert!(open_with(&crafted(|_| {}), &[]).is_ok());
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 10] = [
         (|f| f.incompatible_features = Some(4), "the incompatible features 0x4"),
         (|f| f.incompatible_features = Some(2), "a CFile of arrays"),
+        (|f| f.is_type_array = Some(true), "a CFile of arrays"),
         (|f| f.data_type = Some(99), "the data type with the number 99"),
         (|f| f.encoding = Some(0), "the encoding with the number 0"),
         (|f| f.compression = Some(9), "the compression with the number 9"),

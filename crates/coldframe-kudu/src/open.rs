@@ -116,9 +116,12 @@ impl Found {
         let mut logs = Vec::with_capacity(chosen.len());
         let kept = Arc::new(Kept::default());
         for replicas in chosen {
-            let Some((tablet, others)) = replicas.choose(folder.as_ref(), &reading, own.wal)? else {
+            let Some((mut tablet, others)) = replicas.choose(folder.as_ref(), &reading, own.wal)? else {
                 continue;
             };
+            if let Some(refused) = tablet.refused.take() {
+                return Err(refused);
+            }
             let tablet = Arc::new(tablet);
             let (of, how) = (tablet.clone(), (others, own.wal));
             logs.push(Arc::new(TabletLog::new(folder.clone(), of, reading, how, kept.clone())));

@@ -38,7 +38,7 @@ pub(crate) struct Column {
 }
 
 /// A table's columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TableSchema {
     pub(crate) columns: Vec<Column>,
 }
@@ -66,9 +66,6 @@ impl Column {
     fn new(message: &proto::ColumnSchema) -> Result<Self> {
         let id = message.id.and_then(|id| i32::try_from(id).ok());
         let id = id.ok_or_else(|| Error::corrupt("expected the column's number, found none"))?;
-        if message.data_type == 21 {
-            return Err(Error::unsupported("a column of arrays"));
-        }
         let data_type = KuduType::from_number(message.data_type)?;
         let arrow = match data_type.arrow() {
             DataType::Decimal128(most, _) if data_type != KuduType::Int128 => decimal(message, most)?,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, ErrorContext, Limits, Result, Value};
+use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
 use coldframe_encoding::limits::message::{self, Shaped};
 
 use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};
@@ -53,7 +53,10 @@ pub(crate) struct Tablet {
     pub(crate) id: String,
     pub(crate) table_id: String,
     pub(crate) table: String,
+    /// Without columns if it is `refused`.
     pub(crate) schema: TableSchema,
+    /// Why its table is not read: a column of a type that is not known. The server's other tables are.
+    pub(crate) refused: Option<Error>,
     pub(crate) schema_version: u32,
     pub(crate) partition: proto::Partition,
     pub(crate) partition_schema: Option<proto::PartitionSchema>,
@@ -164,10 +167,18 @@ impl Server {
         let rowsets: Vec<RowSet> =
             message.rowsets.iter().map(RowSet::new).collect::<Result<_>>().within(|| "super block")?;
         own_blocks(&rowsets).within(|| "super block")?;
+        let (schema, refused) = match TableSchema::new(schema).within(|| "super block") {
+            Ok(schema) => (schema, None),
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported(_)) => {
+                (TableSchema::default(), Some(e.in_file(self.store.full_path(path))))
+            }
+            Err(e) => return Err(e),
+        };
         Ok(Tablet {
             table_id: text(&message.table_id),
             table: message.table_name,
-            schema: TableSchema::new(schema).within(|| "super block")?,
+            schema,
+            refused,
             schema_version: message.schema_version,
             partition: message.partition.unwrap_or_default(),
             partition_schema: message.partition_schema,

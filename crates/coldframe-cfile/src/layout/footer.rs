@@ -145,7 +145,9 @@ fn parse(message: CFileFooter, version: Version, range: Range<u64>) -> Result<Fo
         return Err(Error::unsupported(format!("a CFile with the incompatible features {unknown:#x}")));
     }
     if incompatible_features & ARRAY_FEATURE != 0 || message.is_type_array == Some(true) {
-        return Err(Error::unsupported("a CFile of arrays (incompatible feature 0x2)"));
+        return Err(Error::unsupported(
+            "a CFile of arrays (incompatible feature 0x2, later than Kudu 1.18.1)",
+        ));
     }
     let num_values = message.num_values.ok_or_else(|| missing("num_values"))?;
     let num_values = u64::try_from(num_values)

@@ -52,12 +52,12 @@ macro_rules! numbered {
     };
 }
 
-/// Kudu's `NESTED`, since 1.18.
+/// `NESTED` of Kudu's sources; arrays are the one kind of it. No release up to 1.18.1 knows it.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {
     match (what, number) {
-        ("data type", NESTED) => Error::unsupported("columns of arrays (Kudu 1.18)"),
+        ("data type", NESTED) => Error::unsupported("columns of arrays (later than Kudu 1.18.1)"),
         _ => Error::unsupported(format!("the {what} with the number {number}")),
     }
 }

@@ -9,8 +9,10 @@ use coldframe_cfile::write::{Options, Writer};
 use coldframe_core::predicate::Op;
 use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{
-    BatchWriter, DamageLog, ErrorKind, OnError, Predicate, Scan, ScanReader, TableFile, Value,
+    BatchWriter, DamageLog, ErrorKind, Format, OnError, OpenOptions, Predicate, Scan, ScanReader, Source,
+    TableFile, Value,
 };
+use coldframe_kudu::KuduFormat;
 use coldframe_testing::rows::{read, scan};
 
 use crate::edit::{changed, fields, message, number, renamed};
@@ -137,6 +139,39 @@ fn a_filter_means_the_columns_of_the_newest_schema() {
         };
         assert_eq!(rows(one), rows(opaque), "{label}");
     }
+}
+
+#[test]
+fn a_table_of_arrays_is_refused_alone() {
+    let whole = tree("file_blocks");
+    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let mut with = whole.clone();
+    for path in super_blocks(&whole, "events") {
+        let arrays = changed(&whole.files[&path], |mut all| {
+            for (_, _, schema) in all.iter_mut().filter(|(field, ..)| *field == 8) {
+                let mut columns = fields(schema);
+                let last = columns.iter_mut().rfind(|(field, ..)| *field == 1).unwrap();
+                let mut column = fields(&last.2);
+                column.retain(|(field, ..)| !matches!(field, 2 | 3));
+                // An array of strings, as Kudu's sources describe it.
+                let descriptor = message(&[(1, 2, message(&[number(1, 8)]))]);
+                column.extend([(2, 2, b"tags".to_vec()), number(3, 21), (15, 2, descriptor)]);
+                last.2 = message(&column);
+                *schema = message(&columns);
+            }
+            all
+        });
+        with.files.insert(path, arrays);
+    }
+    let e = with.open(&table("events")).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
+    let said = e.to_string();
+    assert!(["columns of arrays", "`tags`", "tablet-meta/"].iter().all(|part| said.contains(part)), "{said}");
+    // The other table of the server is read, and both are listed.
+    assert_eq!(sorted(with.open(&table("numbers")).unwrap().as_ref()), rows);
+    let source = Source::Folder { path: "tree".into(), folder: Arc::new(with) };
+    let tables = KuduFormat.tables(&source, &OpenOptions::default()).unwrap();
+    assert_eq!(tables.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["events", "numbers"]);
 }
 
 #[test]
