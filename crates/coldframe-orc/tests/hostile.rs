@@ -125,6 +125,16 @@ fn stripes_that_share_their_bytes_are_not_all_read() {
     assert_eq!(found.batch.num_rows() as u64 + found.damage.len() as u64 * rows, rows * 5_000);
 }
 
+/// Not even a null can be made of it.
+#[test]
+fn a_union_of_no_types_is_damage() {
+    let _alone = alone();
+    let mut file = Crafted::new(Kind::Union, 5, vec![(1, 1, vec![0xff, 0])]);
+    file.types[1].subtypes.clear();
+    let e = open("union", file.bytes(), &OpenOptions::default()).map(|_| ()).unwrap_err();
+    assert!(e.is_damage() && e.to_string().contains("children of a uniontype, found 0"), "{e}");
+}
+
 /// The nulls of the root are nobody's column: their rows are lost, and the scan goes on.
 #[test]
 fn damaged_nulls_of_the_root_end_no_scan_and_last_no_eternity() {

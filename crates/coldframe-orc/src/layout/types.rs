@@ -252,8 +252,8 @@ fn column(id: usize, stated: &proto::Type) -> Result<Column> {
         Kind::Struct => children.len() == stated.field_names.len(),
         Kind::List => children.len() == 1,
         Kind::Map => children.len() == 2,
-        // Tags are bytes, and Arrow's are signed.
-        Kind::Union => children.len() <= 127,
+        // Tags are bytes, and Arrow's are signed. A value of one without types would be of none.
+        Kind::Union => (1..=127).contains(&children.len()),
         _ => children.is_empty(),
     };
     if !fits {
