@@ -6,7 +6,7 @@
 //! | [`varint`] | variable-length integers, named by their grammar |
 //! | [`bits`] | fixed-width integers of 1 to 64 bits, packed in either bit order |
 //! | [`codec`] | every compression algorithm, and Hadoop's block framing of them |
-//! | [`checksum`], [`hash`] | CRC-32, CRC-32C; Murmur3, City64, Jenkins |
+//! | [`checksum`], [`hash`] | CRC-32, CRC-32C, XXH3; Murmur3, City64, Jenkins |
 //! | [`crypt`] | AES in counter mode and by single blocks |
 //! | [`values`] | the trait of all decoders; spreading values over nulls |
 //! | [`calendar`], [`zone`] | days of the proleptic and of Java's hybrid calendar; time zones as Java has them |

@@ -30,7 +30,7 @@ public final class Main {
   private static KuduSession session;
   private static final List<Long> snapshots = new ArrayList<>();
 
-  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER killed PHASE REPLICAS | MASTER storm SEED
+  /** usage: Main MASTER fixtures DIR WAIT_MS REPLICAS TABLE... | MASTER killed PHASE REPLICAS | MASTER logr PHASE | MASTER storm SEED
    * | MASTER transactions
    * | MASTER dump TABLE SNAPSHOT FILE | MASTER bench ROWS | MASTER scan TABLE */
   public static void main(String[] args) throws Exception {
@@ -42,6 +42,7 @@ public final class Main {
       case "fixtures" -> fixtures(Path.of(args[2]), Long.parseLong(args[3]), Integer.parseInt(args[4]),
           List.of(args).subList(5, args.length));
       case "killed" -> killed(Integer.parseInt(args[2]), Integer.parseInt(args[3]));
+      case "logr" -> logr(Integer.parseInt(args[2]));
       case "transactions" -> transactions();
       case "storm" -> storm(Long.parseLong(args[2]));
       case "dump" -> dump(args[2], Long.parseLong(args[3]), Path.of(args[4]));
@@ -493,6 +494,35 @@ public final class Main {
         Thread.sleep(1);
       }
     }
+  }
+
+  /** A phase of changes to a small table; prints the time behind it. */
+  private static void logr(int phase) throws Exception {
+    if (phase == 0) {
+      createNumbers(1);
+    }
+    if (phase < 2) {
+      changeNumbers(phase + 1);
+    } else {
+      KuduTable table = client.openTable("numbers");
+      for (int i = 0; i < 40; i++) {
+        Operation insert = table.newInsert();
+        insert.getRow().addInt("k", i * 30 + phase - 1);
+        insert.getRow().addString("v", "of phase " + phase);
+        apply(insert);
+        // Some were deleted before.
+        Operation upsert = table.newUpsert();
+        upsert.getRow().addInt("k", i * 9 * phase);
+        upsert.getRow().addString("v", "upserted " + i);
+        apply(upsert);
+        Operation delete = table.newDeleteIgnore();
+        delete.getRow().addInt("k", i * 15 + 3 * phase);
+        apply(delete);
+      }
+    }
+    flushWithErrors();
+    System.out.println(client.getLastPropagatedTimestamp() + 1);
+    Thread.sleep(50);
   }
 
   private static void createKilled(int replicas) throws Exception {

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE / "target"
+# Of the programs and of the client; another module may set it before the first of them is asked for.
+VERSION = "1.17.1"
 CLOSED = "http://127.0.0.1:9/"
 COMMON = [
     f"--cloud_aws_instance_id_url={CLOSED}",
@@ -43,10 +45,10 @@ FLUSH = [
 
 def classpath() -> list[str]:
     """The jars of the client and of the programs, by Maven."""
-    listed = TARGET / "classpath"
+    listed = TARGET / f"classpath-{VERSION}"
     if not listed.exists() or listed.stat().st_mtime < (HERE / "pom.xml").stat().st_mtime:
         TARGET.mkdir(exist_ok=True)
-        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listed}"]
+        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listed}", f"-Dkudu.version={VERSION}"]
         subprocess.run(["mvn", "-B", "-q", *goal], cwd=HERE, check=True)
     return listed.read_text(encoding="utf-8").strip().split(":")
 

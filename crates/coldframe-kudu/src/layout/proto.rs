@@ -4,6 +4,9 @@
 //! `kudu/consensus/metadata.proto`. What Kudu marks as required is an `Option` here wherever a missing value must not
 //! pass for zero.
 
+use std::ops::Range;
+
+use coldframe_core::{Error, Result};
 use prost::Message;
 
 /// The file `instance` of a root: who wrote it, and the keys of an encrypted file system.
@@ -59,6 +62,24 @@ pub(crate) struct BlockRecord {
     pub(crate) offset: Option<i64>,
     #[prost(int64, optional, tag = "5")]
     pub(crate) length: Option<i64>,
+}
+
+impl BlockRecord {
+    pub(crate) const CREATE: i32 = 1;
+    pub(crate) const DELETE: i32 = 2;
+
+    /// The bytes of a container that the record is about.
+    pub(crate) fn bytes(&self) -> Result<Range<u64>> {
+        let unsigned = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
+        let range = unsigned(self.offset).zip(unsigned(self.length)).and_then(|(offset, length)| {
+            let end = offset.checked_add(length)?;
+            Some(offset..end)
+        });
+        range.ok_or_else(|| {
+            let (offset, length) = (self.offset, self.length);
+            Error::corrupt(format!("expected a block's offset and length, found {offset:?} and {length:?}"))
+        })
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]

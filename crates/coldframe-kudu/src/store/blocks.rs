@@ -4,10 +4,11 @@
 //! file block manager | data/<byte 2>/<byte 3>/<byte 4>/<number, 16 decimal digits>    bytes 0 and 1: which data directory
 //! log block manager  | data/<uuid>.data                                   blocks, each from a multiple of 4096 on
 //!                    | data/<uuid>.metadata                               container of records: CREATE | DELETE a block
+//! ... `logr`         | data/rdb/..                                        the same records in RocksDB (`logr.rs`)
 //! ```
 //!
 //! Bytes of the number count from the highest (`file_block_manager.cc`, `log_block_manager.cc`). A deleted block is a hole or left as it
-//! is. A directory with RocksDB for the metadata (`logr`) is refused where it is found.
+//! is.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,10 +20,9 @@ use coldframe_core::{Damage, Error, Limits, ReadAt, Result};
 use crate::layout::container::{MAGIC, Records, decode, whole_file};
 use crate::layout::proto::BlockRecord;
 use crate::store::crypt::{Expected, HEADER, Section, ServerKeys, decrypted, decrypted_block};
-use crate::store::roots::{BlockManager, DataDir, join};
-
-const CREATE: i32 = 1;
-const DELETE: i32 = 2;
+use crate::store::logr;
+use crate::store::rocks::Reading;
+use crate::store::roots::{BlockManager, DATABASE, DataDir, join};
 
 /// Opens the blocks of one server.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl BlockStore {
 
     /// Opens the block with the number `id`.
     pub(crate) fn open(&self, id: u64) -> Result<OpenBlock> {
-        if self.dirs.iter().any(|d| d.manager == BlockManager::Log)
+        if self.dirs.iter().any(|d| d.manager.has_containers())
             && let Some(block) = self.open_in_container(id)?
         {
             return Ok(block);
@@ -124,7 +124,7 @@ impl BlockStore {
         let containers = self.containers()?;
         let Some(place) = containers.blocks.get(&id) else {
             return match containers.damage.first() {
-                Some(damage) if self.dirs.iter().all(|d| d.manager == BlockManager::Log) => {
+                Some(damage) if self.dirs.iter().all(|d| d.manager.has_containers()) => {
                     let e = damage.to_error();
                     Err(e.within(format!("block {id}, which no readable record creates")))
                 }
@@ -148,16 +148,36 @@ impl BlockStore {
             return Ok(containers.clone());
         }
         let mut all = Containers::default();
-        for dir in self.dirs.iter().filter(|d| d.manager == BlockManager::Log) {
-            for entry in self.folder.list(&dir.path)? {
-                if let Some(path) = entry.path.strip_suffix(".metadata") {
-                    self.read_container(path, &mut all)?;
+        for dir in &self.dirs {
+            match dir.manager {
+                BlockManager::File => {}
+                BlockManager::Log => {
+                    for entry in self.folder.list(&dir.path)? {
+                        if let Some(path) = entry.path.strip_suffix(".metadata") {
+                            self.read_container(path, &mut all)?;
+                        }
+                    }
                 }
+                BlockManager::LogRocks => self.read_database(&dir.path, &mut all)?,
             }
         }
         let all = Arc::new(all);
         *held = Some(all.clone());
         Ok(all)
+    }
+
+    /// Adds the live blocks of a data directory with a database, and notes what of it cannot be read.
+    fn read_database(&self, path: &str, all: &mut Containers) -> Result<()> {
+        let reading = Reading { checked: self.checked, limits: self.limits };
+        let database = logr::Blocks::read(self.folder.as_ref(), path, reading);
+        let mut database = database.map_err(|e| e.in_file(self.full_path(&join(path, DATABASE))))?;
+        all.damage.append(&mut database.damage);
+        let before = all.files.len();
+        let (files, blocks) = database.live(path);
+        all.files.extend(files);
+        all.blocks
+            .extend(blocks.map(|(id, n, bytes)| (id, Extent { container: before.saturating_add(n), bytes })));
+        Ok(())
     }
 
     /// Adds the live blocks of one container. Damage in it is noted; what stands before it holds.
@@ -191,11 +211,11 @@ impl BlockStore {
             let id =
                 id.ok_or_else(|| Error::corrupt("expected a block's number in the record, found none"))?;
             match record.op_type {
-                CREATE => {
-                    let bytes = block_range(&record)?;
+                BlockRecord::CREATE => {
+                    let bytes = record.bytes()?;
                     all.blocks.insert(id, Extent { container, bytes });
                 }
-                DELETE => {
+                BlockRecord::DELETE => {
                     all.blocks.remove(&id);
                 }
                 n => return Err(Error::corrupt(format!("expected CREATE (1) or DELETE (2), found {n}"))),
@@ -203,18 +223,6 @@ impl BlockStore {
         }
         Ok(())
     }
-}
-
-fn block_range(record: &BlockRecord) -> Result<Range<u64>> {
-    let unsigned = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
-    let range = unsigned(record.offset).zip(unsigned(record.length)).and_then(|(offset, length)| {
-        let end = offset.checked_add(length)?;
-        Some(offset..end)
-    });
-    range.ok_or_else(|| {
-        let (offset, length) = (record.offset, record.length);
-        Error::corrupt(format!("expected a block's offset and length, found {offset:?} and {length:?}"))
-    })
 }
 
 /// Where the file block manager keeps a block, below the data directory.

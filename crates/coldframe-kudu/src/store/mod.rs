@@ -2,5 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod crypt;
+pub(crate) mod logr;
+pub(crate) mod rocks;
 pub(crate) mod roots;
 pub(crate) mod segments;

@@ -24,6 +24,8 @@ const DEPTH: usize = 4;
 /// How far below it, for a folder to be recognised by its contents.
 const PROBE_DEPTH: usize = 2;
 const INSTANCE: &str = "instance";
+/// The folder of the database in a data directory of the block manager `logr`.
+pub(crate) const DATABASE: &str = "rdb";
 
 /// Joins two parts of a path.
 pub(crate) fn join(folder: &str, name: &str) -> String {
@@ -52,6 +54,15 @@ pub(crate) enum BlockManager {
     File,
     /// Many blocks in a container.
     Log,
+    /// The same, with what the containers hold in a database.
+    LogRocks,
+}
+
+impl BlockManager {
+    /// Whether blocks lie in containers.
+    pub(crate) fn has_containers(self) -> bool {
+        self != Self::File
+    }
 }
 
 /// A data directory.
@@ -155,24 +166,30 @@ fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -
     let instance: DirInstance = match found {
         Ok(bytes) => only_message(&bytes, checked).map_err(|e| e.within(file))?,
         // A directory that was copied without it is known by its files.
-        Err(e) if e.is_not_found() => DirInstance {
-            dir_set: None,
-            dir_type: if folder.list(&path)?.iter().any(|e| e.path.ends_with(".metadata")) {
-                "log"
-            } else {
-                "file"
-            }
-            .to_owned(),
-        },
+        Err(e) if e.is_not_found() => {
+            DirInstance { dir_set: None, dir_type: kind_of(&folder.list(&path)?).to_owned() }
+        }
         Err(e) => return Err(e),
     };
     let manager = match instance.dir_type.as_str() {
         "file" => BlockManager::File,
         "log" => BlockManager::Log,
+        "logr" => BlockManager::LogRocks,
         other => return Err(Error::unsupported(format!("Kudu's block manager \"{other}\" ({path})"))),
     };
     let set = instance.dir_set.unwrap_or_default();
     Ok(DataDir { path, uuid: set.uuid, all_uuids: set.all_uuids, manager })
+}
+
+/// The block manager that a data directory's files are of.
+fn kind_of(entries: &[coldframe_core::io::Entry]) -> &'static str {
+    if entries.iter().any(|e| e.is_folder && name_of(&e.path) == DATABASE) {
+        "logr"
+    } else if entries.iter().any(|e| e.path.ends_with(".metadata")) {
+        "log"
+    } else {
+        "file"
+    }
 }
 
 fn group(roots: &[Root]) -> Vec<ServerDirs> {

@@ -153,18 +153,18 @@ fn an_encrypted_directory_opens_with_its_own_key_alone() {
 }
 
 #[test]
-fn metadata_in_rocksdb_is_refused_by_name() {
+fn another_block_manager_is_refused_by_name() {
     let mut tree = tree("file_blocks");
     let mut options = table("events");
     options.skip_checksums = true; // the text below has one
     for path in tree.ending("block_manager_instance") {
         let mut bytes = tree.files[&path].to_vec();
         let at = bytes.windows(6).rposition(|w| w == b"\x12\x04file").unwrap();
-        bytes[at + 2..at + 6].copy_from_slice(b"logr");
+        bytes[at + 2..at + 6].copy_from_slice(b"tape");
         tree.files.insert(path, bytes.into());
     }
     let e = tree.open(&options).unwrap_err();
-    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("logr"), "{e}");
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("tape"), "{e}");
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What one write did: a batch, which is one record of a write-ahead log.
+//!
+//! ```text
+//! | sequence u64 | count u32 | operation .. |
+//! operation:  | 1 | key | value |   put          | 0 | key |   delete        | 7 | key |   delete what was put once
+//!             | 5, 4, 8 | column family | ..     the same with the number of a column family
+//!             | 3 | blob |   not an operation    | 13 |   nothing
+//! key, value, blob:  | length | bytes |          lengths and numbers are LEB128
+//! ```
+//!
+//! Operations count up from the batch's sequence (`db/write_batch.cc`).
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::Cursor;
+
+use super::{Each, Record};
+
+/// Hands on what a batch did.
+pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let mut sequence = cursor.u64_le()?;
+    let count = cursor.u32_le()?;
+    let (mut found, mut first) = (0u32, None);
+    while !cursor.is_empty() {
+        let kind = cursor.u8()?;
+        if matches!(kind, 4 | 5 | 8) {
+            match cursor.uleb128()? {
+                0 => {}
+                n => return Err(Error::unsupported(format!("column family {n} of RocksDB"))),
+            }
+        }
+        let (key, value) = match kind {
+            1 | 5 => (string(&mut cursor)?, Some(string(&mut cursor)?)),
+            0 | 4 | 7 | 8 => (string(&mut cursor)?, None),
+            3 => {
+                string(&mut cursor)?;
+                continue;
+            }
+            13 => continue,
+            n => return Err(unknown(n)),
+        };
+        // One record that nobody can make sense of does not cost those behind it.
+        if let Err(e) = each(Record { key, sequence, value }) {
+            if !e.is_damage() {
+                return Err(e);
+            }
+            first.get_or_insert(e);
+        }
+        sequence = sequence.saturating_add(1);
+        found = found.saturating_add(1);
+    }
+    if found != count {
+        return Err(Error::corrupt(format!("expected {count} operations in a batch, found {found}")));
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// What comes of a kind of operation that is not read.
+pub(super) fn unknown(kind: u8) -> Error {
+    let name = match kind {
+        2 | 6 => "merges",
+        14 | 15 => "deletions of ranges",
+        9..=12 | 18 | 19 | 21 => "transactions",
+        16 | 17 => "blobs",
+        20 => "user-defined timestamps",
+        22 | 23 => "wide columns",
+        _ => return Error::unsupported(format!("operations of type {kind} in RocksDB")),
+    };
+    Error::unsupported(format!("{name} in RocksDB (operations of type {kind})"))
+}
+
+/// Bytes behind their length.
+pub(super) fn string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    let len = cursor.uleb128()?;
+    cursor.take(usize::try_from(len).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,141 @@
+//! The manifest: which tables are alive, and which logs still hold something.
+//!
+//! ```text
+//! each record of the log is an edit:  | tag | what it says | tag | ..
+//!   1 | name |         comparator            2 | number |           logs before it are in tables
+//!   6 | level | number |   a table less
+//! 103 | level | number | length | smallest key | largest key | smallest, largest sequence | field .. | 1 |   a table more
+//!      field:  | tag | length | bytes |
+//! ```
+//!
+//! Numbers are LEB128, names and keys stand behind their lengths (`db/version_edit.h`, `version_edit.cc`). Tags from 8192 on, and fields without
+//! bit 6, may be passed over by who does not know them.
+
+use std::collections::BTreeMap;
+
+use coldframe_core::{Error, Result};
+use coldframe_encoding::Cursor;
+
+use super::batch::string;
+use super::log;
+use super::{Losses, Reading};
+
+const COMPARATOR: &[u8] = b"leveldb.BytewiseComparator";
+
+/// What the edits come to.
+#[derive(Debug, Default)]
+pub(super) struct Version {
+    /// Lengths of the tables that are alive, by their numbers.
+    pub(super) tables: BTreeMap<u64, u64>,
+    /// Logs from this number on hold what is in no table.
+    pub(super) first_log: u64,
+}
+
+/// Reads a manifest. One with damage in it is an error: an edit that is missing makes all later ones worthless.
+pub(super) fn read(bytes: &[u8], reading: Reading) -> Result<Version> {
+    let mut version = Version::default();
+    let (mut losses, mut edits) = (Losses::default(), 0u64);
+    let mut edit = |bytes: &[u8]| {
+        edits += 1;
+        version.apply(bytes)
+    };
+    log::each_record(bytes, None, reading.checked, &mut losses, &mut edit)?;
+    match losses.first {
+        Some(e) => Err(e),
+        None if edits == 0 => Err(Error::corrupt("expected edits in a manifest, found none")),
+        None => Ok(version),
+    }
+}
+
+impl Version {
+    /// What an edit takes away goes first: a table may move from one level to another.
+    fn apply(&mut self, edit: &[u8]) -> Result<()> {
+        let mut cursor = Cursor::new(edit, 0);
+        let mut added = Vec::new();
+        while !cursor.is_empty() {
+            match cursor.uleb128()? {
+                1 => comparator(string(&mut cursor)?)?,
+                2 => self.first_log = cursor.uleb128()?,
+                // Numbers for what is written next; logs of other column families; the last sequence.
+                3 | 4 | 9 | 10 | 203 => drop(cursor.uleb128()?),
+                // Where a compaction goes on.
+                5 => {
+                    cursor.uleb128()?;
+                    string(&mut cursor)?;
+                }
+                6 => {
+                    cursor.uleb128()?;
+                    let number = cursor.uleb128()?;
+                    if self.tables.remove(&number).is_none() {
+                        return Err(Error::corrupt(format!(
+                            "expected table {number}, which an edit takes away"
+                        )));
+                    }
+                }
+                tag @ (7 | 100 | 102 | 103) => added.push(table(tag, &mut cursor)?),
+                200 => match cursor.uleb128()? {
+                    0 => {}
+                    n => return Err(Error::unsupported(format!("column family {n} of RocksDB"))),
+                },
+                201 | 202 => return Err(Error::unsupported("column families of RocksDB")),
+                300 => return Err(Error::unsupported("edits of RocksDB in groups")),
+                400 | 401 | 8194 | 8195 => return Err(Error::unsupported("blob files of RocksDB")),
+                8196 | 8197 => return Err(Error::unsupported("a manifest of RocksDB 6 that lists logs")),
+                n if n & 0x2000 != 0 => drop(string(&mut cursor)?),
+                n => return Err(Error::unsupported(format!("edits with tag {n} in RocksDB's manifest"))),
+            }
+        }
+        self.tables.extend(added);
+        Ok(())
+    }
+}
+
+fn comparator(name: &[u8]) -> Result<()> {
+    if name == COMPARATOR {
+        return Ok(());
+    }
+    let name = name.get(..name.len().min(80)).unwrap_or_default().escape_ascii();
+    Err(Error::unsupported(format!("RocksDB's comparator \"{name}\"")))
+}
+
+/// A table's number and length.
+fn table(tag: u64, cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
+    cursor.uleb128()?;
+    let number = cursor.uleb128()?;
+    if tag == 102 {
+        in_this_folder(cursor.uleb128()?)?;
+    }
+    let len = cursor.uleb128()?;
+    string(cursor)?;
+    string(cursor)?;
+    if tag != 7 {
+        cursor.uleb128()?;
+        cursor.uleb128()?;
+    }
+    if tag == 103 {
+        fields(cursor)?;
+    }
+    Ok((number, len))
+}
+
+/// Passes over what else is said of a table.
+fn fields(cursor: &mut Cursor<'_>) -> Result<()> {
+    loop {
+        let field = cursor.uleb128()?;
+        if field == 1 {
+            return Ok(());
+        }
+        let bytes = string(cursor)?;
+        match field {
+            65 => in_this_folder(bytes.first().copied().unwrap_or_default().into())?,
+            n if n & 0x40 != 0 => {
+                return Err(Error::unsupported(format!("field {n} of a table in RocksDB's manifest")));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn in_this_folder(path: u64) -> Result<()> {
+    if path == 0 { Ok(()) } else { Err(Error::unsupported("tables of RocksDB in a folder of their own")) }
+}

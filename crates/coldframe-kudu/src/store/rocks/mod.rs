@@ -1,0 +1,246 @@
+//! A RocksDB database as it lies in its folder, read whole: each record of each key, with the number that says which is the newest.
+//!
+//! ```text
+//! CURRENT            "MANIFEST-000005\n"
+//! MANIFEST-000005    a log of edits: which tables are alive, and from which log on there is something that is in no table
+//! 000012.sst         a table: records in the order of their keys
+//! 000011.log         a log of batches
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`log`] | logs of both kinds: fragments in blocks of 32 KiB |
+//! | [`manifest`] | edits |
+//! | [`batch`] | what one write did |
+//! | [`table`] | tables: footer, properties, index |
+//! | [`block`] | a table's blocks, and the entries in them |
+//!
+//! Of RocksDB's features there is what Kudu's instance has (RocksDB 7.7 with its defaults, `dir_manager.cc`): one column family,
+//! keys in the order of their bytes, no merges, no deletions of ranges, Snappy or no compression. Another feature is refused by name.
+//!
+//! Where the manifest cannot be read, all tables and logs of the folder are: numbers still tell which record of a key is the newest,
+//! and the damage is told.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, ErrorKind, Limits, ReadAt, Result};
+
+use crate::layout::container::whole_file;
+use crate::store::roots::{join, name_of};
+
+mod batch;
+mod block;
+mod log;
+mod manifest;
+mod table;
+
+/// What is known of a key after one write: its value, or that it has none any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) key: &'a [u8],
+    /// The larger one is the newer one.
+    pub(crate) sequence: u64,
+    /// `None` deletes the key.
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+/// Who takes the records. An error that is damage is told of the file and the reading goes on.
+pub(crate) type Each<'a> = dyn FnMut(Record<'_>) -> Result<()> + 'a;
+
+/// How bytes are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// Whether checksums are compared.
+    pub(crate) checked: bool,
+    pub(crate) limits: Limits,
+}
+
+/// What cannot be read of one file: the first place with its reason, and how far the places reach.
+#[derive(Debug, Default)]
+struct Losses {
+    first: Option<Error>,
+    bytes: Option<Range<u64>>,
+    places: u64,
+}
+
+impl Losses {
+    /// Notes damage; any other error, and a limit, ends the reading.
+    fn note(&mut self, error: Error, bytes: Range<u64>) -> Result<()> {
+        if !matches!(error.kind(), ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. }) {
+            return Err(error);
+        }
+        self.places += 1;
+        self.bytes = Some(match self.bytes.take() {
+            None => bytes,
+            Some(all) => all.start.min(bytes.start)..all.end.max(bytes.end),
+        });
+        self.first.get_or_insert(error);
+        Ok(())
+    }
+
+    /// The damage of the file at `path`, if there is any.
+    fn of_file(self, path: &str) -> Option<Damage> {
+        let error = self.first?;
+        let error = match self.places {
+            1 => error.within(path),
+            n => error.within(format!("{path}, the first of {n} places")),
+        };
+        Some(Damage::from_error(&error, self.bytes.unwrap_or_default(), None))
+    }
+}
+
+/// The numbered files of the folder: name and length by number.
+#[derive(Debug, Default)]
+struct Files {
+    tables: BTreeMap<u64, String>,
+    logs: BTreeMap<u64, String>,
+    /// Bytes of all of them.
+    bytes: u64,
+}
+
+impl Files {
+    fn list(folder: &dyn Folder, path: &str) -> Result<Self> {
+        let mut files = Self::default();
+        for entry in folder.list(path)?.into_iter().filter(|e| !e.is_folder) {
+            let Some((number, ending)) = name_of(&entry.path).split_once('.') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let kind = match ending {
+                "sst" => &mut files.tables,
+                "log" => &mut files.logs,
+                _ => continue,
+            };
+            files.bytes = files.bytes.saturating_add(entry.len);
+            kind.insert(number, entry.path);
+        }
+        Ok(files)
+    }
+}
+
+/// A table that is to be read: its number, and its length where the manifest says it.
+type Alive = (u64, Option<u64>);
+
+/// A database that is being read.
+struct Database<'a> {
+    folder: &'a dyn Folder,
+    path: &'a str,
+    reading: Reading,
+    files: Files,
+    damage: Vec<Damage>,
+}
+
+/// How many bytes the tables and logs of the database at `path` have.
+pub(crate) fn size(folder: &dyn Folder, path: &str) -> Result<u64> {
+    Files::list(folder, path).map(|files| files.bytes)
+}
+
+/// Hands on each record of the database at `path`, in any order. Returns what could not be read.
+pub(crate) fn each_record(
+    folder: &dyn Folder,
+    path: &str,
+    reading: Reading,
+    each: &mut Each<'_>,
+) -> Result<Vec<Damage>> {
+    let files = Files::list(folder, path)?;
+    let mut database = Database { folder, path, reading, files, damage: Vec::new() };
+    let (tables, first_log) = database.alive()?;
+    for (number, len) in tables {
+        database.table(number, len, each)?;
+    }
+    let logs: Vec<_> = database.files.logs.range(first_log..).map(|(n, path)| (*n, path.clone())).collect();
+    for (number, log) in logs {
+        database.log(number, &log, each)?;
+    }
+    Ok(database.damage)
+}
+
+impl Database<'_> {
+    /// The tables that are alive, with their lengths, and the first log with something that is in none of them.
+    fn alive(&mut self) -> Result<(Vec<Alive>, u64)> {
+        let current = join(self.path, "CURRENT");
+        let mut losses = Losses::default();
+        let error = match self.manifest(&current) {
+            Ok((file, version)) => {
+                let missing = version.tables.keys().filter(|n| !self.files.tables.contains_key(n));
+                if let Some(e) = absent(missing) {
+                    losses.note(e, 0..0)?;
+                }
+                // A database that is open has a log, if only an empty one.
+                if self.files.logs.range(version.first_log..).next().is_none() {
+                    let from = version.first_log;
+                    let message = format!("expected a log with the number {from} or a later one, found none");
+                    losses.note(Error::corrupt(message), 0..0)?;
+                }
+                self.damage.extend(losses.of_file(&file));
+                let there = version.tables.into_iter().filter(|(n, _)| self.files.tables.contains_key(n));
+                return Ok((there.map(|(n, len)| (n, Some(len))).collect(), version.first_log));
+            }
+            Err(e) => e,
+        };
+        losses.note(error, 0..0)?;
+        self.damage.extend(losses.of_file(&current));
+        Ok((self.files.tables.keys().map(|n| (*n, None)).collect(), 0))
+    }
+
+    /// The manifest that `CURRENT` names: its path, and what it says.
+    fn manifest(&self, current: &str) -> Result<(String, manifest::Version)> {
+        let bytes = self.read(current)?;
+        let name = std::str::from_utf8(&bytes).ok().and_then(|s| s.strip_suffix('\n'));
+        let name = name.filter(|s| s.strip_prefix("MANIFEST-").is_some_and(is_number)).ok_or_else(|| {
+            let found = bytes.get(..bytes.len().min(40)).unwrap_or_default().escape_ascii();
+            Error::corrupt(format!("expected the name of a manifest, found \"{found}\""))
+        })?;
+        let path = join(self.path, name);
+        let version = self.read(&path).and_then(|bytes| manifest::read(&bytes, self.reading));
+        version.map(|version| (path.clone(), version)).map_err(|e| e.within(path))
+    }
+
+    fn read(&self, path: &str) -> Result<bytes::Bytes> {
+        let file: Arc<dyn ReadAt> = self.folder.open(path).map_err(Error::of_named_file)?;
+        whole_file(file.as_ref(), &self.reading.limits)
+    }
+
+    fn table(&mut self, number: u64, len: Option<u64>, each: &mut Each<'_>) -> Result<()> {
+        let Some(path) = self.files.tables.get(&number) else { return Ok(()) };
+        let bytes = self.read(path)?;
+        let mut losses = Losses::default();
+        let all = bytes.len() as u64;
+        let len = len.unwrap_or(all);
+        if len != all {
+            losses.note(Error::corrupt(format!("expected {len} bytes, found {all}")), len.min(all)..all)?;
+        }
+        let bytes = bytes.get(..usize::try_from(len).unwrap_or(usize::MAX)).unwrap_or(&bytes);
+        if let Err(e) = table::each_record(bytes, self.reading, &mut losses, each) {
+            losses.note(e, 0..all).map_err(|e| e.within(path.clone()))?;
+        }
+        self.damage.extend(losses.of_file(path));
+        Ok(())
+    }
+
+    fn log(&mut self, number: u64, path: &str, each: &mut Each<'_>) -> Result<()> {
+        let bytes = self.read(path)?;
+        let mut losses = Losses::default();
+        let mut batch = |bytes: &[u8]| batch::each_record(bytes, each);
+        log::each_record(&bytes, Some(number), self.reading.checked, &mut losses, &mut batch)
+            .map_err(|e| e.within(path))?;
+        self.damage.extend(losses.of_file(path));
+        Ok(())
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// An error that names the first tables that are not there, and says how many they are.
+fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
+    let missing: Vec<&u64> = missing.collect();
+    let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();
+    let (count, first) = (missing.len(), first.join(", "));
+    (count > 0).then(|| Error::corrupt(format!("{count} of its tables are not there: {first}")))
+}
+
+#[cfg(test)]
+mod tests;

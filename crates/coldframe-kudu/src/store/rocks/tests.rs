@@ -1,0 +1,435 @@
+//! Databases made here, to be hurt and to claim what they do not hold. That real ones are read right, `tests/logr.rs` says.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use coldframe_core::ErrorKind;
+use coldframe_core::io::Entry;
+use coldframe_encoding::checksum::{crc32c, xxh3_64};
+use coldframe_encoding::varint::{put_uleb128, put_zigzag};
+
+use super::*;
+
+const READING: Reading = Reading { checked: true, limits: Limits { max_metadata_bytes: 1 << 20, ..LIMITS } };
+const LIMITS: Limits = Limits {
+    max_block_bytes: 1 << 20,
+    max_columns: 1000,
+    max_depth: 8,
+    max_metadata_bytes: 1 << 20,
+    max_unit_rows: 1 << 20,
+};
+
+fn masked(bytes: &[u8]) -> [u8; 4] {
+    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+}
+
+fn string(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_uleb128(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Fragments as RocksDB's writer makes them; `again` is the number of a log that is used again.
+fn log(records: &[Vec<u8>], again: Option<u32>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let header = if again.is_some() { 11 } else { 7 };
+    for record in records {
+        let (mut rest, mut first) = (&record[..], true);
+        loop {
+            let left = 32768 - out.len() % 32768;
+            if left < header {
+                out.resize(out.len() + left, 0);
+                continue;
+            }
+            let n = rest.len().min(left - header);
+            let last = n == rest.len();
+            let kind = match (first, last) {
+                (true, true) => 1,
+                (true, false) => 2,
+                (false, false) => 3,
+                (false, true) => 4,
+            };
+            let mut covered = vec![kind + if again.is_some() { 4 } else { 0 }];
+            covered.extend(again.into_iter().flat_map(u32::to_le_bytes));
+            covered.extend_from_slice(&rest[..n]);
+            out.extend(masked(&covered));
+            out.extend(u16::try_from(n).unwrap().to_le_bytes());
+            out.extend(covered);
+            (rest, first) = (&rest[n..], false);
+            if last {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// One batch: keys with values, and keys without one, which are deleted.
+fn batch(sequence: u64, operations: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
+    let mut out = sequence.to_le_bytes().to_vec();
+    out.extend(u32::try_from(operations.len()).unwrap().to_le_bytes());
+    for (key, value) in operations {
+        out.push(u8::from(value.is_some()));
+        string(&mut out, key.as_bytes());
+        if let Some(value) = value {
+            string(&mut out, value);
+        }
+    }
+    out
+}
+
+/// A block: entries with what they share, every 16th without.
+fn block(entries: &[(Vec<u8>, Vec<u8>)], sized: bool) -> Vec<u8> {
+    let (mut out, mut restarts, mut before) = (Vec::new(), Vec::new(), &[][..]);
+    for (i, (key, value)) in entries.iter().enumerate() {
+        let mut shared = key.iter().zip(before).take_while(|(a, b)| a == b).count();
+        if i % 16 == 0 || !sized {
+            restarts.push(u32::try_from(out.len()).unwrap());
+            shared = 0;
+        }
+        put_uleb128(&mut out, shared as u64);
+        put_uleb128(&mut out, (key.len() - shared) as u64);
+        if sized {
+            put_uleb128(&mut out, value.len() as u64);
+        }
+        out.extend_from_slice(&key[shared..]);
+        out.extend_from_slice(value);
+        before = key;
+    }
+    restarts.iter().for_each(|r| out.extend(r.to_le_bytes()));
+    out.extend(u32::try_from(restarts.len()).unwrap().to_le_bytes());
+    out
+}
+
+/// Adds a block with what stands behind it; returns its handle.
+fn add(file: &mut Vec<u8>, content: &[u8], compression: u8, checksum: u8) -> (u64, u64) {
+    let at = file.len() as u64;
+    file.extend_from_slice(content);
+    let sum = if checksum == 1 {
+        masked(&[content, &[compression]].concat())
+    } else {
+        let low = u32::try_from(xxh3_64(content) & 0xffff_ffff).unwrap();
+        (low ^ u32::from(compression).wrapping_mul(0x6b90_83d9)).to_le_bytes()
+    };
+    file.push(compression);
+    file.extend(sum);
+    (at, content.len() as u64)
+}
+
+fn handle((offset, len): (u64, u64)) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_uleb128(&mut out, offset);
+    put_uleb128(&mut out, len);
+    out
+}
+
+/// A table of the blocks given, whose index may say something else.
+fn table_of(blocks: &[(Vec<u8>, u8)], checksum: u8, change: impl Fn(&mut Vec<(u64, u64)>)) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut handles: Vec<_> = blocks.iter().map(|(b, c)| add(&mut file, b, *c, checksum)).collect();
+    change(&mut handles);
+    let index = handles.iter().enumerate().map(|(i, h)| (format!("k{i:05}").into_bytes(), handle(*h)));
+    let index = block(&index.collect::<Vec<_>>(), true);
+    let kind = (b"rocksdb.block.based.table.index.type".to_vec(), vec![0; 4]);
+    let properties = add(&mut file, &block(&[kind], true), 0, checksum);
+    let names = block(&[(b"rocksdb.properties".to_vec(), handle(properties))], true);
+    let names = add(&mut file, &names, 0, checksum);
+    let index = add(&mut file, &index, 0, checksum);
+    let mut footer = vec![checksum];
+    footer.extend(handle(names));
+    footer.extend(handle(index));
+    footer.resize(41, 0);
+    footer.extend(5u32.to_le_bytes());
+    footer.extend(0x88e2_41b7_85f4_cff7_u64.to_le_bytes());
+    file.extend(footer);
+    file
+}
+
+fn records(from: u64, to: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let key = |n: u64| {
+        [format!("key {n:06}").as_bytes(), &(n << 8 | u64::from(!n.is_multiple_of(3))).to_le_bytes()].concat()
+    };
+    (from..to)
+        .map(|n| (key(n), if n.is_multiple_of(3) { Vec::new() } else { n.to_le_bytes().to_vec() }))
+        .collect()
+}
+
+type Found = BTreeMap<String, (u64, Option<Vec<u8>>)>;
+
+fn keep(found: &mut Found) -> impl FnMut(Record<'_>) -> Result<()> {
+    |record| {
+        let key = String::from_utf8_lossy(record.key).into_owned();
+        found.insert(key, (record.sequence, record.value.map(<[u8]>::to_vec)));
+        Ok(())
+    }
+}
+
+/// What a table holds, what is lost of it, and the error that ended it.
+fn read_table(file: &[u8]) -> (Found, u64, Result<()>) {
+    let (mut found, mut losses) = (Found::new(), Losses::default());
+    let result = table::each_record(file, READING, &mut losses, &mut keep(&mut found));
+    (found, losses.places, result)
+}
+
+fn read_log(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
+    let (mut found, mut losses) = (Vec::new(), Losses::default());
+    let mut each = |bytes: &[u8]| {
+        found.push(bytes.to_vec());
+        Ok(())
+    };
+    log::each_record(bytes, Some(7), true, &mut losses, &mut each).unwrap();
+    (found, losses.places)
+}
+
+#[test]
+fn records_over_several_blocks_of_a_log() {
+    let sizes = [10, 40_000, 0, 32_768 - 7, 100_000, 32_750, 3];
+    let all: Vec<Vec<u8>> =
+        sizes.iter().enumerate().map(|(i, n)| vec![u8::try_from(i + 1).unwrap(); *n]).collect();
+    for again in [None, Some(7)] {
+        let whole = log(&all, again);
+        assert_eq!(read_log(&whole), (all.clone(), 0));
+        // A record that breaks off was being written; space that was made ready is nothing.
+        for cut in (0..whole.len()).step_by(997) {
+            let (found, lost) = read_log(&whole[..cut]);
+            assert_eq!((&all[..found.len()], lost), (&found[..], 0), "{cut}");
+        }
+        assert_eq!(read_log(&[&whole[..], &[0; 70_000]].concat()), (all.clone(), 0));
+        for at in (0..whole.len()).step_by(499) {
+            let mut hurt = whole.clone();
+            hurt[at] ^= 0x10;
+            let (found, _) = read_log(&hurt);
+            assert!(found.iter().all(|record| all.contains(record)), "{at}");
+        }
+        // In a block that has others behind it, damage costs the records that lie in it, and is told.
+        let mut hurt = whole.clone();
+        hurt[10] ^= 1;
+        let (found, lost) = read_log(&hurt);
+        assert_eq!((found.len(), lost), (all.len() - 2, 1));
+    }
+    // A file that was used for another log before.
+    let mut mixed = log(&all[..1], Some(7));
+    mixed.extend(log(&all[..1], Some(6)));
+    assert_eq!(read_log(&mixed), (all[..1].to_vec(), 0));
+}
+
+#[test]
+fn the_blocks_of_a_table() {
+    let blocks: Vec<_> = (0..9).map(|n| (block(&records(n * 40, n * 40 + 40), true), 0)).collect();
+    for checksum in [1, 4] {
+        let whole = table_of(&blocks, checksum, |_| {});
+        let (all, lost, result) = read_table(&whole);
+        result.unwrap();
+        assert_eq!((all.len(), lost), (360, 0));
+        assert_eq!(all["key 000007"], (7, Some(7_u64.to_le_bytes().to_vec())));
+        assert_eq!(all["key 000006"], (6, None));
+        for at in 0..whole.len() {
+            let mut hurt = whole.clone();
+            hurt[at] ^= 0x20;
+            let (found, lost, result) = read_table(&hurt);
+            let told = lost > 0 || result.is_err();
+            assert!(told || found == all, "{at}");
+            assert!(found.iter().all(|(key, value)| all.get(key) == Some(value)), "{at}");
+            assert!(lost != 1 || result.is_err() || found.len() == 320, "{at}: {}", found.len());
+            assert!(result.is_err() || !told || lost == 1);
+        }
+        for cut in 0..whole.len() {
+            assert!(read_table(&whole[..cut]).2.is_err());
+        }
+    }
+}
+
+#[test]
+fn an_index_of_differences() {
+    let mut entries = Vec::new();
+    let mut run = |shared: u64, key: &[u8], value: &dyn Fn(&mut Vec<u8>)| {
+        put_uleb128(&mut entries, shared);
+        put_uleb128(&mut entries, key.len() as u64);
+        entries.extend_from_slice(key);
+        value(&mut entries);
+    };
+    run(0, b"aa", &|out| out.extend(handle((0, 1000))));
+    run(1, b"b", &|out| put_zigzag(out, -10));
+    run(1, b"c", &|out| put_zigzag(out, 300));
+    run(0, b"b", &|out| out.extend(handle((9000, 5))));
+    run(1, b"", &|out| put_zigzag(out, -6));
+    entries.extend([0; 8]);
+    entries.extend(2u32.to_le_bytes());
+    let mut index = block::Entries::open(&entries).unwrap();
+    let mut before = None;
+    for expected in [(0, 1000, "aa"), (1005, 990, "ab"), (2000, 1290, "ac"), (9000, 5, "b")] {
+        let found = index.next_handle(before).unwrap().unwrap();
+        assert_eq!(
+            (found.offset, found.len, index.key.as_slice()),
+            (expected.0, expected.1, expected.2.as_bytes())
+        );
+        before = Some(found);
+    }
+    assert!(index.next_handle(before).unwrap_err().is_damage());
+}
+
+#[test]
+fn tables_that_claim_too_much() {
+    let blocks = vec![(block(&records(0, 40), true), 0); 3];
+    // An index that leads to one block again and again, back, and outside.
+    type Change = fn(&mut Vec<(u64, u64)>);
+    let changes: [Change; 4] =
+        [|h| *h = vec![h[0]; 10_000], |h| h.swap(0, 1), |h| h[1].1 = u64::MAX, |h| h[1].0 = 1 << 40];
+    for change in changes {
+        let (found, lost, result) = read_table(&table_of(&blocks, 1, change));
+        assert!(found.len() <= 40 && (result.is_err() || lost > 0));
+    }
+    // Compressed bytes that say they become four gigabytes.
+    let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0];
+    let (_, lost, result) = read_table(&table_of(&[(bomb.to_vec(), 1)], 4, |_| {}));
+    assert_eq!((lost, result.is_ok()), (1, true));
+    // Restarts, lengths and shared bytes that are not there.
+    for content in [
+        &b"\xff\xff\xff\x0f"[..],
+        b"",
+        b"\0\0",
+        b"\x05\x01\x01ab\0\0\0\0",
+        b"\0\xff\xff\xff\xff\xff\xff\xff\xff\x7f\0a\0\0\0\0",
+    ] {
+        let (found, lost, result) = read_table(&table_of(&[(content.to_vec(), 0)], 1, |_| {}));
+        assert_eq!((found.len(), lost, result.is_ok()), (0, 1, true), "{content:?}");
+    }
+}
+
+#[test]
+fn other_features_are_refused_by_name() {
+    let merge = [b"key".as_slice(), &(9_u64 << 8 | 2).to_le_bytes()].concat();
+    let merged = block(&[(merge, Vec::new())], true);
+    let unsupported = |bytes: &[u8], name: &str| {
+        let e = read_table(bytes).2.unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains(name), "{e}");
+    };
+    unsupported(&table_of(&[(merged, 0)], 1, |_| {}), "merges");
+    unsupported(&table_of(&[(vec![0; 9], 7)], 1, |_| {}), "compression 7");
+    let whole = table_of(&[(block(&records(0, 3), true), 0)], 1, |_| {});
+    for (back, bytes, name) in [(53, &[3][..], "checksums of kind 3"), (52, &[0x3e, 0, 0x7a, 0], "version 6")]
+    {
+        let mut other = whole.clone();
+        let (at, version) = (other.len() - back, other.len() - 12);
+        other[at..at + bytes.len()].copy_from_slice(bytes);
+        other[version] += u8::from(back == 52);
+        unsupported(&other, name);
+    }
+    for (edit, name) in [
+        (vec![1, 1, b'x'], "comparator"),
+        (vec![0xc8, 1, 3], "column family 3"),
+        (vec![0xc9, 1, 1, b'a'], "column families"),
+        (vec![77], "tag 77"),
+    ] {
+        let e = manifest::read(&log(&[edit], None), READING).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains(name), "{e}");
+    }
+    let mut other = batch(5, &[("a", None)]);
+    other[12] = 15;
+    let e = batch::each_record(&other, &mut |_| Ok(())).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("ranges"), "{e}");
+}
+
+/// Files in memory.
+#[derive(Debug)]
+struct Disk(BTreeMap<String, Bytes>);
+
+impl Folder for Disk {
+    fn list(&self, _: &str) -> Result<Vec<Entry>> {
+        let entry = |(path, b): (&String, &Bytes)| Entry {
+            path: path.clone(),
+            len: b.as_ref().len() as u64,
+            is_folder: false,
+        };
+        Ok(self.0.iter().map(entry).collect())
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
+        self.0.get(path).map(|b| Arc::new(b.clone()) as _).ok_or_else(|| Error::not_found(path))
+    }
+}
+
+/// An edit that adds the tables with these numbers and lengths, and takes others away.
+fn edit(first_log: u64, added: impl IntoIterator<Item = (u64, u64)>, removed: &[u64]) -> Vec<u8> {
+    let mut out = vec![2];
+    put_uleb128(&mut out, first_log);
+    for (number, len) in added {
+        out.extend([103, 0]);
+        put_uleb128(&mut out, number);
+        put_uleb128(&mut out, len);
+        string(&mut out, b"smallest");
+        string(&mut out, b"largest");
+        out.extend([1, 9, 5, 1, 0, 1]);
+    }
+    for number in removed {
+        out.extend([6, 0]);
+        put_uleb128(&mut out, *number);
+    }
+    out
+}
+
+fn disk(files: &[(&str, &[u8])]) -> Disk {
+    Disk(files.iter().map(|(n, b)| (format!("rdb/{n}"), Bytes::copy_from_slice(b))).collect())
+}
+
+fn read_all(disk: &Disk) -> (Found, Vec<Damage>) {
+    let mut found = Found::new();
+    let damage = super::each_record(disk, "rdb", READING, &mut keep(&mut found)).unwrap();
+    (found, damage)
+}
+
+#[test]
+fn what_the_manifest_says_is_read_and_without_it_all() {
+    let table = |from| table_of(&[(block(&records(from, from + 10), true), 0)], 4, |_| {});
+    let (a, b, c) = (table(0), table(100), table(200));
+    let len = |t: &[u8]| t.len() as u64;
+    let manifest = log(&[edit(1, [(4, len(&a)), (5, len(&b))], &[]), edit(8, [(6, len(&c))], &[4])], None);
+    let (old, new) =
+        (log(&[batch(50, &[("old", Some(b"1"))])], None), log(&[batch(60, &[("new", Some(b"2"))])], None));
+    let files = [
+        ("CURRENT", &b"MANIFEST-000009\n"[..]),
+        ("MANIFEST-000009", &manifest),
+        ("000004.sst", &a),
+        ("000005.sst", &b),
+        ("000006.sst", &c),
+        ("000007.log", &old),
+        ("000008.log", &new),
+    ];
+    let whole = disk(&files);
+    let (found, damage) = read_all(&whole);
+    assert_eq!((found.len(), damage), (21, vec![]));
+    assert_eq!(found["new"], (60, Some(b"2".to_vec())));
+    // Missing files are told; so is a manifest that cannot be read, and then everything is.
+    for (name, left, said) in [
+        ("000005.sst", 11, "000005.sst"),
+        ("000008.log", 20, "expected a log with the number 8"),
+        ("CURRENT", 32, "CURRENT"),
+        ("MANIFEST-000009", 32, "MANIFEST-000009"),
+    ] {
+        let (found, damage) =
+            read_all(&disk(&files.iter().copied().filter(|f| f.0 != name).collect::<Vec<_>>()));
+        assert_eq!((found.len(), damage.len()), (left, 1), "{name}: {damage:?}");
+        assert!(damage[0].to_error().to_string().contains(said), "{damage:?}");
+    }
+    for at in 0..manifest.len() {
+        let mut hurt = manifest.clone();
+        hurt[at] ^= 2;
+        let mut files = files;
+        files[1].1 = &hurt;
+        let (found, damage) = read_all(&disk(&files));
+        // The last edit may look as if it had not been written to its end.
+        let earlier = found.len() == 22 && found.contains_key("old");
+        assert!(earlier || found.len() == 32 && !damage.is_empty(), "{at}: {} {damage:?}", found.len());
+    }
+    let outside = disk(&[("CURRENT", b"MANIFEST-../../x\n")]);
+    assert_eq!(read_all(&outside).1.len(), 1);
+}
+
+#[test]
+fn a_manifest_of_very_many_tables_is_one_damage() {
+    let manifest = log(&[edit(0, (0..200_000).map(|n| (n, 9)), &[])], None);
+    let reading = Reading { limits: Limits::default(), ..READING };
+    let disk = disk(&[("CURRENT", b"MANIFEST-1\n"), ("MANIFEST-1", &manifest)]);
+    let damage = super::each_record(&disk, "rdb", reading, &mut |_| Ok(())).unwrap();
+    assert_eq!(damage.len(), 1);
+    assert!(damage[0].to_error().to_string().contains("200000 of its tables"), "{damage:?}");
+}

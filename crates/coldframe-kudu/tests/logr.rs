@@ -1,0 +1,155 @@
+//! A directory of the block manager `logr`, whose server was killed: what Kudu reads when it is started on it.
+//! That every value is right, `tests/python/test_fixtures.py` says.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::sync::Arc;
+
+use coldframe_core::{Format, OnError, OpenOptions, Result, TableFile, Value};
+use coldframe_kudu::KuduFormat;
+use coldframe_testing::fixture::{self, Fixture};
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::mutate::{Dice, flipped, shaken, spread};
+use coldframe_testing::rows::{as_text, read};
+
+const DATABASE: &str = "data/rdb/";
+
+fn fixtures() -> Vec<Fixture> {
+    fixture::manifest(&fixture::data().join("kudu_logr/files/MANIFEST.json"))
+}
+
+fn whole() -> MemoryFolder {
+    MemoryFolder::load(&fixture::data().join("kudu_logr/files/killed"))
+}
+
+fn table(name: &str) -> OpenOptions {
+    let extra = [("table".to_owned(), Value::Str(name.to_owned()))].into();
+    OpenOptions { extra, ..OpenOptions::default() }
+}
+
+fn open(folder: &MemoryFolder, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
+    KuduFormat.open(&folder.source(), options)
+}
+
+fn sorted(table: &dyn TableFile) -> Vec<String> {
+    let outcome = read(table, OnError::Raise).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let mut rows = as_text(&outcome.batch);
+    rows.sort();
+    rows
+}
+
+/// Files of the database, by the end of their names.
+fn files(folder: &MemoryFolder, ending: &str) -> Vec<String> {
+    folder.files.keys().filter(|p| p.starts_with(DATABASE) && p.ends_with(ending)).cloned().collect()
+}
+
+#[test]
+fn tables_and_the_log_say_where_the_blocks_are() {
+    let folder = whole();
+    assert!(
+        files(&folder, ".sst").iter().chain(&files(&folder, ".log")).all(|p| !folder.files[p].is_empty())
+    );
+    for one in fixtures() {
+        let table = open(&folder, &one.options()).unwrap();
+        assert_eq!(sorted(table.as_ref()).len() as u64, one.number("rows"), "{:?}", one.entry);
+        if one.options().extra.contains_key("snapshot") {
+            continue;
+        }
+        assert_tiled(&table.inspect().unwrap());
+        let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
+        assert_eq!(report.damage, []);
+    }
+    // It is known without the file that says so.
+    let mut copy = folder.clone();
+    copy.files.remove("data/block_manager_instance").unwrap();
+    let options = table("numbers");
+    assert_eq!(
+        sorted(open(&copy, &options).unwrap().as_ref()),
+        sorted(open(&folder, &options).unwrap().as_ref())
+    );
+}
+
+/// Rows that come out are true, and what is missing is said; nothing stops before it has an answer.
+fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
+    let table = open(folder, options).unwrap();
+    let mut least = truth.len();
+    for on_error in [OnError::Raise, OnError::Skip] {
+        let Ok(outcome) = read(table.as_ref(), on_error) else {
+            assert_eq!(on_error, OnError::Raise, "{what}");
+            continue;
+        };
+        let mut rows = as_text(&outcome.batch);
+        rows.sort();
+        assert!(rows.iter().all(|row| truth.binary_search(row).is_ok()), "{what} under {on_error:?}");
+        assert!(rows.windows(2).all(|two| two[0] != two[1]), "{what}: a row twice");
+        let said = !outcome.damage.is_empty() || outcome.error.is_some();
+        assert!(rows.len() == truth.len() || said, "{what}: {} of {}", rows.len(), truth.len());
+        least = least.min(rows.len());
+    }
+    drop(table.inspect().unwrap());
+    least
+}
+
+/// Whether `verify` finds anything.
+fn told(folder: &MemoryFolder, options: &OpenOptions) -> bool {
+    let table = open(folder, options).unwrap();
+    !coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty()
+}
+
+#[test]
+fn a_flipped_byte_or_a_cut_anywhere_in_the_database() {
+    let (folder, options) = (whole(), table("numbers"));
+    let truth = sorted(open(&folder, &options).unwrap().as_ref());
+    for path in files(&folder, "") {
+        let bytes = &folder.files[&path];
+        let mut costs = 0;
+        for at in spread(bytes.len(), 60) {
+            let hurt = folder.with(&path, flipped(bytes, at, 0x41));
+            let left = survives(&hurt, &options, &truth, &format!("{path} byte {at}"));
+            let cut = folder.with(&path, bytes.slice(..at));
+            costs += usize::from(left < truth.len());
+            survives(&cut, &options, &truth, &format!("{path} cut at {at}"));
+        }
+        // Every byte of a log and of an edit has a checksum; so has a table but for its footer's zeros.
+        let at = bytes.len() / 3;
+        assert!(told(&folder.with(&path, flipped(bytes, at, 1)), &options), "{path} byte {at}");
+        // The manifest only says what the folder shows, too.
+        assert!(costs == 0 || !path.contains("MANIFEST") && !path.contains("CURRENT"), "{path}: {costs}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_told() {
+    let (folder, options) = (whole(), table("numbers"));
+    let truth = sorted(open(&folder, &options).unwrap().as_ref());
+    for path in files(&folder, "") {
+        let mut hurt = folder.clone();
+        hurt.files.remove(&path);
+        survives(&hurt, &options, &truth, &path);
+        assert!(told(&hurt, &options), "{path}");
+    }
+    let mut hurt = folder.clone();
+    hurt.files.retain(|path, _| !path.starts_with(DATABASE));
+    survives(&hurt, &options, &truth, "no database");
+    let e = read(open(&hurt, &options).unwrap().as_ref(), OnError::Raise);
+    let e = e.map_or_else(|e| e, |outcome| outcome.error.unwrap());
+    assert!(e.is_damage() && e.to_string().contains("rdb"), "{e}");
+}
+
+#[test]
+fn shaken_databases_without_checksums() {
+    let (folder, mut options) = (whole(), table("numbers"));
+    options.skip_checksums = true;
+    let mut dice = Dice::new(11);
+    for path in files(&folder, "") {
+        for _ in 0..40 {
+            let hurt = folder.with(&path, shaken(&folder.files[&path], &mut dice));
+            let Ok(table) = open(&hurt, &options) else { continue };
+            for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+                drop(read(table.as_ref(), on_error));
+            }
+            drop(table.inspect());
+        }
+    }
+}
