@@ -81,15 +81,16 @@ impl Dictionary {
         offsets: &mut Vec<i32>,
         data: &mut Vec<u8>,
     ) -> Result<()> {
+        // Looked at before, so that the loop has one length and nothing to stop for.
+        self.check(places)?;
         let start = data.len();
         let first = offsets.len();
         let mut end = start;
-        for place in places {
-            let Some((_, len)) = self.entries.get(*place as usize) else { return Err(self.no_such(*place)) };
-            end += *len as usize;
+        offsets.extend(places.iter().map(|place| {
+            end += self.entries.get(*place as usize).map_or(0, |(_, len)| *len as usize);
             // Beyond 2^31 it is refused below.
-            offsets.push((end & 0x7fff_ffff).try_into().unwrap_or(i32::MAX));
-        }
+            i32::try_from(end & 0x7fff_ffff).unwrap_or(i32::MAX)
+        }));
         if end > i32::MAX as usize {
             offsets.truncate(first);
             return Err(Error::batch_too_long("the values of a batch", end as u64));
