@@ -301,3 +301,37 @@ fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
         }
     }
 }
+
+/// Operations without a commit message are applied to rows that are looked for by their keys: where these are lost, too, a
+/// tolerant read goes on.
+#[test]
+fn keys_that_cannot_be_looked_for_end_no_tolerant_read() {
+    let mut hurt_ones = 0;
+    for (name, table) in [("lz4", "ledger"), ("plain", "ledger")] {
+        let (whole, options) = latest(name, table);
+        let blocks: Vec<String> =
+            whole.files.keys().filter(|path| path.ends_with(".data")).cloned().collect();
+        assert!(!blocks.is_empty());
+        let segment = segments(&whole, &options).remove(0);
+        let len = whole.files[&segment].len();
+        for cut in spread(len, 9).chain([len]) {
+            for path in &blocks {
+                let mut hurt = whole.clone();
+                hurt.files.insert(segment.clone(), whole.files[&segment].slice(..cut));
+                let bytes = &whole.files[path];
+                let mut zeros = bytes.to_vec();
+                let (from, to) = (zeros.len() / 20, zeros.len());
+                zeros[from..to].fill(0);
+                hurt.files.insert(path.clone(), zeros.into());
+                let Ok(opened) = open(&hurt, &options) else { continue };
+                for on_error in [OnError::Skip, OnError::Null] {
+                    let outcome = read(opened.as_ref(), on_error);
+                    let outcome = outcome.unwrap_or_else(|e| panic!("{name} {path} {cut}: {e}"));
+                    assert!(outcome.error.is_none(), "{name} {path} {cut}: {:?}", outcome.error);
+                    hurt_ones += usize::from(!outcome.damage.is_empty());
+                }
+            }
+        }
+    }
+    assert!(hurt_ones > 10, "{hurt_ones}");
+}

@@ -376,25 +376,35 @@ impl<'a> Replay<'a> {
             What::Write(write) => {
                 let done = self.each_row(write, |state, row| {
                     let key = row.key(&state.schema)?;
-                    if let Some(known) = state.rows.get_mut(&key) {
-                        known.lost = Some((op.time, what.clone()));
-                    } else if matches!(row.kind, Kind::Insert | Kind::Upsert) {
-                        state.missing.push(LogLoss { rows: 0..0, since: op.time, what: what.clone() });
-                    }
-                    state.doubted.push((key, op.time, what.clone()));
+                    state.doubt_row(key, row.kind, (op.time, what));
                     Ok(())
                 });
-                match done {
-                    Err(e) if e.is_damage() => {
-                        let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
-                        let what = Arc::new(self.broken(op, &e));
-                        self.out.broken.push(what.clone());
-                        self.forget(true, ids, op.id.index.saturating_add(1), (op.time, &what));
-                        Ok(())
-                    }
-                    other => other,
-                }
+                self.unless_damaged(op, done)
             }
+        }
+    }
+
+    /// A row of such an operation.
+    fn doubt_row(&mut self, key: Vec<u8>, kind: Kind, (since, what): (u64, &Arc<Damage>)) {
+        if let Some(known) = self.rows.get_mut(&key) {
+            known.lost = Some((since, what.clone()));
+        } else if matches!(kind, Kind::Insert | Kind::Upsert) {
+            self.missing.push(LogLoss { rows: 0..0, since, what: what.clone() });
+        }
+        self.doubted.push((key, since, what.clone()));
+    }
+
+    /// An operation whose rows cannot be told may be about any row.
+    fn unless_damaged(&mut self, op: &Op, done: Result<()>) -> Result<()> {
+        match done {
+            Err(e) if e.is_damage() => {
+                let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
+                let what = Arc::new(self.broken(op, &e));
+                self.out.broken.push(what.clone());
+                self.forget(true, ids, op.id.index.saturating_add(1), (op.time, &what));
+                Ok(())
+            }
+            other => other,
         }
     }
 
@@ -404,12 +414,19 @@ impl<'a> Replay<'a> {
             What::Write(write) => write,
             _ => return self.applied(op, &[]),
         };
-        self.each_row(write, |state, row| {
+        let done = self.each_row(write, |state, row| {
             let key = row.key(&state.schema)?;
             if write.transaction.is_some() {
                 return state.write_row(op, write, row);
             }
-            let found = state.find(&key)?;
+            let found = match state.find(&key) {
+                Err(e) if e.is_damage() => {
+                    let what = state.broken_once(op, &e);
+                    state.doubt_row(key, row.kind, (op.time, &what));
+                    return Ok(());
+                }
+                found => found?,
+            };
             match (row.kind, found) {
                 (Kind::Insert | Kind::Upsert, Target::None)
                 | (Kind::Upsert | Kind::Update | Kind::Delete, Target::Memory) => {
@@ -421,7 +438,20 @@ impl<'a> Replay<'a> {
                 // An insert of a row that is there, or a change to none: an error that the client was told.
                 _ => Ok(()),
             }
-        })
+        });
+        self.unless_damaged(op, done)
+    }
+
+    /// What keeps rows from being found; it is the same for row after row.
+    fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Damage> {
+        match self.out.broken.last() {
+            Some(last) if last.reason == e.reason() => last.clone(),
+            _ => {
+                let what = Arc::new(self.broken(op, e));
+                self.out.broken.push(what.clone());
+                what
+            }
+        }
     }
 
     /// Where the live row with a key is.
