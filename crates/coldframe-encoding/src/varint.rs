@@ -40,6 +40,13 @@ impl<'a> Cursor<'a> {
         Err(Error::corrupt("expected a LEB128 integer of at most 64 bits, found a longer one").at(start))
     }
 
+    /// A length in LEB128 and that many bytes.
+    #[inline]
+    pub fn uleb128_bytes(&mut self) -> Result<&'a [u8]> {
+        let n = self.uleb128()?;
+        self.take(usize::try_from(n).unwrap_or(usize::MAX))
+    }
+
     /// A zigzag-coded signed integer in LEB128.
     #[inline]
     pub fn zigzag(&mut self) -> Result<i64> {
@@ -185,6 +192,20 @@ mod tests {
         );
         assert!(Cursor::new(&[0x88, 1], 0).hadoop_vlong().is_err());
         assert!(Cursor::new(&[0x8b, 1, 0, 0, 0, 0], 0).hadoop_vint().is_err());
+    }
+
+    #[test]
+    fn bytes_behind_their_length_end_where_it_says() {
+        let mut c = Cursor::new(&[2, 7, 8, 0, 3, 9], 10);
+        assert_eq!(c.uleb128_bytes().unwrap(), [7, 8]);
+        assert_eq!(c.uleb128_bytes().unwrap(), [0; 0]);
+        assert_eq!(c.uleb128_bytes().unwrap_err().to_string(), "byte 15: expected 3 more bytes, found 1");
+        let mut most = Vec::new();
+        put_uleb128(&mut most, u64::MAX);
+        assert_eq!(
+            Cursor::new(&most, 0).uleb128_bytes().unwrap_err().to_string(),
+            format!("byte 10: expected {} more bytes, found 0", usize::MAX)
+        );
     }
 
     #[test]

@@ -84,8 +84,7 @@ impl IndexBlock {
                 Error::corrupt(format!("expected an offset of at most {}, found {at}", self.offsets))
             })?;
             let mut cursor = Cursor::new(bytes, self.pointer.offset);
-            let key_len = cursor.uleb128()?;
-            let key = cursor.take(usize::try_from(key_len).unwrap_or(usize::MAX))?;
+            let key = cursor.uleb128_bytes()?;
             let offset = cursor.uleb128()?;
             let size = cursor.uleb128()?;
             let size = u32::try_from(size)

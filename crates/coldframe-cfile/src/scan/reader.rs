@@ -443,8 +443,7 @@ fn open_values(
         if stated != rows as u64 {
             return Err(Error::corrupt(format!("expected {rows} rows, found {stated}")));
         }
-        let len = cursor.uleb128()?;
-        let bitmap = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
+        let bitmap = cursor.uleb128_bytes()?;
         start = bytes.len() - cursor.remaining();
         let mut out = BooleanBufferBuilder::new(rows);
         Rle::new(0).decode_bits(bitmap, rows, &mut out).within(|| "bitmap")?;

@@ -66,8 +66,7 @@ fn decoded_size(message: &[u8], shape: &Shape, limits: &Limits, depth: u64) -> R
             0 => cursor.uleb128().map(|_| NUMBER)?,
             1 => cursor.skip(8).map(|()| NUMBER)?,
             2 => {
-                let length = cursor.uleb128()?;
-                let bytes = cursor.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+                let bytes = cursor.uleb128_bytes()?;
                 match fields.iter().find(|(tag, _)| *tag == key >> 3) {
                     Some((_, inner)) => decoded_size(bytes, inner, limits, depth + 1)?,
                     None => STRING,

@@ -55,10 +55,8 @@ pub(crate) fn table_schema(bytes: &[u8], expected: Option<u64>, limits: &Limits)
 pub(crate) fn region_info(bytes: &[u8], limits: &Limits) -> Result<RegionInfo> {
     let message = message_of(bytes)?;
     let mut cursor = Cursor::new(message, MAGIC.len() as u64);
-    let length = cursor.uleb128()?;
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
     // Behind it, some versions repeat it as text for people.
-    decode(cursor.take(length)?, limits)
+    decode(cursor.uleb128_bytes()?, limits)
 }
 
 /// What hbase:meta says of a region.

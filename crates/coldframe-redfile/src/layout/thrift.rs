@@ -177,8 +177,7 @@ impl<'a> Reader<'a> {
     /// The value of a binary field.
     pub(crate) fn binary(&mut self, field: Field) -> Result<&'a [u8]> {
         self.expect(field, Kind::Binary)?;
-        let n = self.cursor.uleb128()?;
-        self.cursor.take(usize::try_from(n).unwrap_or(usize::MAX))
+        self.cursor.uleb128_bytes()
     }
 
     /// The value of a text field.

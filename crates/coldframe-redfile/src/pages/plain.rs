@@ -427,8 +427,7 @@ fn copy(bytes: &[u8], from: usize, data: &mut [u8], to: usize, len: usize) {
 fn read_varint_arrays(bytes: &[u8], n: usize, offsets: &mut Vec<i32>, data: &mut Vec<u8>) -> Result<usize> {
     let mut c = Cursor::new(bytes, 0);
     for _ in 0..n {
-        let len = c.uleb128()?;
-        data.extend_from_slice(c.take(usize::try_from(len).unwrap_or(usize::MAX))?);
+        data.extend_from_slice(c.uleb128_bytes()?);
         offsets.push(i32::try_from(data.len()).map_err(|_| too_long(data.len(), 0, bytes))?);
     }
     Ok(bytes.len() - c.remaining())

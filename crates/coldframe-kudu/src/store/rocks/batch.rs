@@ -30,10 +30,10 @@ pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
             }
         }
         let (key, value) = match kind {
-            1 | 5 => (string(&mut cursor)?, Some(string(&mut cursor)?)),
-            0 | 4 | 7 | 8 => (string(&mut cursor)?, None),
+            1 | 5 => (cursor.uleb128_bytes()?, Some(cursor.uleb128_bytes()?)),
+            0 | 4 | 7 | 8 => (cursor.uleb128_bytes()?, None),
             3 => {
-                string(&mut cursor)?;
+                cursor.uleb128_bytes()?;
                 continue;
             }
             13 => continue,
@@ -67,10 +67,4 @@ pub(super) fn unknown(kind: u8) -> Error {
         _ => return Error::unsupported(format!("operations of type {kind} in RocksDB")),
     };
     Error::unsupported(format!("{name} in RocksDB (operations of type {kind})"))
-}
-
-/// Bytes behind their length.
-pub(super) fn string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
-    let len = cursor.uleb128()?;
-    cursor.take(usize::try_from(len).unwrap_or(usize::MAX))
 }

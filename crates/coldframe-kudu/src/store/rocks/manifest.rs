@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use super::batch::string;
 use super::log;
 use super::{Losses, Reading};
 
@@ -54,14 +53,14 @@ impl Version {
         let mut added = Vec::new();
         while !cursor.is_empty() {
             match cursor.uleb128()? {
-                1 => comparator(string(&mut cursor)?)?,
+                1 => comparator(cursor.uleb128_bytes()?)?,
                 2 => self.first_log = cursor.uleb128()?,
                 // Numbers for what is written next; logs of other column families; the last sequence.
                 3 | 4 | 9 | 10 | 203 => drop(cursor.uleb128()?),
                 // Where a compaction goes on.
                 5 => {
                     cursor.uleb128()?;
-                    string(&mut cursor)?;
+                    cursor.uleb128_bytes()?;
                 }
                 6 => {
                     cursor.uleb128()?;
@@ -81,7 +80,7 @@ impl Version {
                 300 => return Err(Error::unsupported("edits of RocksDB in groups")),
                 400 | 401 | 8194 | 8195 => return Err(Error::unsupported("blob files of RocksDB")),
                 8196 | 8197 => return Err(Error::unsupported("a manifest of RocksDB 6 that lists logs")),
-                n if n & 0x2000 != 0 => drop(string(&mut cursor)?),
+                n if n & 0x2000 != 0 => drop(cursor.uleb128_bytes()?),
                 n => return Err(Error::unsupported(format!("edits with tag {n} in RocksDB's manifest"))),
             }
         }
@@ -106,8 +105,8 @@ fn table(tag: u64, cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
         in_this_folder(cursor.uleb128()?)?;
     }
     let len = cursor.uleb128()?;
-    string(cursor)?;
-    string(cursor)?;
+    cursor.uleb128_bytes()?;
+    cursor.uleb128_bytes()?;
     if tag != 7 {
         cursor.uleb128()?;
         cursor.uleb128()?;
@@ -125,7 +124,7 @@ fn fields(cursor: &mut Cursor<'_>) -> Result<()> {
         if field == 1 {
             return Ok(());
         }
-        let bytes = string(cursor)?;
+        let bytes = cursor.uleb128_bytes()?;
         match field {
             65 => in_this_folder(bytes.first().copied().unwrap_or_default().into())?,
             n if n & 0x40 != 0 => {
