@@ -19,7 +19,7 @@ use coldframe_core::{Damage, Error, Result};
 
 use crate::layout::container::decode;
 use crate::layout::proto::BlockRecord;
-use crate::store::rocks::{Reading, Record, each_record, size};
+use crate::store::rocks::{Database, Reading, Record};
 use crate::store::roots::{DATABASE, join};
 
 /// Digits of a container's uuid.
@@ -49,23 +49,24 @@ impl Blocks {
     /// Reads the database of the data directory at `path`.
     pub(crate) fn read(folder: &dyn Folder, path: &str, reading: Reading) -> Result<Self> {
         let mut blocks = Self::default();
-        let database = join(path, DATABASE);
-        let bytes = match size(folder, &database) {
-            Ok(bytes) => bytes,
+        let path = join(path, DATABASE);
+        let database = match Database::open(folder, &path, reading) {
+            Ok(database) => database,
             Err(e) if e.is_not_found() => {
-                let e = Error::corrupt("expected a folder with RocksDB's files, found none").within(database);
+                let e = Error::corrupt("expected a folder with RocksDB's files, found none").within(path);
                 blocks.damage.push(Damage::from_error(&e, 0..0, None));
                 return Ok(blocks);
             }
             Err(e) => return Err(e),
         };
+        let bytes = database.bytes();
         let mut each = |record: Record<'_>| {
             blocks.add(record)?;
             let asked =
                 blocks.newest.len() as u64 * BLOCK_BYTES + blocks.containers.len() as u64 * CONTAINER_BYTES;
             reading.limits.decoded("records of blocks", asked, bytes)
         };
-        let damage = each_record(folder, &database, reading, &mut each)?;
+        let damage = database.each_record(&mut each)?;
         blocks.damage = damage;
         Ok(blocks)
     }

@@ -13,7 +13,7 @@
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
-use super::{Each, Record};
+use super::{Each, Record, defer};
 
 /// Hands on what a batch did.
 pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
@@ -39,13 +39,7 @@ pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
             13 => continue,
             n => return Err(unknown(n)),
         };
-        // One record that nobody can make sense of does not cost those behind it.
-        if let Err(e) = each(Record { key, sequence, value }) {
-            if !e.is_damage() {
-                return Err(e);
-            }
-            first.get_or_insert(e);
-        }
+        defer(&mut first, each(Record { key, sequence, value }))?;
         sequence = sequence.saturating_add(1);
         found = found.saturating_add(1);
     }

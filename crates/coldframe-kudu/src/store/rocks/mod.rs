@@ -58,6 +58,22 @@ pub(crate) struct Reading {
     pub(crate) limits: Limits,
 }
 
+/// Whether an error costs only what it is of. A limit is damage, too, but ends the reading.
+fn is_loss(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. })
+}
+
+/// Keeps the first loss for later: one record that nobody can make sense of does not cost those behind it.
+fn defer(first: &mut Option<Error>, handed_on: Result<()>) -> Result<()> {
+    match handed_on {
+        Err(e) if is_loss(&e) => {
+            first.get_or_insert(e);
+            Ok(())
+        }
+        other => other,
+    }
+}
+
 /// What cannot be read of one file: the first place with its reason, and how far the places reach.
 #[derive(Debug, Default)]
 struct Losses {
@@ -69,7 +85,7 @@ struct Losses {
 impl Losses {
     /// Notes damage; any other error, and a limit, ends the reading.
     fn note(&mut self, error: Error, bytes: Range<u64>) -> Result<()> {
-        if !matches!(error.kind(), ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. }) {
+        if !is_loss(&error) {
             return Err(error);
         }
         self.places += 1;
@@ -122,8 +138,8 @@ impl Files {
 /// A table that is to be read: its number, and its length where the manifest says it.
 type Alive = (u64, Option<u64>);
 
-/// A database that is being read.
-struct Database<'a> {
+/// A database whose files are known.
+pub(crate) struct Database<'a> {
     folder: &'a dyn Folder,
     path: &'a str,
     reading: Reading,
@@ -131,32 +147,30 @@ struct Database<'a> {
     damage: Vec<Damage>,
 }
 
-/// How many bytes the tables and logs of the database at `path` have.
-pub(crate) fn size(folder: &dyn Folder, path: &str) -> Result<u64> {
-    Files::list(folder, path).map(|files| files.bytes)
-}
-
-/// Hands on each record of the database at `path`, in any order. Returns what could not be read.
-pub(crate) fn each_record(
-    folder: &dyn Folder,
-    path: &str,
-    reading: Reading,
-    each: &mut Each<'_>,
-) -> Result<Vec<Damage>> {
-    let files = Files::list(folder, path)?;
-    let mut database = Database { folder, path, reading, files, damage: Vec::new() };
-    let (tables, first_log) = database.alive()?;
-    for (number, len) in tables {
-        database.table(number, len, each)?;
+impl<'a> Database<'a> {
+    /// Lists the files of the database at `path`.
+    pub(crate) fn open(folder: &'a dyn Folder, path: &'a str, reading: Reading) -> Result<Self> {
+        Ok(Self { folder, path, reading, files: Files::list(folder, path)?, damage: Vec::new() })
     }
-    let logs: Vec<_> = database.files.logs.range(first_log..).map(|(n, path)| (*n, path.clone())).collect();
-    for (number, log) in logs {
-        database.log(number, &log, each)?;
-    }
-    Ok(database.damage)
-}
 
-impl Database<'_> {
+    /// How many bytes its tables and logs have.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.bytes
+    }
+
+    /// Hands on each record, in any order. Returns what could not be read.
+    pub(crate) fn each_record(mut self, each: &mut Each<'_>) -> Result<Vec<Damage>> {
+        let (tables, first_log) = self.alive()?;
+        for (number, len) in tables {
+            self.table(number, len, each)?;
+        }
+        let logs: Vec<_> = self.files.logs.range(first_log..).map(|(n, path)| (*n, path.clone())).collect();
+        for (number, log) in logs {
+            self.log(number, &log, each)?;
+        }
+        Ok(self.damage)
+    }
+
     /// The tables that are alive, with their lengths, and the first log with something that is in none of them.
     fn alive(&mut self) -> Result<(Vec<Alive>, u64)> {
         let current = join(self.path, "CURRENT");

@@ -16,7 +16,7 @@ use coldframe_encoding::limits::Walk;
 
 use super::batch::unknown;
 use super::block::{Blocks, Checksum, Entries, Handle, TRAILER};
-use super::{Each, Losses, Reading, Record};
+use super::{Each, Losses, Reading, Record, defer};
 
 const FOOTER: usize = 53;
 const LATER: &[u8] = &[0x3e, 0, 0x7a, 0];
@@ -97,13 +97,7 @@ fn records(block: &[u8], each: &mut Each<'_>) -> Result<u64> {
             0 | 7 => None,
             n => return Err(unknown(n)),
         };
-        // One record that nobody can make sense of does not cost those behind it.
-        if let Err(e) = each(Record { key, sequence: trailer >> 8, value }) {
-            if !e.is_damage() {
-                return Err(e);
-            }
-            first.get_or_insert(e);
-        }
+        defer(&mut first, each(Record { key, sequence: trailer >> 8, value }))?;
     }
     first.map_or(Ok(count), Err)
 }

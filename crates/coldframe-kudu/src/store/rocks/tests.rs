@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use coldframe_core::ErrorKind;
-use coldframe_core::io::Entry;
 use coldframe_encoding::checksum::{crc32c, xxh3_64};
 use coldframe_encoding::varint::{put_uleb128, put_zigzag};
+use coldframe_testing::folder::MemoryFolder;
 
 use super::*;
 
@@ -329,25 +329,6 @@ fn other_features_are_refused_by_name() {
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("ranges"), "{e}");
 }
 
-/// Files in memory.
-#[derive(Debug)]
-struct Disk(BTreeMap<String, Bytes>);
-
-impl Folder for Disk {
-    fn list(&self, _: &str) -> Result<Vec<Entry>> {
-        let entry = |(path, b): (&String, &Bytes)| Entry {
-            path: path.clone(),
-            len: b.as_ref().len() as u64,
-            is_folder: false,
-        };
-        Ok(self.0.iter().map(entry).collect())
-    }
-
-    fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-        self.0.get(path).map(|b| Arc::new(b.clone()) as _).ok_or_else(|| Error::not_found(path))
-    }
-}
-
 /// An edit that adds the tables with these numbers and lengths, and takes others away.
 fn edit(first_log: u64, added: impl IntoIterator<Item = (u64, u64)>, removed: &[u64]) -> Vec<u8> {
     let mut out = vec![2];
@@ -367,13 +348,15 @@ fn edit(first_log: u64, added: impl IntoIterator<Item = (u64, u64)>, removed: &[
     out
 }
 
-fn disk(files: &[(&str, &[u8])]) -> Disk {
-    Disk(files.iter().map(|(n, b)| (format!("rdb/{n}"), Bytes::copy_from_slice(b))).collect())
+fn disk(files: &[(&str, &[u8])]) -> MemoryFolder {
+    let named = files.iter().map(|(n, b)| (format!("rdb/{n}"), Bytes::copy_from_slice(b)));
+    MemoryFolder { files: named.collect() }
 }
 
-fn read_all(disk: &Disk) -> (Found, Vec<Damage>) {
+fn read_all(disk: &MemoryFolder) -> (Found, Vec<Damage>) {
     let mut found = Found::new();
-    let damage = super::each_record(disk, "rdb", READING, &mut keep(&mut found)).unwrap();
+    let database = Database::open(disk, "rdb", READING).unwrap();
+    let damage = database.each_record(&mut keep(&mut found)).unwrap();
     (found, damage)
 }
 
@@ -429,7 +412,7 @@ fn a_manifest_of_very_many_tables_is_one_damage() {
     let manifest = log(&[edit(0, (0..200_000).map(|n| (n, 9)), &[])], None);
     let reading = Reading { limits: Limits::default(), ..READING };
     let disk = disk(&[("CURRENT", b"MANIFEST-1\n"), ("MANIFEST-1", &manifest)]);
-    let damage = super::each_record(&disk, "rdb", reading, &mut |_| Ok(())).unwrap();
+    let damage = Database::open(&disk, "rdb", reading).unwrap().each_record(&mut |_| Ok(())).unwrap();
     assert_eq!(damage.len(), 1);
     assert!(damage[0].to_error().to_string().contains("200000 of its tables"), "{damage:?}");
 }
