@@ -261,42 +261,14 @@ fn bucket_of(name: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
-    use std::collections::BTreeMap;
+    use coldframe_testing::folder::MemoryFolder;
 
-    /// Files by path.
-    #[derive(Debug)]
-    struct Files(BTreeMap<String, Bytes>);
-
-    impl Files {
-        fn new(paths: &[&str]) -> Self {
-            Self(paths.iter().map(|p| ((*p).to_owned(), Bytes::from_static(b"ORC"))).collect())
-        }
-    }
-
-    impl Folder for Files {
-        fn list(&self, path: &str) -> Result<Vec<Entry>> {
-            let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-            let mut found = BTreeMap::new();
-            for (file, bytes) in &self.0 {
-                let Some(rest) = file.strip_prefix(&prefix) else { continue };
-                let (name, is_folder) = match rest.split_once('/') {
-                    Some((name, _)) => (name, true),
-                    None => (rest, false),
-                };
-                let len = if is_folder { 0 } else { bytes.len() as u64 };
-                found.insert(format!("{prefix}{name}"), (len, is_folder));
-            }
-            Ok(found.into_iter().map(|(path, (len, is_folder))| Entry { path, len, is_folder }).collect())
-        }
-
-        fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>> {
-            Ok(Arc::new(self.0.get(path).ok_or_else(|| Error::not_found(path))?.clone()))
-        }
+    fn folder(paths: &[&str]) -> MemoryFolder {
+        paths.iter().fold(MemoryFolder::default(), |folder, path| folder.with(path, &b"ORC"[..]))
     }
 
     fn current(paths: &[&str]) -> Vec<String> {
-        current_files(&Files::new(paths), None).unwrap().into_iter().map(|f| f.path).collect()
+        current_files(&folder(paths), None).unwrap().into_iter().map(|f| f.path).collect()
     }
 
     #[test]
@@ -366,7 +338,7 @@ mod tests {
             "delta_6_10/bucket_0",
         ];
         let files = |list: &str| -> Vec<String> {
-            let found = current_files(&Files::new(&paths), Some(&list.parse().unwrap()));
+            let found = current_files(&folder(&paths), Some(&list.parse().unwrap()));
             found.unwrap().into_iter().map(|f| f.path).collect()
         };
         // The overwrite 8 is aborted, 7 open, nothing above 9 known: the wide delta holds 6 and 9.
@@ -379,7 +351,7 @@ mod tests {
 
     #[test]
     fn original_files_count_without_a_base() {
-        let files = Files::new(&[
+        let files = folder(&[
             "000001_0",
             "000000_0",
             "000000_0_copy_1",
@@ -401,14 +373,14 @@ mod tests {
                 ("delta_1_1/000002_0", 2, 1)
             ]
         );
-        assert!(!is_acid(&Files::new(&["000000_0", "delta_x/bucket_0"])).unwrap());
+        assert!(!is_acid(&folder(&["000000_0", "delta_x/bucket_0"])).unwrap());
     }
 
     #[test]
     fn streamed_deltas_are_valid_up_to_the_last_flush() {
-        let mut files = Files::new(&["delta_1_10/bucket_00000", "delta_1_10/bucket_00000_flush_length"]);
+        let mut files = folder(&["delta_1_10/bucket_00000", "delta_1_10/bucket_00000_flush_length"]);
         let lengths = [7u64.to_be_bytes().as_slice(), &3u64.to_be_bytes(), &[1, 2]].concat();
-        files.0.insert("delta_1_10/bucket_00000_flush_length".into(), lengths.into());
+        files.files.insert("delta_1_10/bucket_00000_flush_length".into(), lengths.into());
         let all = current_files(&files, None).unwrap();
         assert_eq!((all.len(), all[0].valid_len), (1, Some(3)));
     }

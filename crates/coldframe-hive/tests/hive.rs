@@ -26,11 +26,7 @@ fn open(one: &Fixture, list: bool) -> Arc<dyn TableFile> {
 }
 
 fn rows(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<String> {
-    let outcome = scan(table, &Scan { predicate, ..Scan::default() }, None).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    let mut rows = as_text(&outcome.batch);
-    rows.sort();
-    rows
+    scan(table, &Scan { predicate, ..Scan::default() }, None).unwrap().sorted()
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl MemoryFolder {
                 if path.is_dir() {
                     open.push(path);
                 } else {
-                    let below = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                    let below = path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
                     files.insert(below, std::fs::read(&path).unwrap().into());
                 }
             }

@@ -20,6 +20,21 @@ pub struct Outcome {
     pub error: Option<coldframe_core::Error>,
 }
 
+impl Outcome {
+    /// The rows as texts, in the order of the texts. Panics if an error ended the scan.
+    pub fn sorted(&self) -> Vec<String> {
+        assert!(self.error.is_none(), "{:?}", self.error);
+        let mut rows = as_text(&self.batch);
+        rows.sort();
+        rows
+    }
+}
+
+/// The rows of a table without damage as texts, in the order of the texts.
+pub fn sorted(table: &dyn TableFile) -> Vec<String> {
+    read(table, OnError::Raise).unwrap().sorted()
+}
+
 /// The whole of `table`, all columns.
 pub fn read(table: &dyn TableFile, on_error: OnError) -> Result<Outcome> {
     scan(table, &Scan { on_error, ..Scan::default() }, None)

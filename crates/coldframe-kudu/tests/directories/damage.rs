@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 
 use coldframe_core::{ErrorKind, OnError, OpenOptions};
+use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::mutate::{Dice, flipped, shaken, spread};
-use coldframe_testing::rows::read;
+use coldframe_testing::rows::{as_text, read};
 
 use crate::edit::changed;
-use crate::folder::{Tree, as_text, table, tree};
+use crate::folder::{ending, open, table, tree};
 use crate::tablets::super_blocks;
 
 /// Reads in all three ways. With checksums what comes out is true, but for nulls where they were asked for.
-fn survives(tree: &Tree, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
-    let Ok(table) = tree.open(options) else { return };
+fn survives(tree: &MemoryFolder, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
+    let Ok(table) = open(tree, options) else { return };
     for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
         let Ok(outcome) = read(table.as_ref(), on_error) else { continue };
         if on_error == OnError::Null || options.skip_checksums {
@@ -30,8 +31,8 @@ fn survives(tree: &Tree, options: &OpenOptions, truth: &HashSet<String>, what: &
     drop(table.metadata());
 }
 
-fn rows(tree: &Tree, options: &OpenOptions) -> HashSet<String> {
-    let table = tree.open(options).unwrap();
+fn rows(tree: &MemoryFolder, options: &OpenOptions) -> HashSet<String> {
+    let table = open(tree, options).unwrap();
     as_text(&read(table.as_ref(), OnError::Raise).unwrap().batch).into_iter().collect()
 }
 
@@ -88,7 +89,7 @@ fn a_missing_column_file_costs_its_values_or_its_rows() {
     let whole = tree("file_blocks");
     let options = table("events");
     let truth = rows(&whole, &options);
-    let opened = whole.open(&options).unwrap();
+    let opened = open(&whole, &options).unwrap();
     let metadata = opened.metadata().unwrap();
     let columns = metadata.get("columns").unwrap();
     let coldframe_core::Value::List(columns) = columns else { panic!() };
@@ -102,12 +103,12 @@ fn a_missing_column_file_costs_its_values_or_its_rows() {
     let block = |name: &str| {
         let blocks = rowsets[0].get("columns").unwrap();
         let coldframe_core::Value::Int(id) = blocks.get(&number(name)).unwrap() else { panic!() };
-        whole.ending(&format!("{id:016}")).pop().unwrap()
+        ending(&whole, &format!("{id:016}")).pop().unwrap()
     };
     for (name, nullable) in [("ratio", true), ("rate", false)] {
         let mut hurt = whole.clone();
         hurt.files.remove(&block(name));
-        let table = hurt.open(&options).unwrap();
+        let table = open(&hurt, &options).unwrap();
         let e = read(table.as_ref(), OnError::Raise).unwrap().error.unwrap();
         assert!(matches!(e.kind(), ErrorKind::Corrupt(_)) && e.to_string().contains(name), "{e}");
         let skipped = read(table.as_ref(), OnError::Skip).unwrap();
@@ -125,15 +126,15 @@ fn a_damaged_delta_block_costs_the_rows_it_may_be_about() {
     let whole = tree("file_blocks");
     let options = table("numbers");
     let truth = rows(&whole, &options);
-    let metadata = whole.open(&options).unwrap().metadata().unwrap();
+    let metadata = open(&whole, &options).unwrap().metadata().unwrap();
     let Some(coldframe_core::Value::List(tablets)) = metadata.get("tablets") else { panic!() };
     let Some(coldframe_core::Value::List(rowsets)) = tablets[0].get("rowsets") else { panic!() };
     let Some(coldframe_core::Value::List(redo)) = rowsets[0].get("redo_deltas") else { panic!() };
     let coldframe_core::Value::Int(id) = redo[0] else { panic!() };
-    let path = whole.ending(&format!("{id:016}")).pop().unwrap();
+    let path = ending(&whole, &format!("{id:016}")).pop().unwrap();
     let mut hurt = whole.clone();
     hurt.files.insert(path.clone(), flipped(&whole.files[&path], 40, 1));
-    let table = hurt.open(&options).unwrap();
+    let table = open(&hurt, &options).unwrap();
     let e = read(table.as_ref(), OnError::Raise).unwrap().error.unwrap();
     assert!(e.to_string().contains("REDO deltas"), "{e}");
     let skipped = read(table.as_ref(), OnError::Skip).unwrap();
@@ -150,7 +151,7 @@ fn a_tablet_without_a_readable_super_block_is_not_passed_over() {
         let mut hurt = whole.clone();
         let bytes = &whole.files[path];
         hurt.files.insert(path.clone(), flipped(bytes, bytes.as_ref().len() - 20, 1));
-        let Ok(table) = hurt.open(&table("numbers")) else { panic!("{path}") };
+        let Ok(table) = open(&hurt, &table("numbers")) else { panic!("{path}") };
         assert_eq!(table.row_count(), None);
         assert!(read(table.as_ref(), OnError::Raise).is_err());
         let skipped = read(table.as_ref(), OnError::Skip).unwrap();
@@ -176,6 +177,6 @@ fn rowsets_that_share_their_blocks_are_not_read() {
         fields
     });
     tree.files.insert(path, crafted);
-    let e = read(tree.open(&table("numbers")).unwrap().as_ref(), OnError::Raise).unwrap_err();
+    let e = read(open(&tree, &table("numbers")).unwrap().as_ref(), OnError::Raise).unwrap_err();
     assert!(e.is_damage() && e.to_string().contains("found it again in rowset"), "{e}");
 }

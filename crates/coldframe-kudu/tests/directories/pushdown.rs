@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use arrow_array::{ArrayRef, Decimal128Array, Int32Array, Int64Array, StringArray};
 use coldframe_core::predicate::Op;
 use coldframe_core::{Predicate, Scan, TableFile};
-use coldframe_testing::rows::scan;
+use coldframe_testing::rows::{as_text, scan};
 
-use crate::folder::{as_text, table, tree};
+use crate::folder::{Watched, open, table, tree};
 
 fn rows(table: &dyn TableFile, predicate: Predicate) -> Vec<String> {
     let outcome = scan(table, &Scan { predicate: Some(predicate), ..Scan::default() }, None).unwrap();
@@ -27,8 +27,8 @@ fn int32(v: i32) -> ArrayRef {
 
 #[test]
 fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
-    let tree = tree("file_blocks");
-    let numbers = tree.open(&table("numbers")).unwrap();
+    let folder = Watched::new(tree("file_blocks"));
+    let numbers = folder.table(&table("numbers"));
     for value in [-5, 0, 3, 4, 299, 300, 301, 600, 1197, 1198, 9999] {
         for op in [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge] {
             let one = Predicate::compare("k", op, int32(value));
@@ -41,9 +41,9 @@ fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
     // The tables are small: what a range within a rowset saves is less than the index takes. A rowset that is left out
     // whole costs no column.
     let cost = |predicate: Predicate| {
-        tree.read.store(0, Ordering::Relaxed);
+        folder.read.store(0, Ordering::Relaxed);
         assert!(rows(numbers.as_ref(), predicate).is_empty());
-        tree.read.load(Ordering::Relaxed)
+        folder.read.load(Ordering::Relaxed)
     };
     let beyond = Predicate::compare("k", Op::Gt, int32(5000));
     let (pruned, whole) = (cost(beyond.clone()), cost(opaque(&beyond)));
@@ -56,7 +56,7 @@ fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
 
 #[test]
 fn keys_of_two_columns() {
-    let events = tree("log_blocks").open(&table("events")).unwrap();
+    let events = open(&tree("log_blocks"), &table("events")).unwrap();
     let region = |op, text: &str| {
         Predicate::compare("region", op, Arc::new(StringArray::from(vec![text])) as ArrayRef)
     };
@@ -83,7 +83,7 @@ fn keys_of_two_columns() {
 
 #[test]
 fn a_filter_on_changed_values_sees_the_changes() {
-    let events = tree("file_blocks").open(&table("events")).unwrap();
+    let events = open(&tree("file_blocks"), &table("events")).unwrap();
     let amount = Predicate::compare("amount", Op::Lt, Arc::new(Int64Array::from(vec![0])) as ArrayRef);
     assert!(rows(events.as_ref(), amount).len() >= 10);
     let price = Decimal128Array::from(vec![-123_456_789]).with_precision_and_scale(9, 2).unwrap();
@@ -98,7 +98,7 @@ fn a_filter_on_changed_values_sees_the_changes() {
 
 #[test]
 fn a_value_that_a_dictionary_does_not_have() {
-    let numbers = tree("file_blocks").open(&table("numbers")).unwrap();
+    let numbers = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
     // In the base data, in deltas only, nowhere; and with null among the values that pass.
     let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];

@@ -1,28 +1,26 @@
 //! Whole directories. That every value is right, `tests/python/test_fixtures.py` says.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use coldframe_core::{ErrorKind, Format, OnError, Scan, TableFile, Value};
 use coldframe_kudu::KuduFormat;
+use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::layout::assert_tiled;
-use coldframe_testing::rows::{read, scan};
+use coldframe_testing::rows::{as_text, read, scan, sorted};
 
-use crate::folder::{Tree, as_text, fixtures, table, tree};
+use crate::folder::{Watched, ending, fixtures, open, table, tree};
 
-fn sorted(table: &dyn TableFile, columns: Option<&[&str]>) -> Vec<String> {
-    let columns = columns.map(|c| c.iter().map(|s| (*s).to_owned()).collect());
-    let outcome = scan(table, &Scan { columns, ..Scan::default() }, None).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    let mut rows = as_text(&outcome.batch);
-    rows.sort();
-    rows
+fn sorted_columns(table: &dyn TableFile, columns: &[&str]) -> Vec<String> {
+    let columns = Some(columns.iter().map(|s| (*s).to_owned()).collect());
+    scan(table, &Scan { columns, ..Scan::default() }, None).unwrap().sorted()
 }
 
 #[test]
 fn each_snapshot_has_its_rows() {
     for one in fixtures() {
-        let table = Tree::load(&one.path).open(&one.options()).unwrap();
+        let table = open(&MemoryFolder::load(&one.path), &one.options()).unwrap();
         let outcome = read(table.as_ref(), OnError::Raise).unwrap();
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         assert_eq!(outcome.batch.num_rows() as u64, one.number("rows"), "{:?}", one.entry);
@@ -37,8 +35,8 @@ fn each_snapshot_has_its_rows() {
 #[test]
 fn splits_give_each_row_once() {
     for one in fixtures() {
-        let table = Tree::load(&one.path).open(&one.options()).unwrap();
-        let whole = sorted(table.as_ref(), None);
+        let table = open(&MemoryFolder::load(&one.path), &one.options()).unwrap();
+        let whole = sorted(table.as_ref());
         for target in [1, 700, 5000, u64::MAX] {
             let mut rows = Vec::new();
             let splits = table.splits(target).unwrap();
@@ -51,57 +49,55 @@ fn splits_give_each_row_once() {
             assert_eq!(rows, whole);
         }
         let narrow = Scan { batch_rows: 7, ..Scan::default() };
-        let mut rows = as_text(&scan(table.as_ref(), &narrow, None).unwrap().batch);
-        rows.sort();
-        assert_eq!(rows, whole);
+        assert_eq!(scan(table.as_ref(), &narrow, None).unwrap().sorted(), whole);
     }
 }
 
 #[test]
 fn only_the_columns_asked_for_are_read() {
-    let tree = tree("file_blocks");
-    let table = tree.open(&table("events")).unwrap();
-    let all = sorted(table.as_ref(), None).len();
-    tree.opened.lock().unwrap().clear();
-    assert_eq!(sorted(table.as_ref(), Some(&["amount"])).len(), all);
-    let opened = tree.opened.lock().unwrap().len();
+    let folder = Watched::new(tree("file_blocks"));
+    let table = folder.table(&table("events"));
+    let all = sorted(table.as_ref()).len();
+    folder.opened.store(0, Ordering::Relaxed);
+    assert_eq!(sorted_columns(table.as_ref(), &["amount"]).len(), all);
+    let opened = folder.opened.load(Ordering::Relaxed);
     // Per rowset: the first column for the count of rows, the one column, a delta file or more.
     assert!(opened < 20, "{opened}");
-    assert_eq!(sorted(table.as_ref(), Some(&[])).len(), all);
+    assert_eq!(sorted_columns(table.as_ref(), &[]).len(), all);
 }
 
 #[test]
 fn a_tablet_with_three_replicas_is_read_once() {
     let all = tree("replicas");
-    let together = all.open(&table("numbers")).unwrap();
-    let rows = sorted(together.as_ref(), None);
+    let together = open(&all, &table("numbers")).unwrap();
+    let rows = sorted(together.as_ref());
     assert!(KuduFormat.probe_folder(&all).unwrap());
     for server in ["ts0", "ts1", "ts2"] {
         let one =
             all.files.iter().filter_map(|(p, b)| Some((p.strip_prefix(server)?[1..].to_owned(), b.clone())));
-        let one = Tree { files: one.collect(), ..Tree::default() };
+        let one = MemoryFolder { files: one.collect() };
         assert!(KuduFormat.probe_folder(&one).unwrap());
-        assert_eq!(sorted(one.open(&table("numbers")).unwrap().as_ref(), None), rows, "{server}");
+        assert_eq!(sorted(open(&one, &table("numbers")).unwrap().as_ref()), rows, "{server}");
     }
     // Other files beside the servers: not a directory of Kudu's, unless the user says so.
     let mut mixed = all.clone();
     mixed.files.insert("hive/sales/000000_0".to_owned(), Bytes::from_static(b"RCF1"));
     assert!(!KuduFormat.probe_folder(&mixed).unwrap());
-    assert_eq!(sorted(mixed.open(&table("numbers")).unwrap().as_ref(), None), rows);
+    assert_eq!(sorted(open(&mixed, &table("numbers")).unwrap().as_ref()), rows);
 }
 
 #[test]
 fn the_table_has_to_be_said_where_there_are_several() {
     let tree = tree("file_blocks");
-    let e = tree.open(&coldframe_core::OpenOptions::default()).unwrap_err();
+    let e = open(&tree, &coldframe_core::OpenOptions::default()).unwrap_err();
     assert!(e.to_string().contains("events, numbers"), "{e}");
-    let e = tree.open(&table("nothing")).unwrap_err();
+    let e = open(&tree, &table("nothing")).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::NotFound(_)) && e.to_string().contains("events, numbers"), "{e}");
     let mut options = table("numbers");
     options.extra.insert("colour".to_owned(), Value::Null);
-    assert!(tree.open(&options).is_err());
+    assert!(open(&tree, &options).is_err());
     let Some(Value::List(tablets)) =
-        tree.open(&table("numbers")).unwrap().metadata().unwrap().get("tablets").cloned()
+        open(&tree, &table("numbers")).unwrap().metadata().unwrap().get("tablets").cloned()
     else {
         panic!("no tablets")
     };
@@ -109,24 +105,24 @@ fn the_table_has_to_be_said_where_there_are_several() {
     let of = |tablet: &Value| {
         let mut options = coldframe_core::OpenOptions::default();
         options.extra.insert("tablet".to_owned(), tablet.get("tablet").unwrap().clone());
-        sorted(tree.open(&options).unwrap().as_ref(), None)
+        sorted(open(&tree, &options).unwrap().as_ref())
     };
     let mut parts: Vec<String> = tablets.iter().flat_map(of).collect();
     parts.sort();
-    assert_eq!(parts, sorted(tree.open(&table("numbers")).unwrap().as_ref(), None));
+    assert_eq!(parts, sorted(open(&tree, &table("numbers")).unwrap().as_ref()));
 }
 
 #[test]
 fn a_log_without_anything_in_it_adds_nothing() {
     let mut tree = tree("file_blocks");
-    let rows = sorted(tree.open(&table("events")).unwrap().as_ref(), None);
+    let rows = sorted(open(&tree, &table("events")).unwrap().as_ref());
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
     for tablet in tablets.map(str::to_owned).collect::<Vec<_>>() {
         // Made, and never written to.
         tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(&[0; 64]));
     }
-    let events = tree.open(&table("events")).unwrap();
-    assert_eq!(sorted(events.as_ref(), None), rows);
+    let events = open(&tree, &table("events")).unwrap();
+    assert_eq!(sorted(events.as_ref()), rows);
     assert_eq!(events.row_count(), Some(rows.len() as u64));
     let wal = events.metadata().unwrap().get("wal").cloned().unwrap();
     assert_eq!(
@@ -140,13 +136,13 @@ fn a_log_without_anything_in_it_adds_nothing() {
 fn an_encrypted_directory_opens_with_its_own_key_alone() {
     let tree = tree("encrypted");
     let mut options = table("numbers");
-    assert!(tree.open(&options).is_ok());
+    assert!(open(&tree, &options).is_ok());
     options.keys.insert("server".to_owned(), vec![7; 16]);
-    let e = tree.open(&options).unwrap_err();
+    let e = open(&tree, &options).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{e}");
     // Nothing in the clear but what has to be.
     assert!(
-        tree.ending(".data")
+        ending(&tree, ".data")
             .iter()
             .all(|p| tree.files[p].is_empty() || tree.files[p].starts_with(b"kuduenc"))
     );
@@ -157,21 +153,21 @@ fn another_block_manager_is_refused_by_name() {
     let mut tree = tree("file_blocks");
     let mut options = table("events");
     options.skip_checksums = true; // the text below has one
-    for path in tree.ending("block_manager_instance") {
+    for path in ending(&tree, "block_manager_instance") {
         let mut bytes = tree.files[&path].to_vec();
         let at = bytes.windows(6).rposition(|w| w == b"\x12\x04file").unwrap();
         bytes[at + 2..at + 6].copy_from_slice(b"tape");
         tree.files.insert(path, bytes.into());
     }
-    let e = tree.open(&options).unwrap_err();
+    let e = open(&tree, &options).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("tape"), "{e}");
 }
 
 #[test]
 fn each_byte_belongs_to_a_leaf_and_nothing_is_wrong() {
     for one in fixtures().into_iter().filter(|one| !one.options().extra.contains_key("snapshot")) {
-        let tree = Tree::load(&one.path);
-        let table = tree.open(&one.options()).unwrap();
+        let tree = MemoryFolder::load(&one.path);
+        let table = open(&tree, &one.options()).unwrap();
         let root = table.inspect().unwrap();
         assert_tiled(&root);
         assert_eq!(root.bytes.end, tree.files.values().map(|b| b.as_ref().len() as u64).sum::<u64>());
@@ -183,18 +179,18 @@ fn each_byte_belongs_to_a_leaf_and_nothing_is_wrong() {
 
 #[test]
 fn a_table_is_shared_between_threads() {
-    let table: Arc<dyn TableFile> = tree("log_blocks").open(&table("events")).unwrap();
-    let rows = sorted(table.as_ref(), None);
+    let table: Arc<dyn TableFile> = open(&tree("log_blocks"), &table("events")).unwrap();
+    let rows = sorted(table.as_ref());
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| assert_eq!(sorted(table.as_ref(), None), rows));
+            scope.spawn(|| assert_eq!(sorted(table.as_ref()), rows));
         }
     });
 }
 
 #[test]
 fn statistics_are_those_of_rowsets() {
-    let table = tree("file_blocks").open(&table("numbers")).unwrap();
+    let table = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let statistics = table.statistics().unwrap();
     let Some(Value::List(rowsets)) = statistics.get("rowsets") else { panic!("{statistics:?}") };
     let sum = |name: &str| -> i64 {

@@ -9,25 +9,17 @@ use coldframe_cfile::write::{Options, Writer};
 use coldframe_core::predicate::Op;
 use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{
-    BatchWriter, DamageLog, ErrorKind, Format, OnError, OpenOptions, Predicate, Scan, ScanReader, Source,
-    TableFile, Value,
+    BatchWriter, DamageLog, ErrorKind, Format, OnError, OpenOptions, Predicate, Scan, ScanReader, Value,
 };
 use coldframe_kudu::KuduFormat;
-use coldframe_testing::rows::{read, scan};
+use coldframe_testing::folder::MemoryFolder;
+use coldframe_testing::rows::{as_text, read, scan, sorted};
 
 use crate::edit::{changed, fields, message, number, renamed};
-use crate::folder::{Tree, as_text, table, tree};
-
-fn sorted(table: &dyn TableFile) -> Vec<String> {
-    let outcome = read(table, OnError::Raise).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    let mut rows = as_text(&outcome.batch);
-    rows.sort();
-    rows
-}
+use crate::folder::{ending, open, table, tree};
 
 /// Paths of the super blocks of a table.
-pub(crate) fn super_blocks(tree: &Tree, table: &str) -> Vec<String> {
+pub(crate) fn super_blocks(tree: &MemoryFolder, table: &str) -> Vec<String> {
     let name = [&[7 << 3 | 2, u8::try_from(table.len()).unwrap()], table.as_bytes()].concat();
     let blocks = tree.files.iter().filter(|(path, _)| path.contains("tablet-meta/"));
     blocks.filter(|(_, b)| b.windows(name.len()).any(|w| w == name)).map(|(path, _)| path.clone()).collect()
@@ -36,7 +28,7 @@ pub(crate) fn super_blocks(tree: &Tree, table: &str) -> Vec<String> {
 #[test]
 fn a_replica_that_flushed_often_is_not_newer_for_that() {
     let all = tree("replicas");
-    let rows = sorted(all.open(&table("numbers")).unwrap().as_ref());
+    let rows = sorted(open(&all, &table("numbers")).unwrap().as_ref());
     for server in ["ts0", "ts1", "ts2"] {
         let mut hurt = all.clone();
         for path in super_blocks(&all, "numbers").into_iter().filter(|p| p.starts_with(server)) {
@@ -48,13 +40,13 @@ fn a_replica_that_flushed_often_is_not_newer_for_that() {
             });
             hurt.files.insert(path, stale);
         }
-        assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows, "{server}");
+        assert_eq!(sorted(open(&hurt, &table("numbers")).unwrap().as_ref()), rows, "{server}");
     }
 }
 
 /// The table `numbers` without one of its tablets, and the error of who reads all of it.
-fn lacks_a_tablet(hurt: &Tree, options: &coldframe_core::OpenOptions, all: usize, why: &str) {
-    let lossy = hurt.open(options).unwrap();
+fn lacks_a_tablet(hurt: &MemoryFolder, options: &coldframe_core::OpenOptions, all: usize, why: &str) {
+    let lossy = open(hurt, options).unwrap();
     assert_eq!(lossy.row_count(), None);
     let e = match read(lossy.as_ref(), OnError::Raise) {
         Err(e) => e,
@@ -70,7 +62,7 @@ fn lacks_a_tablet(hurt: &Tree, options: &coldframe_core::OpenOptions, all: usize
 #[test]
 fn a_tablet_that_was_here_and_is_gone_is_damage() {
     let whole = tree("file_blocks");
-    let all = sorted(whole.open(&table("numbers")).unwrap().as_ref()).len();
+    let all = sorted(open(&whole, &table("numbers")).unwrap().as_ref()).len();
     let path = super_blocks(&whole, "numbers").remove(0);
     let tombstone = changed(&whole.files[&path], |mut fields| {
         fields.retain(|(field, ..)| *field != 10);
@@ -81,22 +73,22 @@ fn a_tablet_that_was_here_and_is_gone_is_damage() {
     tombstoned.files.insert(path.clone(), tombstone);
     lacks_a_tablet(&tombstoned, &table("numbers"), all, "whose data was removed");
     // It is not told twice, as one that was never here.
-    let metadata = tombstoned.open(&table("numbers")).unwrap().metadata().unwrap();
+    let metadata = open(&tombstoned, &table("numbers")).unwrap().metadata().unwrap();
     assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
     // Who asks for one tablet gets that one.
     let other = super_blocks(&whole, "numbers").remove(1);
     let mut one = coldframe_core::OpenOptions::default();
     one.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
-    assert!(!sorted(tombstoned.open(&one).unwrap().as_ref()).is_empty());
+    assert!(!sorted(open(&tombstoned, &one).unwrap().as_ref()).is_empty());
 }
 
 #[test]
 fn a_tablet_that_was_never_here_may_be_another_servers() {
     let whole = tree("file_blocks");
-    let all = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let all = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut part = whole.clone();
     part.files.remove(&super_blocks(&whole, "numbers").remove(0));
-    let numbers = part.open(&table("numbers")).unwrap();
+    let numbers = open(&part, &table("numbers")).unwrap();
     let rows = sorted(numbers.as_ref());
     assert!((1..all.len()).contains(&rows.len()) && rows.iter().all(|row| all.contains(row)));
     assert_eq!(numbers.row_count(), Some(rows.len() as u64));
@@ -109,7 +101,7 @@ fn a_tablet_that_was_never_here_may_be_another_servers() {
     let mut demanding = table("numbers");
     demanding.extra.insert("complete".to_owned(), Value::Bool(true));
     lacks_a_tablet(&part, &demanding, all.len(), "a tablet for each hash bucket");
-    assert_eq!(sorted(whole.open(&demanding).unwrap().as_ref()), all);
+    assert_eq!(sorted(open(&whole, &demanding).unwrap().as_ref()), all);
 }
 
 #[test]
@@ -126,7 +118,7 @@ fn a_filter_means_the_columns_of_the_newest_schema() {
         fields
     });
     both.files.insert(path.replace(path.rsplit('/').next().unwrap(), id), newer);
-    let events = both.open(&table("events")).unwrap();
+    let events = open(&both, &table("events")).unwrap();
     assert!(events.schema().field_with_name("zone").is_ok());
     for label in ["label 1", "label 3", "nowhere"] {
         let value: ArrayRef = Arc::new(StringArray::from(vec![label]));
@@ -144,7 +136,7 @@ fn a_filter_means_the_columns_of_the_newest_schema() {
 #[test]
 fn a_table_of_arrays_is_refused_alone() {
     let whole = tree("file_blocks");
-    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut with = whole.clone();
     for path in super_blocks(&whole, "events") {
         let arrays = changed(&whole.files[&path], |mut all| {
@@ -163,37 +155,36 @@ fn a_table_of_arrays_is_refused_alone() {
         });
         with.files.insert(path, arrays);
     }
-    let e = with.open(&table("events")).unwrap_err();
+    let e = open(&with, &table("events")).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
     let said = e.to_string();
     assert!(["columns of arrays", "`tags`", "tablet-meta/"].iter().all(|part| said.contains(part)), "{said}");
     // The other table of the server is read, and both are listed.
-    assert_eq!(sorted(with.open(&table("numbers")).unwrap().as_ref()), rows);
-    let source = Source::Folder { path: "tree".into(), folder: Arc::new(with) };
-    let tables = KuduFormat.tables(&source, &OpenOptions::default()).unwrap();
+    assert_eq!(sorted(open(&with, &table("numbers")).unwrap().as_ref()), rows);
+    let tables = KuduFormat.tables(&with.source(), &OpenOptions::default()).unwrap();
     assert_eq!(tables.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["events", "numbers"]);
 }
 
 #[test]
 fn a_container_with_nothing_but_a_header_needs_no_key() {
     let whole = tree("encrypted");
-    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
-    let path = whole.ending(".metadata").remove(0);
+    let path = ending(&whole, ".metadata").remove(0);
     let folder = path.rsplit_once('/').unwrap().0;
     for ending in ["metadata", "data"] {
         let header = whole.files[&path].slice(..64);
         hurt.files.insert(format!("{folder}/00000000000000000000000000000000.{ending}"), header);
     }
-    assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows);
+    assert_eq!(sorted(open(&hurt, &table("numbers")).unwrap().as_ref()), rows);
 }
 
 #[test]
 fn of_several_keys_the_one_that_fits_each_file() {
     let whole = tree("encrypted");
-    let rows = sorted(whole.open(&table("numbers")).unwrap().as_ref());
+    let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
-    for path in whole.ending("instance").into_iter().filter(|p| !p.ends_with("block_manager_instance")) {
+    for path in ending(&whole, "instance").into_iter().filter(|p| !p.ends_with("block_manager_instance")) {
         // A tenant's key stands before the server's own.
         let key = (3, 2, b"00112233445566778899aabbccddeeff".to_vec());
         let with = changed(&whole.files[&path], |mut fields| {
@@ -202,15 +193,15 @@ fn of_several_keys_the_one_that_fits_each_file() {
         });
         hurt.files.insert(path, with);
     }
-    assert_eq!(sorted(hurt.open(&table("numbers")).unwrap().as_ref()), rows);
+    assert_eq!(sorted(open(&hurt, &table("numbers")).unwrap().as_ref()), rows);
     // A block whose first bytes are damaged does not make the key unknown.
-    let path = whole.ending(".data").into_iter().find(|p| whole.files[p].len() > 5000).unwrap();
+    let path = ending(&whole, ".data").into_iter().find(|p| whole.files[p].len() > 5000).unwrap();
     let mut bytes = whole.files[&path].to_vec();
     bytes[4096] ^= 1;
     hurt.files.insert(path, bytes.into());
-    let outcome = read(hurt.open(&table("numbers")).unwrap().as_ref(), OnError::Skip).unwrap();
+    let outcome = read(open(&hurt, &table("numbers")).unwrap().as_ref(), OnError::Skip).unwrap();
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    match read(hurt.open(&table("numbers")).unwrap().as_ref(), OnError::Raise) {
+    match read(open(&hurt, &table("numbers")).unwrap().as_ref(), OnError::Raise) {
         Ok(outcome) => {
             assert!(outcome.error.is_none_or(|e| !matches!(e.kind(), ErrorKind::KeyUnavailable(_))))
         }
@@ -274,13 +265,13 @@ fn rows_of_long_values_come_in_batches_that_fit() {
     let columns: [(ArrayRef, bool); 2] =
         [(Arc::new(Int32Array::from_iter_values(0..rows)), false), (Arc::new(long), true)];
     for ((values, nullable), id) in columns.into_iter().zip(&blocks) {
-        let path = tree.ending(&format!("/{id:016}")).remove(0);
+        let path = ending(&tree, &format!("/{id:016}")).remove(0);
         tree.files.insert(path, cfile(values, nullable).into());
     }
     let mut options = coldframe_core::OpenOptions::default();
     let id = path.rsplit('/').next().unwrap().to_owned();
     options.extra.insert("tablet".to_owned(), Value::Str(id));
-    let table = tree.open(&options).unwrap();
+    let table = open(&tree, &options).unwrap();
     let mut next = 0;
     for split in table.splits(u64::MAX).unwrap() {
         let mut reader =

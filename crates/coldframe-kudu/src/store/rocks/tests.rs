@@ -1,4 +1,4 @@
-//! Databases made here, to be hurt and to claim what they do not hold. That real ones are read right, `tests/logr.rs` says.
+//! Databases made here, to be hurt and to claim what they do not hold. That real ones are read right, `tests/directories/logr.rs` says.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,14 @@
 //! A directory of the block manager `logr`, whose server was killed: what Kudu reads when it is started on it.
 //! That every value is right, `tests/python/test_fixtures.py` says.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use std::sync::Arc;
-
-use coldframe_core::{Format, OnError, OpenOptions, Result, TableFile, Value};
-use coldframe_kudu::KuduFormat;
+use coldframe_core::{OnError, OpenOptions};
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::mutate::{Dice, flipped, shaken, spread};
-use coldframe_testing::rows::{as_text, read};
+use coldframe_testing::rows::{as_text, read, sorted};
+
+use crate::folder::{open, table};
 
 const DATABASE: &str = "data/rdb/";
 
@@ -20,23 +18,6 @@ fn fixtures() -> Vec<Fixture> {
 
 fn whole() -> MemoryFolder {
     MemoryFolder::load(&fixture::data().join("kudu_logr/files/killed"))
-}
-
-fn table(name: &str) -> OpenOptions {
-    let extra = [("table".to_owned(), Value::Str(name.to_owned()))].into();
-    OpenOptions { extra, ..OpenOptions::default() }
-}
-
-fn open(folder: &MemoryFolder, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-    KuduFormat.open(&folder.source(), options)
-}
-
-fn sorted(table: &dyn TableFile) -> Vec<String> {
-    let outcome = read(table, OnError::Raise).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    let mut rows = as_text(&outcome.batch);
-    rows.sort();
-    rows
 }
 
 /// Files of the database, by the end of their names.

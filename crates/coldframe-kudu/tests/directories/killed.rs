@@ -1,32 +1,20 @@
 //! Directories of servers that were killed: what Kudu reads when it is started on them, from files and from the log.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array};
 use coldframe_core::predicate::Op;
-use coldframe_core::{Format, OnError, OpenOptions, Predicate, Result, Scan, TableFile, Value};
-use coldframe_kudu::KuduFormat;
+use coldframe_core::{OnError, OpenOptions, Predicate, Scan, TableFile, Value};
 use coldframe_testing::fixture::{self, Fixture};
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::mutate::{flipped, spread};
-use coldframe_testing::rows::{as_text, read, scan};
+use coldframe_testing::rows::{as_text, read, scan, sorted};
+
+use crate::folder::open;
 
 fn fixtures() -> Vec<Fixture> {
     fixture::manifest(&fixture::data().join("kudu_wal/files/MANIFEST.json"))
-}
-
-fn open(folder: &MemoryFolder, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
-    KuduFormat.open(&folder.source(), options)
-}
-
-fn sorted(table: &dyn TableFile) -> Vec<String> {
-    let outcome = read(table, OnError::Raise).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
-    let mut rows = as_text(&outcome.batch);
-    rows.sort();
-    rows
 }
 
 fn with(options: &OpenOptions, name: &str, value: Value) -> OpenOptions {
