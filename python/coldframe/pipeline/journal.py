@@ -316,16 +316,8 @@ class Journal:
 
     def write_manifest(self) -> str:
         """One line for each file of the tables; of those that sources share one for each source."""
-        lines = (
-            {"table": entry.table, "source": entry.source, "file": part.final, **vars(part)}
-            for entry in self.done.each()
-            for part in entry.parts
-        )
-        unsaid = ({"staged", "final"}, {"staged", "final", "first", "of"})
-        kept = (
-            {key: value for key, value in line.items() if key not in unsaid[not line["of"]]} for line in lines
-        )
-        self.destination.write(f"{HOME}/manifest.jsonl", _each_line(kept))
+        lines = (_manifest_line(entry, part) for entry in self.done.each() for part in entry.parts)
+        self.destination.write(f"{HOME}/manifest.jsonl", _each_line(lines))
         return self.destination.path(f"{HOME}/manifest.jsonl")
 
     def is_whole(self, name: str, size: int) -> bool:
@@ -454,6 +446,13 @@ def _staged(units: dict[int, dict[str, Any]]) -> Iterator[tuple[str, int]]:
     for unit in units.values():
         for file in unit["outcome"]["files"]:
             yield file["staged"], file["bytes"]
+
+
+def _manifest_line(entry: Entry, part: Part) -> dict[str, Any]:
+    """A file as it is now; the place of a source's rows only where others' are beside them."""
+    unsaid = {"staged", "final"} if part.of else {"staged", "final", "first", "of"}
+    said = {name: value for name, value in vars(part).items() if name not in unsaid}
+    return {"table": entry.table, "source": entry.source, "file": part.final, **said}
 
 
 def _lines(events: Iterable[dict[str, Any]]) -> bytes:
