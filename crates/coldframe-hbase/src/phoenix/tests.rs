@@ -1,3 +1,5 @@
+//! Statements by the places of what they declare, and keys by their parts; statements and keys that are none.
+
 use super::key::parts;
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Types as Hive writes them, as Arrow has them and back; text that is none is an error with its place.
+
 use arrow_schema::{DataType, Field};
 use coldframe_encoding::Limits;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Files parsed by a parser of these tests' own: headers, where groups end, sync markers, runs of lengths, cells.
+
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

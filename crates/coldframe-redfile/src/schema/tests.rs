@@ -1,3 +1,5 @@
+//! The Dremel paper's document in both forms of children; trees that are none; lists as Arrow has them and back.
+
 use super::*;
 
 fn element(name: &str, physical: Option<Type>, repetition: Repetition, children: Children) -> SchemaElement {

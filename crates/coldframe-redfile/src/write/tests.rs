@@ -1,3 +1,6 @@
+//! Files as the reference lays them out: row groups, the text behind chunks, a footer after each of them that makes a file
+//! of what is before it.
+
 use std::sync::Arc;
 
 use arrow_array::Int64Array;

@@ -1,3 +1,5 @@
+//! Arrays of any layout, and slices of them, become what writers take; what no format holds is refused by its name.
+
 use arrow_array::builder::{StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
 use arrow_array::{Int32Array, ListArray, NullArray, RunArray, StringArray, TimestampNanosecondArray};

@@ -1,3 +1,5 @@
+//! The specification's examples, and runs decoded by a decoder of these tests' own, which counts the encodings chosen.
+
 #![expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "bits by hand")]
 
 use super::*;

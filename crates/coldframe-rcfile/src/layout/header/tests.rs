@@ -1,3 +1,5 @@
+//! Both headers; each cut and each number that lies is an error with its place.
+
 use super::*;
 use coldframe_encoding::varint::put_hadoop_text;
 

@@ -1,3 +1,5 @@
+//! Cells byte by byte as Hive's classes write them, both ways; other writers' variants; cells that contradict their type.
+
 mod random;
 
 use std::sync::Arc;

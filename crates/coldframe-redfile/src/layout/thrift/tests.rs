@@ -1,3 +1,5 @@
+//! What is written is read, unknown fields of each type are passed over, and counts and depths that lie are errors.
+
 use super::*;
 
 fn reader(bytes: &[u8]) -> Reader<'_> {

@@ -1,3 +1,5 @@
+//! The Dremel paper's levels become its records; slots of values under a null; instants at the ends of what Arrow has.
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};

@@ -1,3 +1,5 @@
+//! Pages byte by byte: where they end, and their levels, truth values and checksums.
+
 use std::borrow::Cow;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The Dremel paper's records become its levels; nulls over values; lists of lists.
+
 use std::sync::Arc;
 
 use arrow_array::{BinaryArray, Int64Array, ListArray, RecordBatch, StructArray};
