@@ -3,13 +3,24 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use coldframe_core::{Damage, DamageLog, Format, OnError, OpenOptions, Result, Scan, ScanReader, Value};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, StructArray, UInt8Array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
+use bytes::Bytes;
+use coldframe_core::{
+    Damage, DamageLog, Format, OnError, OpenOptions, Result, Scan, ScanReader, Source, Value,
+};
 use coldframe_hbase::HBaseFormat;
-use coldframe_testing::fixture;
+use coldframe_hfile::HFileFormat;
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::laws::Subject;
+use coldframe_testing::mutate::flipped;
+use coldframe_testing::{fixture, rows, written};
 
 fn options(more: &[(&str, Value)]) -> OpenOptions {
     let fixed = [("table", Value::from("shop:orders")), ("as_of", Value::Int(1_700_000_000_000))];
@@ -119,4 +130,82 @@ fn a_lost_trailer_costs_no_cells() {
         let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
         assert!(rows(&left) < rows(&whole) && damage.iter().any(|d| d.rows_lost != Some(0)), "{path}");
     }
+}
+
+/// A store file of cells with a tag each, without checksums.
+fn tagged(rows: &BinaryArray) -> Bytes {
+    let bytes =
+        |value: &[u8]| -> ArrayRef { Arc::new(BinaryArray::from_iter_values(rows.iter().map(|_| value))) };
+    let tag = StructArray::try_from(vec![
+        ("type", Arc::new(UInt8Array::from(vec![1; rows.len()])) as ArrayRef),
+        ("value", bytes(b"a tag")),
+    ])
+    .unwrap();
+    let item = Arc::new(Field::new("item", tag.data_type().clone(), false));
+    let lengths = OffsetBuffer::from_lengths(std::iter::repeat_n(1, rows.len()));
+    let columns: [(&str, ArrayRef); 7] = [
+        ("row", Arc::new(rows.clone())),
+        ("family", bytes(b"f")),
+        ("qualifier", bytes(b"tagged")),
+        ("timestamp", Arc::new(Int64Array::from(vec![1_699_999_999_000; rows.len()]))),
+        ("type", Arc::new(UInt8Array::from(vec![4; rows.len()]))),
+        ("value", bytes(b"a value")),
+        ("tags", Arc::new(ListArray::new(item, lengths, Arc::new(tag), None))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let options = [("checksum", Value::from("null")), ("block_size", Value::Int(1))];
+    written(&HFileFormat, &[batch], &options).unwrap()
+}
+
+/// Tags are looked into when a cell is judged: those that are none cost the block, and not all that is read with it.
+#[test]
+fn tags_that_are_none_cost_a_block() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let path = folder.files.keys().find(|path| is_store_file(path)).unwrap();
+    let stored = Source::file("stored", Arc::new(folder.files[path].clone()));
+    let cells =
+        rows::read(HFileFormat.open(&stored, &OpenOptions::default()).unwrap().as_ref(), OnError::Raise);
+    let mut keys: Vec<Vec<u8>> =
+        cells.unwrap().batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()).collect();
+    keys.dedup();
+    let file = tagged(&BinaryArray::from_iter_values(&keys));
+    let at = format!("{}/{}", path.rsplit_once('/').unwrap().0, "0123456789abcdef".repeat(2));
+    let count = |batches: &[RecordBatch]| {
+        let of = |b: &RecordBatch| {
+            b.column_by_name("qualifier")
+                .unwrap()
+                .as_binary::<i32>()
+                .iter()
+                .filter(|q| *q == Some(b"tagged"))
+                .count()
+        };
+        batches.iter().map(of).sum::<usize>()
+    };
+    let (whole, _) = read(&at, file.to_vec(), OnError::Raise).unwrap();
+    assert_eq!((count(&whole), keys.len() > 3), (keys.len(), true));
+    let tag = file.windows(5).rposition(|w| w == b"a tag").unwrap();
+    let hurt = flipped(&file, tag - 2, 0x40).to_vec();
+    assert!(read(&at, hurt.clone(), OnError::Raise).unwrap_err().is_damage());
+    let (left, damage) = read(&at, hurt, OnError::Skip).unwrap();
+    assert_eq!((count(&left), damage.len()), (keys.len() - 1, 1), "{damage:?}");
+}
+
+/// What an index says of a block's length is not believed beyond a limit: that costs the block, like other damage.
+#[test]
+fn blocks_that_are_too_long_are_lost() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let mut options = options(&[("wal", Value::Bool(false))]);
+    let open = |options: &OpenOptions| HBaseFormat.open(&folder.source(), options).unwrap();
+    let all = rows::read(open(&options).as_ref(), OnError::Raise).unwrap().batch.num_rows();
+    options.limits.max_block_bytes = 700;
+    let table = open(&options);
+    let e = rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap().to_string();
+    assert!(e.contains("max_block_bytes") && e.contains("store file data/"), "{e}");
+    let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(left.error.is_none() && left.batch.num_rows() < all, "{:?}", left.error);
+    assert!(
+        !left.damage.is_empty() && left.damage.iter().all(|d| d.reason.contains("max_block_bytes")),
+        "{:?}",
+        left.damage
+    );
 }

@@ -10,6 +10,7 @@
 //! | [`folder`] | a directory in memory |
 //! | [`guarded`] | memory whose neighbours nobody may touch |
 //! | [`rows`] | scans, checked to be valid Arrow; rows as text |
+//! | [`written`](mod@written) | files of the formats' own writers |
 //! | [`layout`] | whether a tree of nodes gives each byte to one leaf |
 //!
 //! A fixture that is missing or a batch that breaks Arrow's rules panics: this crate runs in tests only.
@@ -31,7 +32,9 @@ pub mod layout;
 pub mod logged;
 pub mod mutate;
 pub mod rows;
+pub mod written;
 
 pub use fixture::Fixture;
 pub use logged::Logged;
 pub use mutate::Dice;
+pub use written::written;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coldframe_core::{Error, Result};
+use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_hfile::{BlockReader, BlockRef, CellLayout, Entry, IndexCursor, RowOrder};
 
 use crate::edits;
@@ -31,6 +31,8 @@ pub(crate) struct Feed {
     pub(crate) pieces: VecDeque<Piece>,
     /// The row from which the index cannot be read, and why.
     pub(crate) broken: Option<(Vec<u8>, Error)>,
+    /// Blocks that are longer than a block may be.
+    pub(crate) too_long: Vec<(Piece, Error)>,
 }
 
 impl Feed {
@@ -39,7 +41,8 @@ impl Feed {
         let mut cursor = IndexCursor::new(file.raw().clone());
         let row = if file.lower.as_slice() > row { file.lower.clone() } else { row.to_vec() };
         let sought = if row.is_empty() { Ok(()) } else { cursor.seek(&row) };
-        let mut feed = Self { file, cursor, ahead: None, pieces: VecDeque::new(), broken: None };
+        let mut feed =
+            Self { file, cursor, ahead: None, pieces: VecDeque::new(), broken: None, too_long: Vec::new() };
         match sought {
             Ok(()) => feed.step(&row),
             Err(e) => feed.broken = Some((row, e)),
@@ -59,9 +62,14 @@ impl Feed {
         self.step(&first);
         let last = self.ahead.as_ref().map(|entry| entry.row().to_vec());
         // Behind a broken index nobody knows where the block ends.
-        self.pieces.push_back(Piece { block: entry.block, first, last });
+        let piece = Piece { block: entry.block, first, last };
         let range = self.file.raw().range_of(entry.block);
-        range.end.saturating_sub(range.start)
+        let len = range.end.saturating_sub(range.start);
+        match self.file.raw().limits().block("a block", len).at(range.start) {
+            Ok(_) => self.pieces.push_back(piece),
+            Err(e) => self.too_long.push((piece, e)),
+        }
+        len
     }
 
     /// Takes no block from `row` on.

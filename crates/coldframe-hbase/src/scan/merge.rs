@@ -21,7 +21,7 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
 use coldframe_hfile::{Cell, Columns, Room, RowOrder};
 
-use super::feed::{BadBlock, Blocks, Cells, Of, Piece};
+use super::feed::{Blocks, Cells, Of, Piece};
 use super::heads::{Ended, Heads};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
@@ -42,6 +42,11 @@ pub(crate) struct LostRows {
 }
 
 impl LostRows {
+    /// Those of a block.
+    pub(crate) fn of_block(family: usize, Piece { first, last, .. }: Piece) -> Self {
+        Self { family, lower: first, upper: last, through: true, whole: false }
+    }
+
     fn holds(&self, row: &[u8], order: RowOrder) -> bool {
         let before_end = |upper: &Vec<u8>| match order.compare(row, upper) {
             Ordering::Less => true,
@@ -301,17 +306,18 @@ impl Merge {
                 let may_be_lost = |l: &LostRows| (hides || l.whole) && l.family == family;
                 let hidden =
                     looks_for_lost && lost.iter().any(|l| may_be_lost(l) && l.holds(top.cell.row, order));
-                if !hidden && sight.admits(&top.cell, family, &mut before)? {
+                let seen = if hidden { Ok(false) } else { sight.admits(&top.cell, family, &mut before) };
+                let seen = match seen {
+                    // Whether tags are what they should be nobody has looked before.
+                    Err(e) if e.is_damage() => break Stop::Broken(file, e),
+                    seen => seen?,
+                };
+                if seen {
                     columns.begin(&top.cell, |row| lost.iter().any(|l| l.holds(row, order)))?;
-                    match value_of(scanning, &top.cell, family)? {
-                        Ok(None) => columns.take(&top.cell)?,
-                        Ok(Some(value)) => columns.take(&Cell { value: &value, ..top.cell })?,
-                        Err(e) => {
-                            columns.without_value(&top.cell)?;
-                            set_place(current, file, end);
-                            heads.drop_top();
-                            break Stop::NoValue(file, e);
-                        }
+                    if let Some(e) = take(scanning, columns, &top.cell, family)? {
+                        set_place(current, file, end);
+                        heads.drop_top();
+                        break Stop::NoValue(file, e);
                     }
                 }
             }
@@ -329,52 +335,58 @@ impl Merge {
 
     /// Makes the next block of a file its current one.
     fn load(&mut self, file: usize) -> Result<()> {
-        let (Some(blocks), Some(current)) = (self.blocks.get_mut(file), self.current.get_mut(file)) else {
-            return Ok(());
-        };
-        loop {
+        if let Some(current) = self.current.get_mut(file) {
             *current = Current::default();
+        }
+        while let Some(blocks) = self.blocks.get_mut(file) {
             match blocks.next() {
-                Ok(None) => return Ok(()),
+                Ok(None) => break,
                 Ok(Some((cells, piece))) => {
-                    *current = Current { cells, at: 0, piece };
-                    return Ok(());
+                    if let Some(current) = self.current.get_mut(file) {
+                        *current = Current { cells, at: 0, piece };
+                    }
+                    break;
                 }
-                Err(bad) => {
-                    let BadBlock { piece, error } = *bad;
-                    let lower = piece.first.clone();
-                    lose_block(&self.scanning, &self.owned, blocks, &piece, error)?;
-                    self.columns.lose(&piece, self.scanning.order);
-                    self.lost.push(LostRows {
-                        family: blocks.of().family,
-                        lower,
-                        upper: piece.last,
-                        through: true,
-                        whole: false,
-                    });
-                }
+                Err(bad) => self.lose_block(file, bad.piece, bad.error)?,
             }
         }
+        Ok(())
     }
 
-    /// Gives up what is left of a file's current block, from the row of the last cell that could be read on.
+    /// Gives up what is left of a file's current block.
     fn give_up(&mut self, file: usize, e: Error) -> Result<()> {
-        let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get_mut(file)) else {
+        let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
+        let Some(piece) = piece else { return Err(e) };
+        // All of its rows count as lost: those before the cell that could not be read were handed out, and none comes again.
+        let e = e.at(piece.block.offset).within("data block");
+        self.lose_block(file, piece, e)?;
+        self.load(file)
+    }
+
+    /// Records that a block is lost, or raises; what others have of its rows may be older.
+    fn lose_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
+        let Some(blocks) = self.blocks.get(file) else { return Err(e) };
+        let (Some(from), family) = (blocks.file(), blocks.of().family) else { return Err(e) };
+        let order = self.scanning.order;
+        let begins = piece.first.as_slice().max(from.lower.as_slice());
+        let own = self.owned.first || order.compare(begins, &self.owned.lower).is_ge();
+        let range = from.raw().range_of(piece.block);
+        self.scanning.lose(from.named(e.at(range.start)), range, None, own)?;
+        self.columns.lose(&piece, order);
+        self.lost.push(LostRows::of_block(family, piece));
+        Ok(())
+    }
+
+    /// Records that the value of the cell that was judged last is lost, or raises.
+    fn lose_value(&mut self, file: usize, e: Error) -> Result<()> {
+        let (Some(blocks), Some(current)) = (self.blocks.get(file), self.current.get(file)) else {
             return Err(e);
         };
-        let Some(piece) = current.piece.take() else { return Err(e) };
-        lose_block(
-            &self.scanning,
-            &self.owned,
-            blocks,
-            &piece,
-            e.at(piece.block.offset).within("data block"),
-        )?;
-        // What was read of it has been handed out, in its order; the rest begins behind it.
-        self.columns.lose(&piece, self.scanning.order);
-        let (family, lower) = (blocks.of().family, piece.first);
-        self.lost.push(LostRows { family, lower, upper: piece.last, through: true, whole: false });
-        self.load(file)
+        let at = current.piece.as_ref().map_or(0, |piece| piece.block.offset);
+        let path = blocks.file().map_or("", |from| from.path.as_str());
+        self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
+        // Its file may have ended with this cell.
+        if current.at >= current.cells.len() { self.load(file) } else { Ok(()) }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -389,17 +401,7 @@ impl Merge {
                 Stop::Full => return self.finish(true).map(Some),
                 Stop::UsedUp(file) => self.load(file)?,
                 Stop::Broken(file, e) => self.give_up(file, e)?,
-                Stop::NoValue(file, e) => {
-                    let at =
-                        self.current.get(file).and_then(|c| c.piece.as_ref()).map_or(0, |p| p.block.offset);
-                    let path = self.blocks.get(file).and_then(Cells::file).map_or("", |f| f.path.as_str());
-                    self.scanning.lose(e.within(format!("store file {path}")), at..at, Some(1), true)?;
-                    // Its file may have ended with this cell.
-                    let used_up = self.current.get(file).is_some_and(|c| c.at >= c.cells.len());
-                    if used_up {
-                        self.load(file)?;
-                    }
-                }
+                Stop::NoValue(file, e) => self.lose_value(file, e)?,
                 Stop::End => self.state = State::Done,
             }
         }
@@ -421,31 +423,22 @@ fn set_place(current: &mut [Current], file: usize, at: usize) {
     }
 }
 
-/// The value of a cell where it is elsewhere; inside an error of data that may be passed over.
-fn value_of(
-    scanning: &Scanning,
-    cell: &Cell<'_>,
-    family: usize,
-) -> Result<std::result::Result<Option<Bytes>, Error>> {
-    if cell.tags.is_empty() {
-        return Ok(Ok(None));
-    }
-    let Some(table) = mob::reference(cell)? else { return Ok(Ok(None)) };
-    let family = scanning.families.get(family).map_or("", |f| f.name.as_str());
-    match scanning.mob.value(cell, table, family) {
-        Ok(value) => Ok(Ok(Some(value))),
-        Err(e) if e.is_damage() => Ok(Err(e)),
+/// Takes a cell into `columns`. Its value may be elsewhere: returns why it is lost.
+#[inline]
+fn take(scanning: &Scanning, columns: &mut Sink, cell: &Cell<'_>, family: usize) -> Result<Option<Error>> {
+    match value_of(scanning, cell, family) {
+        Ok(None) => columns.take(cell).map(|()| None),
+        Ok(Some(value)) => columns.take(&Cell { value: &value, ..*cell }).map(|()| None),
+        Err(e) if e.is_damage() => columns.without_value(cell).map(|()| Some(e)),
         Err(e) => Err(e),
     }
 }
 
-/// Records that a block is lost, or raises.
-fn lose_block(scanning: &Scanning, owned: &Owned, blocks: &Cells, piece: &Piece, e: Error) -> Result<()> {
-    let Some(file) = blocks.file() else { return Err(e) };
-    let begins = piece.first.as_slice().max(file.lower.as_slice());
-    let own = owned.first || scanning.order.compare(begins, &owned.lower).is_ge();
-    let range = file.raw().range_of(piece.block);
-    scanning.lose(file.named(e.at(range.start)), range, None, own)
+/// The value of a cell where it is elsewhere.
+fn value_of(scanning: &Scanning, cell: &Cell<'_>, family: usize) -> Result<Option<Bytes>> {
+    let Some(table) = mob::reference(cell)? else { return Ok(None) };
+    let family = scanning.families.get(family).map_or("", |f| f.name.as_str());
+    scanning.mob.value(cell, table, family).map(Some)
 }
 
 impl Iterator for Merge {

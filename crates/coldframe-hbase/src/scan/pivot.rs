@@ -18,6 +18,8 @@ use crate::wide::{REST, ROW, Stored, WideTable};
 
 /// Bytes of values after which a batch is handed out.
 const BATCH_BYTES: usize = 32 << 20;
+/// Bytes that the offsets of an array reach.
+const MOST_BYTES: usize = 0x7fff_ffff;
 
 /// The values of a column.
 #[derive(Debug)]
@@ -89,7 +91,7 @@ impl Keys {
 
     /// Appends a row key. Of one that is none of the table's, null for what cannot be told, and why.
     fn append(&mut self, table: &WideTable, row: &[u8]) -> Result<()> {
-        let all = match (self, &table.phoenix) {
+        let (all, of) = match (self, &table.phoenix) {
             (Self::Parts(all), Some(of)) => (all, of),
             (Self::Row(Some((_, rows))), _) => {
                 rows.append_value(row);
@@ -97,7 +99,7 @@ impl Keys {
             }
             _ => return Ok(()),
         };
-        let ((all, of), mut next, mut wrong) = (all, 0, None);
+        let (mut next, mut wrong) = (0, None);
         let found = phoenix::parts(of, row, |value| {
             if let Some((_, values)) = all.get_mut(next)
                 && !values.append(value)
@@ -239,7 +241,13 @@ impl Wide {
             return Ok(());
         }
         if let Some((_, rest)) = &mut self.rest {
-            rest.keys().append_value([cell.family, b":", cell.qualifier].concat());
+            let name = [cell.family, b":", cell.qualifier].concat();
+            // A row is in one batch, however long: the builders panic where their offsets do not reach.
+            let fits = |held: &[u8], more: usize| held.len().saturating_add(more) <= MOST_BYTES;
+            if !fits(rest.keys().values_slice(), name.len()) || !fits(rest.values().values_slice(), size) {
+                return Err(Error::unsupported("a row whose other columns take more than 2 GiB"));
+            }
+            rest.keys().append_value(name);
             rest.values().append_option(value);
             self.bytes = self.bytes.saturating_add(size + cell.qualifier.len());
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use coldframe_core::format::Fetch;
-use coldframe_core::{ErrorContext, OnError, Plan, Result, Unit};
+use coldframe_core::{OnError, Plan, Result, Unit};
 
 use super::feed::{Feed, Piece};
 use super::merge::{DecodeRows, LostRows, Scanning};
@@ -87,8 +87,7 @@ impl RegionPlan {
         if let Some(logs) = &self.table.logs {
             let (edits, damage) =
                 logs.edits(&self.region, &open, self.scanning.order, self.scanning.on_error)?;
-            self.edits = edits;
-            self.edits.retain(|e| self.families.get(e.family).copied().unwrap_or(false));
+            self.edits = edits.into_iter().filter(|e| self.reads(e.family)).collect();
             // What a damaged log would have said is not known; what was flushed stays.
             if self.owns(&self.region.start) {
                 damage.into_iter().for_each(|damage| self.scanning.damage.push(damage));
@@ -151,9 +150,15 @@ impl RegionPlan {
         }
     }
 
-    /// What of the files' indexes could not be read: the rows behind are lost.
+    /// What of the files' indexes could not be read, and blocks that are not asked for: the rows are lost.
     fn lose_broken(&mut self, feeds: &mut [Feed]) -> Result<()> {
         for feed in feeds {
+            for (piece, e) in std::mem::take(&mut feed.too_long) {
+                let e = feed.file.named(e).within(self.region.describe());
+                let own = self.owns(piece.first.as_slice().max(&feed.file.lower));
+                self.scanning.lose(e, feed.file.raw().range_of(piece.block), None, own)?;
+                self.lost.push(LostRows::of_block(feed.file.family, piece));
+            }
             let Some((row, e)) = feed.broken.take() else { continue };
             let e = feed.file.named(e).within(self.region.describe());
             let at = e.offset().unwrap_or(0);
@@ -165,18 +170,15 @@ impl RegionPlan {
         Ok(())
     }
 
-    fn unit(&mut self, feeds: &mut [Feed], upper: Option<Vec<u8>>) -> Result<Option<Unit>> {
+    fn unit(&mut self, feeds: &mut [Feed], upper: Option<Vec<u8>>) -> Option<Unit> {
         let order = self.scanning.order;
         let mut fetch = Vec::new();
         let mut files: Vec<(Arc<StoreFile>, Vec<Piece>)> = Vec::with_capacity(feeds.len());
         for feed in feeds {
             let pieces = feed.cut(order, upper.as_deref());
             let raw = feed.file.raw();
-            for piece in &pieces {
-                let range = raw.range_of(piece.block);
-                raw.limits().block("a block", range.end.saturating_sub(range.start)).at(range.start)?;
-                fetch.push(Fetch { source: raw.source().clone(), range });
-            }
+            let of_piece = |p: &Piece| Fetch { source: raw.source().clone(), range: raw.range_of(p.block) };
+            fetch.extend(pieces.iter().map(of_piece));
             if !pieces.is_empty() {
                 files.push((feed.file.clone(), pieces));
             }
@@ -186,13 +188,13 @@ impl RegionPlan {
         let edits = self.edits.iter().map(|e| (e.family, e.of_rows(order, &lower, upper.as_deref())));
         let edits: Vec<_> = edits.filter(|(_, cells)| !cells.is_empty()).collect();
         if files.is_empty() && edits.is_empty() {
-            return Ok(None);
+            return None;
         }
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
         let lost = self.lost.clone();
         let decode = DecodeRows { scanning, files, lower, upper, first, lost, edits };
-        Ok(Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) }))
+        Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) })
     }
 }
 
@@ -220,7 +222,7 @@ impl Plan for RegionPlan {
             let upper = self.fill(&mut feeds);
             self.lose_broken(&mut feeds)?;
             self.done = feeds.iter().all(|f| f.next_row().is_none()) && upper == self.rows.upper;
-            let unit = self.unit(&mut feeds, upper)?;
+            let unit = self.unit(&mut feeds, upper);
             self.feeds = Some(feeds);
             if unit.is_some() {
                 return Ok(unit);
