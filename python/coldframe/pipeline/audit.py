@@ -13,10 +13,10 @@ It reads the state and changes nothing; it may run beside a migration, and needs
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.finishing import foreign_files
 from coldframe.pipeline.journal import HOME, Entry, Part, State, read_state
 from coldframe.pipeline.places import StorageOptions, reading, root_of, sha256
+from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.targets import find_target
@@ -98,8 +99,8 @@ def audit(
         # Iceberg table is none of the target any more.
         if part.first == 0 and _is_listed(entry, part, listed)
     )
-    with ThreadPoolExecutor(_THREADS) as threads:
-        flying: deque[Future[Fault | None]] = deque()
+
+    def looks() -> Iterator[Callable[[], Fault | None]]:
         for entry, part in parts:
             result.files += 1
             result.rows += part.of or part.rows
@@ -107,11 +108,10 @@ def audit(
             result.unverified += not part.verified
             # Gathered here: only one thread at a time asks the state.
             inside = list(state.done.sharing(part.final)) if part.of else [(entry, part)]
-            flying.append(threads.submit(_judge, destination, _sink_of(state, entry), inside, deep=deep))
-            if len(flying) > 4 * _THREADS:
-                result.add(flying.popleft().result())
-        for future in flying:
-            result.add(future.result())
+            yield functools.partial(_judge, destination, _sink_of(state, entry), inside, deep=deep)
+
+    for fault in in_threads(looks(), _THREADS):
+        result.add(fault)
     result.faults += _foreign(destination, state, listed)
     return result
 

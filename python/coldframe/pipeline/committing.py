@@ -99,7 +99,9 @@ class Committer:
         outcome = one.outcomes[number]
         if "error" not in outcome:
             self._note()
-            self._units.append(self._unit(one, number, outcome))
+            name_of = self._journal.destination.name_of
+            files = [{**file, "staged": name_of(file["staged"])} for file in outcome["files"]]
+            self._units.append({**self._about(one, number), "outcome": {**outcome, "files": files}})
 
     def settle(self) -> None:
         """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
@@ -166,7 +168,7 @@ class Committer:
         units = self._journal.state.units.get(one.planned.file.relative, {})
         found = {}
         for number, unit in units.items():
-            if number < len(one.planned.parts) and unit == self._unit(one, number, unit["outcome"], True):
+            if number < len(one.planned.parts) and self._about(one, number).items() <= unit.items():
                 files = [
                     {**file, "staged": self._journal.destination.path(file["staged"])}
                     for file in unit["outcome"]["files"]
@@ -176,13 +178,9 @@ class Committer:
             self._journal.forget(one.planned.file.relative)
         return found
 
-    def _unit(
-        self, one: Underway, number: int, outcome: dict[str, Any], kept: bool = False
-    ) -> dict[str, Any]:
-        """What the journal has of a part of a source."""
-        name_of = self._journal.destination.name_of
-        files = [{**file, "staged": name_of(file["staged"])} for file in outcome["files"]]
-        unit = {
+    def _about(self, one: Underway, number: int) -> dict[str, Any]:
+        """What the journal has of a part of a source, beside its outcome."""
+        return {
             "source": one.planned.file.relative,
             "key": one.planned.key,
             "identity": one.planned.file.identity,
@@ -190,9 +188,7 @@ class Committer:
             "part": list(one.planned.parts[number]),
             "written": self._keep(one.work.schema),
             "generation": self._journal.state.generation,
-            "outcome": outcome if kept else {**outcome, "files": files},
         }
-        return {"event": "unit", **unit} if kept else unit
 
     def _leaves_rows(self, work: TableWork, source: str) -> bool:
         """Whether a source's earlier result lies in a file that others are about to leave."""

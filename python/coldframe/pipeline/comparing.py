@@ -255,7 +255,7 @@ def _keep_together(work: TableWork, journal: Journal, sharing: _Sharing) -> None
             )
     for dues in (work.work, work.held) if kept else ():
         for due in dues:
-            gone_with = kept.get(shared_file(journal.done.look_up(due.file.relative)))
+            gone_with = kept.get(journal.done.file_shared_by(due.file.relative))
             if gone_with is not None:
                 dues.discard(due.file.relative)
                 sharing.gone.add(due.shared)

@@ -12,7 +12,6 @@ from coldframe.pipeline.convert import Task
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.journal import Journal
-from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.merging import MergeTask
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile, partition_values, splits_of
@@ -36,7 +35,9 @@ class Conversion:
     ) -> Iterator[Task | MergeTask]:
         """The tasks, one after the other; `finish` is told of files that need none, or no more."""
         for work in works:
-            for group in grouped(work.planned, self.options.target_file_bytes, self._shared):
+            for group in grouped(
+                work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
+            ):
                 for planned in group:
                     self.under_way[planned.key] = Underway(work, planned)
                 if len(group) > 1:
@@ -65,9 +66,6 @@ class Conversion:
     def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
         tasks = tuple(task for planned in group for task in self._of(work, planned))
         return MergeTask(tasks, tasks[0].staged, stem_of(group[0].file.relative))
-
-    def _shared(self, source: str) -> str:
-        return shared_file(self.journal.done.look_up(source))
 
     def _of(self, work: TableWork, planned: PlannedFile) -> Iterator[Task]:
         if work.schema is None:

@@ -85,7 +85,7 @@ def run_task(task: Task) -> dict[str, Any]:
         _convert(task, attempt(task.staged), outcome)
     tell_change(task, outcome)
     if "error" in outcome:
-        discard_files(outcome.pop("files"), task.target_options)
+        discard_files(outcome["files"], task.target_options)
         outcome["files"] = []
     outcome["seconds"] = round(time.monotonic() - started, 3)
     return outcome
@@ -169,10 +169,9 @@ class Decoding:
                 self.fresh_rows += batch.num_rows
                 yield conform_batch(source, task.schema)
 
-    def anew(self) -> RawFingerprint:
+    def anew(self) -> None:
         """Begins a fingerprint, and a number of rows, of what comes from here on."""
         self.print, self.fresh_rows = RawFingerprint(self._task.schema), 0
-        return self.print
 
     def checks(self) -> dict[str, Any]:
         """The fingerprint as the journal has it; nothing where none was asked for."""
@@ -205,18 +204,16 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
     outcome.update(rows=0, damage=decoding.damage, verified=task.verify)
     stream = decoding.batches()
     base, ending = os.path.splitext(staged)
-    read = decoding.print
     while (first := next(stream, None)) is not None:
         name = f"{base}-{len(outcome['files'])}{ending}" if outcome["files"] else staged
         file: dict[str, Any] = {"staged": name, "verified": False}
         outcome["files"].append(file)
-        cut = {"most_bytes": task.file_bytes} if task.file_bytes else {}
         # A generator would close the stream when its file is full.
         rest = itertools.chain([first], stream)
-        task.sink.write(rest, task.schema, name, task.target_options, **cut)
+        task.sink.write(rest, task.schema, name, task.target_options, task.file_bytes)
         file.update(rows=decoding.fresh_rows, checks=decoding.checks())
-        finish_file(task, read, file)
-        read = decoding.anew()
+        finish_file(task, decoding.print, file)
+        decoding.anew()
     outcome["rows"] = decoding.rows
     decoding.demand()
 

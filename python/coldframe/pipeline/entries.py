@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coldframe.listing import FileEntry
-from coldframe.pipeline.scratch import Scratch, key_of, text_of
+from coldframe.pipeline.scratch import PAGE, Scratch, key_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +32,25 @@ class Kept:
         return self.size, self.modified, self.etag
 
 
-class Shelf:
-    """Where the files of all folders are."""
+class Shelf(Scratch):
+    """Where the files of all folders are. Any thread may ask: what detects formats has threads of its own."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch()
-        self._number = self._scratch.new_list()
-        # What detects formats asks from threads of its own.
+        super().__init__()
+        self.files = self.new_list()
         self._turn = threading.Lock()
 
-    def put(self, key: bytes, entry: FileEntry) -> None:
-        """Adds a file."""
+    def put(self, number: int, key: bytes, body: bytes) -> None:
         with self._turn:
-            self._scratch.put(self._number, key, marshal.dumps((entry.size, entry.modified, entry.etag)))
+            super().put(number, key, body)
 
-    def get(self, key: bytes) -> bytes | None:
-        """A file, if there is one."""
+    def get(self, number: int, key: bytes) -> bytes | None:
         with self._turn:
-            return self._scratch.get(self._number, key)
+            return super().get(number, key)
 
-    def page(self, after: bytes) -> list[tuple[bytes, bytes]]:
-        """Some files that come after a key, in the order of their keys."""
+    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
         with self._turn:
-            return self._scratch.page(self._number, after)
+            return super().page(number, after, most)
 
 
 class FolderFiles:
@@ -65,11 +61,12 @@ class FolderFiles:
         self._start = key_of(folder) + b"\0"
 
     def __setitem__(self, name: str, entry: FileEntry) -> None:
-        self._shelf.put(self._start + key_of(name), entry)
+        body = marshal.dumps((entry.size, entry.modified, entry.etag))
+        self._shelf.put(self._shelf.files, self._start + key_of(name), body)
 
     def get(self, name: str) -> FileEntry | None:
         """The file of that name."""
-        body = self._shelf.get(self._start + key_of(name))
+        body = self._shelf.get(self._shelf.files, self._start + key_of(name))
         return None if body is None else self._entry(name, body)
 
     def __iter__(self) -> Iterator[str]:
@@ -81,14 +78,9 @@ class FolderFiles:
 
     def items(self) -> Iterator[tuple[str, FileEntry]]:
         """Names and files, by name."""
-        after = self._start
-        while rows := self._shelf.page(after):
-            for key, body in rows:
-                if not key.startswith(self._start):
-                    return
-                name = text_of(key[len(self._start) :])
-                yield name, self._entry(name, body)
-            after = rows[-1][0]
+        for key, body in self._shelf.rows(self._shelf.files, self._start):
+            name = text_of(key[len(self._start) :])
+            yield name, self._entry(name, body)
 
     def _entry(self, name: str, body: bytes) -> Kept:
         return Kept(f"{self._folder}/{name}" if self._folder else name, *marshal.loads(body))

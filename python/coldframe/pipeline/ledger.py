@@ -120,13 +120,8 @@ class Ledger(Mapping[str, Entry]):
     def of_table(self, table: str) -> Iterator[Entry]:
         """The entries of a table, by its path."""
         prefix = key_of(table) + b"\0"
-        after: bytes = prefix
-        while page := self._scratch.page(self._tables, after):
-            for key, _ in page:
-                if not key.startswith(prefix):
-                    return
-                yield self[text_of(key[len(prefix) :])]
-            after = page[-1][0]
+        for key, _ in self._scratch.rows(self._tables, prefix):
+            yield self[text_of(key[len(prefix) :])]
 
     def has_final(self, name: str) -> bool:
         """Whether a file of the target is a part of an entry."""
@@ -155,15 +150,13 @@ class Ledger(Mapping[str, Entry]):
 
     def sharing(self, name: str) -> Iterator[tuple[Entry, Part]]:
         """Whose rows lie in a file that sources share, in the order of the rows."""
-        prefix = key_of(name) + b"\0"
-        after: bytes = prefix
-        while page := self._scratch.page(self._members, after):
-            for key, source in page:
-                if not key.startswith(prefix):
-                    return
-                entry = self[text_of(source)]
-                yield entry, next(part for part in entry.parts if part.final == name)
-            after = page[-1][0]
+        for _, source in self._scratch.rows(self._members, key_of(name) + b"\0"):
+            entry = self[text_of(source)]
+            yield entry, next(part for part in entry.parts if part.final == name)
+
+    def file_shared_by(self, source: str) -> str:
+        """The file of the target that a source shares with others; empty where it shares none."""
+        return shared_file(self.look_up(source))
 
     def parts_of(self, table: str) -> int:
         """How many files of the target a table has."""
@@ -171,7 +164,7 @@ class Ledger(Mapping[str, Entry]):
 
     def each(self) -> Iterator[Entry]:
         """All entries, in the order of their sources."""
-        for _, body in self._pages():
+        for _, body in self._scratch.rows(self._entries):
             yield Entry.from_json(marshal.loads(body))
 
     def __getitem__(self, source: str) -> Entry:
@@ -184,14 +177,8 @@ class Ledger(Mapping[str, Entry]):
         return isinstance(source, str) and self._scratch.get(self._entries, key_of(source)) is not None
 
     def __iter__(self) -> Iterator[str]:
-        for key, _ in self._pages():
+        for key, _ in self._scratch.rows(self._entries):
             yield text_of(key)
-
-    def _pages(self) -> Iterator[tuple[bytes, bytes]]:
-        after: bytes | None = None
-        while page := self._scratch.page(self._entries, after):
-            yield from page
-            after = page[-1][0]
 
     def __len__(self) -> int:
         return self._length
@@ -202,7 +189,7 @@ def _member(part: Part) -> bytes:
 
 
 def shared_file(entry: Entry | None) -> str:
-    """The file of the target that a source shares with others; empty where it shares none."""
+    """The same, by the source's entry."""
     return next((part.final for part in entry.parts if part.of), "") if entry is not None else ""
 
 

@@ -10,8 +10,8 @@ and what is told are as in `inventory`.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -31,11 +31,9 @@ from coldframe.pipeline.inventory import (
     new_inventory,
 )
 from coldframe.pipeline.places import StorageOptions
+from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.selection import Selection
 from coldframe.sources import Source, open_store
-
-_AHEAD = 16 * THREADS
-"""Files that are being looked at, or wait for it."""
 
 
 class _Tree(Listed):
@@ -66,17 +64,16 @@ def take_listed(
         found = _look_at_folder(tree, "", storage_options)
         inventory.files.append(replace(found, relative=".", format=one))
         return inventory
-    with ThreadPoolExecutor(THREADS) as threads:
-        flying: deque[Future[SourceFile | Unread]] = deque()
+
+    def looks() -> Iterator[Callable[[], SourceFile | Unread]]:
         for path, entry in _walk(tree, inventory, selection):
             if entry is None:
                 inventory.add(_look_at_folder(tree, path, storage_options))
-                continue
-            flying.append(threads.submit(_look, tree.store.url_of(path), entry, storage_options))
-            if len(flying) > _AHEAD:
-                inventory.add(flying.popleft().result())
-        for future in flying:
-            inventory.add(future.result())
+            else:
+                yield functools.partial(_look, tree.store.url_of(path), entry, storage_options)
+
+    for file in in_threads(looks(), THREADS):
+        inventory.add(file)
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
 

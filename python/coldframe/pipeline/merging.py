@@ -80,9 +80,7 @@ def run_merge(merge: MergeTask) -> dict[str, Any]:
         for outcome in merged.outcomes:
             outcome.setdefault("error", whole["error"])
         seen = {outcome["key"] for outcome in merged.outcomes}
-        merged.outcomes += [
-            {**one.given_up(whole["error"]), "seconds": 0.0} for one in merge.tasks if one.key not in seen
-        ]
+        merged.outcomes += [one.given_up(whole["error"]) for one in merge.tasks if one.key not in seen]
         return {"sources": merged.outcomes}
     inside = [outcome for outcome in merged.outcomes if "checks" in outcome]
     digest = hashlib.sha256("\n".join(outcome["key"] for outcome in inside).encode()).hexdigest()

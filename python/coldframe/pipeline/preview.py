@@ -13,7 +13,6 @@ from coldframe.pipeline.comparing import TableWork, compare
 from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
-from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.run import look, roots_of, target_of
@@ -104,7 +103,7 @@ def preview(
         plan(work, work.work)
         settle_columns(work, book.state, target, plan, refuse)
         by_path[work.table.path].partial = lacking(work.table, work.table.files, options.timestamp_unit)
-        _describe(work, by_path[work.table.path], options, lambda one: shared_file(book.done.look_up(one)))
+        _describe(work, by_path[work.table.path], options, book.done.file_shared_by)
     found_now = Preview(
         source,
         goal,

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -79,6 +79,21 @@ class InProcess:
             yield work.run()
 
 
+T = TypeVar("T")
+
+
+def in_threads(calls: Iterable[Callable[[], T]], count: int) -> Iterator[T]:
+    """What calls give, in their order; some are under way, and the next ones are not asked for before."""
+    with ThreadPoolExecutor(count) as threads:
+        flying: deque[Future[T]] = deque()
+        for call in calls:
+            flying.append(threads.submit(call))
+            if len(flying) >= 2 * count:
+                yield flying.popleft().result()
+        while flying:
+            yield flying.popleft().result()
+
+
 class Threads:
     """Several at once, in threads of this process: for what waits for disks and stores."""
 
@@ -87,14 +102,7 @@ class Threads:
 
     def run(self, works: Iterator[Any]) -> Iterator[Outcome]:
         """Outcomes in the order of the work, of which only some is under way."""
-        with ThreadPoolExecutor(self._count) as threads:
-            flying: deque[Future[Outcome]] = deque()
-            for work in works:
-                flying.append(threads.submit(work.run))
-                if len(flying) >= 2 * self._count:
-                    yield flying.popleft().result()
-            while flying:
-                yield flying.popleft().result()
+        return in_threads((work.run for work in works), self._count)
 
 
 @dataclass(frozen=True)

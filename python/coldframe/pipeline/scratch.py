@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, overload
 
 CACHE_KIB = 32 << 10
 """Of SQLite's pages in memory."""
-_PAGE = 512
+PAGE = 512
 """Rows that are written or read at once."""
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Scratch:
     def put(self, number: int, key: bytes, body: bytes) -> None:
         """Adds a row, or replaces the one of that key."""
         self._waiting[number, key] = body
-        if len(self._waiting) >= _PAGE:
+        if len(self._waiting) >= PAGE:
             self._settle()
 
     def get(self, number: int, key: bytes) -> bytes | None:
@@ -60,7 +60,7 @@ class Scratch:
         ).fetchone()
         return None if found is None else bytes(found[0])
 
-    def page(self, number: int, after: bytes | None, most: int = _PAGE) -> list[tuple[bytes, bytes]]:
+    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
         """Keys and bodies that come after a key, or from the first one on."""
         self._settle()
         how = ">" if after is not None else ">="
@@ -68,6 +68,19 @@ class Scratch:
             f"select key, body from rows where list = ? and key {how} ? order by key limit ?",
             (number, after or b"", most),
         ).fetchall()
+
+    def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and bodies, in the order of the keys: those behind a prefix that begin with it, or all.
+
+        What is changed meanwhile is seen, or not.
+        """
+        after = prefix
+        while page := self.page(number, after):
+            for key, body in page:
+                if prefix is not None and not key.startswith(prefix):
+                    return
+                yield key, body
+            after = page[-1][0]
 
     def delete(self, number: int, key: bytes) -> None:
         """A row less, if it was there."""
@@ -145,11 +158,8 @@ class Rows(Generic[T]):
         self._length = 0
 
     def __iter__(self) -> Iterator[T]:
-        after: bytes | None = None
-        while page := self._scratch.page(self._number, after):
-            for _, body in page:
-                yield self._unpack(marshal.loads(body))
-            after = page[-1][0]
+        for _, body in self._scratch.rows(self._number):
+            yield self._unpack(marshal.loads(body))
 
     def __len__(self) -> int:
         if self._length is None:
