@@ -190,22 +190,23 @@ const K2: u64 = 0xc47b_6e9e_3a97_0ed3;
 const K3: u64 = 0xc70f_6907_e782_aa0b;
 
 /// CityHash64 as Kudu's `gutil` has it.
+#[inline]
 pub fn city64(data: &[u8]) -> u64 {
-    let n = data.len();
-    match n {
+    match data.len() {
         0..=16 => city_0_to_16(data),
-        17..=32 => {
-            let a = at(data, 0).wrapping_mul(K1);
-            let b = at(data, 8);
-            let c = at(data, n - 8).wrapping_mul(K2);
-            let d = at(data, n - 16).wrapping_mul(K0);
-            let high = a.wrapping_sub(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
-            let low = a.wrapping_add((b ^ K3).rotate_right(20)).wrapping_sub(c).wrapping_add(n as u64);
-            city_128_to_64(high, low)
-        }
+        17..=32 => city_17_to_32(data),
         33..=64 => city_33_to_64(data),
         _ => city_long(data),
     }
+}
+
+/// The words of a beginning or an end, or none if the value is too short for it: so that one comparison does for all of them.
+#[inline(always)]
+fn words64<const BYTES: usize, const WORDS: usize>(bytes: Option<&[u8; BYTES]>) -> [u64; WORDS] {
+    let (chunks, _) = bytes.map(|bytes| bytes.as_chunks::<8>()).unwrap_or_default();
+    let mut words = [0; WORDS];
+    words.iter_mut().zip(chunks).for_each(|(word, chunk)| *word = u64::from_le_bytes(*chunk));
+    words
 }
 
 /// Eight bytes from `i` on. Every caller has them.
@@ -215,20 +216,23 @@ fn at(data: &[u8], i: usize) -> u64 {
     u64::from_le_bytes(bytes.copied().unwrap_or_default())
 }
 
+#[inline]
 fn shift_mix(v: u64) -> u64 {
     v ^ v >> 47
 }
 
+#[inline]
 fn city_128_to_64(high: u64, low: u64) -> u64 {
     const M: u64 = 0xc6a4_a793_5bd1_e995;
     let a = shift_mix((low ^ high).wrapping_mul(M));
     shift_mix((high ^ a).wrapping_mul(M)).wrapping_mul(M)
 }
 
+#[inline]
 fn city_0_to_16(data: &[u8]) -> u64 {
     let n = data.len();
     if n > 8 {
-        let (a, b) = (at(data, 0), at(data, n - 8));
+        let ([a], [b]) = (words64(data.first_chunk::<8>()), words64(data.last_chunk::<8>()));
         return city_128_to_64(a, b.wrapping_add(n as u64).rotate_right(len32(data))) ^ b;
     }
     if let (Some(first), Some(last)) = (data.first_chunk(), data.last_chunk()) {
@@ -241,8 +245,17 @@ fn city_0_to_16(data: &[u8]) -> u64 {
     shift_mix(y.wrapping_mul(K2) ^ z.wrapping_mul(K3)).wrapping_mul(K2)
 }
 
+#[inline]
+fn city_17_to_32(data: &[u8]) -> u64 {
+    let ([a, b], [d, c]) = (words64(data.first_chunk::<16>()), words64(data.last_chunk::<16>()));
+    let (a, c, d) = (a.wrapping_mul(K1), c.wrapping_mul(K2), d.wrapping_mul(K0));
+    let high = a.wrapping_sub(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
+    let low = a.wrapping_add((b ^ K3).rotate_right(20)).wrapping_sub(c).wrapping_add(data.len() as u64);
+    city_128_to_64(high, low)
+}
+
+#[inline]
 fn city_33_to_64(data: &[u8]) -> u64 {
-    let n = data.len();
     let half = |mut a: u64, z: u64, x: u64, y: u64| {
         let b = a.wrapping_add(z).rotate_right(52);
         let mut c = a.rotate_right(37);
@@ -251,11 +264,13 @@ fn city_33_to_64(data: &[u8]) -> u64 {
         a = a.wrapping_add(y);
         (a.wrapping_add(z), b.wrapping_add(a.rotate_right(31)).wrapping_add(c))
     };
-    let z = at(data, 24);
-    let a = (n as u64).wrapping_add(at(data, n - 16)).wrapping_mul(K0).wrapping_add(at(data, 0));
-    let (v1, v2) = half(a, z, at(data, 8), at(data, 16));
-    let a = at(data, 16).wrapping_add(at(data, n - 32));
-    let (w1, w2) = half(a, z.wrapping_add(at(data, n - 8)), at(data, n - 24), at(data, n - 16));
+    let first: [u64; 4] = words64(data.first_chunk::<32>());
+    let last: [u64; 4] = words64(data.last_chunk::<32>());
+    let z = first[3];
+    let a = (data.len() as u64).wrapping_add(last[2]).wrapping_mul(K0).wrapping_add(first[0]);
+    let (v1, v2) = half(a, z, first[1], first[2]);
+    let a = first[2].wrapping_add(last[0]);
+    let (w1, w2) = half(a, z.wrapping_add(last[3]), last[1], last[2]);
     let r = v1.wrapping_add(w2).wrapping_mul(K2).wrapping_add(w1.wrapping_add(v2).wrapping_mul(K0));
     shift_mix(shift_mix(r).wrapping_mul(K0).wrapping_add(v2)).wrapping_mul(K2)
 }

@@ -18,48 +18,22 @@
 //! | [`hash`] | the hash of each value of an array |
 //! | [`numbers`] | the hashes of numbers and times, in their target's scale and unit |
 //! | [`extremes`] | smallest and largest |
+//! | [`words`] | the loops over all of them |
 
 mod absent;
 mod extremes;
 mod hash;
 mod numbers;
+mod words;
 
 use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe_core::{Error, Result};
-use coldframe_encoding::hash::splitmix64;
 
 pub use extremes::Extreme;
-
-/// A sum of hashes, modulo 2^64 in either half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
-    low: u64,
-    high: u64,
-}
-
-/// Two sums of one hash are independent if one is of another mix of it.
-const HIGH: u64 = 0xd6e8_feb8_6659_fd93;
-
-impl Sum {
-    fn add(&mut self, hashes: &[u64]) {
-        for hash in hashes {
-            self.low = self.low.wrapping_add(*hash);
-            self.high = self.high.wrapping_add(splitmix64(hash ^ HIGH));
-        }
-    }
-
-    fn join(&mut self, other: Self) {
-        self.low = self.low.wrapping_add(other.low);
-        self.high = self.high.wrapping_add(other.high);
-    }
-
-    fn hex(self) -> String {
-        format!("{:016x}{:016x}", self.high, self.low)
-    }
-}
+use words::Sum;
 
 /// What is known of a column's values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,23 +59,21 @@ pub struct Fingerprint {
     rows: u64,
     sum: Sum,
     columns: Vec<ColumnPrint>,
+    /// Room for those of a batch, and of a column of it.
+    row_hashes: Vec<u64>,
+    hashes: Vec<u64>,
 }
 
 /// Where a row's hash begins.
 const ROW: u64 = 0xe703_7ed1_a0b4_28db;
-/// Odd, so that no two hashes become one.
-const FOLD: u64 = 0x2545_f491_4f6c_dd1d;
-
-/// A column's hashes into those of the rows: swapped columns do not cancel out.
-fn fold(rows: &mut [u64], hashes: &[u64]) {
-    for (row, hash) in rows.iter_mut().zip(hashes) {
-        *row = (*row ^ hash).wrapping_mul(FOLD).rotate_left(29);
-    }
+/// How many values are looked at together: as many as the processor's cache still has when they are for the second time. Those
+/// of dictionaries and nested types all, since each piece would look at all entries or take its children apart.
+fn piece_rows(kind: &DataType, rows: usize) -> usize {
+    let is_flat = !kind.is_nested() && !matches!(kind, DataType::Dictionary(_, _));
+    if is_flat { PIECE_ROWS } else { rows.max(1) }
 }
 
-fn finish(rows: &mut [u64]) {
-    rows.iter_mut().for_each(|row| *row = splitmix64(*row));
-}
+const PIECE_ROWS: usize = 4096;
 
 fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
     let (expected, found) = (target.fields().len(), batch.num_columns());
@@ -114,12 +86,13 @@ fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
 /// The hash of each row, as the columns of `target` hold its values.
 pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
     demand_columns(batch, target)?;
-    let mut rows = vec![ROW; batch.num_rows()];
+    let (mut rows, mut hashes) = (vec![ROW; batch.num_rows()], Vec::new());
     for (field, array) in target.fields().iter().zip(batch.columns()) {
-        let hashes = hash::hashes(array, field.data_type());
-        fold(&mut rows, &hashes.map_err(|e| e.within(format!("column {}", field.name())))?);
+        let found = hash::hash_into(array, field.data_type(), &mut hashes);
+        found.map_err(|e| e.within(format!("column {}", field.name())))?;
+        words::fold(&hashes, &mut rows);
     }
-    finish(&mut rows);
+    words::finish(&mut rows);
     Ok(rows)
 }
 
@@ -127,27 +100,29 @@ impl Fingerprint {
     /// Of no rows. `target`: the columns as they are written.
     pub fn new(target: SchemaRef) -> Self {
         let columns = vec![ColumnPrint::default(); target.fields().len()];
-        Self { target, rows: 0, sum: Sum::default(), columns }
+        Self { target, rows: 0, sum: Sum::default(), columns, row_hashes: Vec::new(), hashes: Vec::new() }
     }
 
     /// Adds the rows of a batch, whose columns are the target's, in their order, each in its type or in one that it widens.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         demand_columns(batch, &self.target)?;
-        let mut rows = vec![ROW; batch.num_rows()];
-        for ((field, array), column) in
-            self.target.fields().iter().zip(batch.columns()).zip(&mut self.columns)
-        {
+        let Self { target, rows, sum, columns, row_hashes, hashes } = self;
+        row_hashes.clear();
+        row_hashes.resize(batch.num_rows(), ROW);
+        for ((field, array), column) in target.fields().iter().zip(batch.columns()).zip(columns) {
             let within = |e: Error| e.within(format!("column {}", field.name()));
-            let hashes = hash::hashes(array, field.data_type()).map_err(within)?;
             column.nulls += hash::nulls(array);
-            column.sum.add(&hashes);
-            let found = extremes::extremes(array, field.data_type()).map_err(within)?;
-            column.extremes = extremes::merged(column.extremes.take(), found);
-            fold(&mut rows, &hashes);
+            let piece = piece_rows(array.data_type(), array.len());
+            for (number, rows) in row_hashes.chunks_mut(piece).enumerate() {
+                let values = array.slice(number * piece, rows.len());
+                hash::hash_into(&values, field.data_type(), hashes).map_err(within)?;
+                column.sum.join(words::fold(hashes, rows));
+                let found = extremes::extremes(&values, field.data_type()).map_err(within)?;
+                column.extremes = extremes::merged(column.extremes.take(), found);
+            }
         }
-        finish(&mut rows);
-        self.sum.add(&rows);
-        self.rows += batch.num_rows() as u64;
+        sum.join(words::finish(row_hashes));
+        *rows += batch.num_rows() as u64;
         Ok(())
     }
 

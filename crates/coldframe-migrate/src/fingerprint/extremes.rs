@@ -3,6 +3,8 @@
 //! Numbers and times are counted in the target's scale and unit; of long texts and blobs the beginning counts, which is
 //! enough for people to recognise a column by and for a first look at what differs.
 
+mod texts;
+
 use arrow_arith::aggregate::{self, max, min};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -12,6 +14,7 @@ use arrow_select::take::take;
 use coldframe_core::{Result, arrow_error};
 
 use super::numbers::{in_unit, scale_of, unit_of};
+use super::words;
 
 /// One of the two.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
@@ -44,8 +47,15 @@ pub(super) fn merged(a: Ends, b: Ends) -> Ends {
     ))
 }
 
-fn both<T>(smallest: Option<T>, largest: Option<T>, make: impl Fn(T) -> Option<Extreme>) -> Ends {
-    Some((make(smallest?)?, make(largest?)?))
+fn both<T>(ends: Option<(T, T)>, make: impl Fn(T) -> Option<Extreme>) -> Ends {
+    let (smallest, largest) = ends?;
+    Some((make(smallest)?, make(largest)?))
+}
+
+/// Of numbers and times.
+fn number_ends<T: ArrowNumericType>(array: &ArrayRef) -> Option<(T::Native, T::Native)> {
+    let array = array.as_primitive::<T>();
+    if array.null_count() == 0 { words::ends(array.values()) } else { min(array).zip(max(array)) }
 }
 
 /// Of nested types nothing, nor of values that are all null or do not fit the target.
@@ -70,35 +80,23 @@ pub(super) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
         }
         DataType::Boolean => {
             let bits = array.as_boolean();
-            both(aggregate::min_boolean(bits), aggregate::max_boolean(bits), |b| Some(Extreme::Bool(b)))
+            both(aggregate::min_boolean(bits).zip(aggregate::max_boolean(bits)), |b| Some(Extreme::Bool(b)))
         }
-        DataType::Utf8 => {
-            let texts = array.as_string::<i32>();
-            both(aggregate::min_string(texts), aggregate::max_string(texts), text)
-        }
-        DataType::LargeUtf8 => {
-            let texts = array.as_string::<i64>();
-            both(aggregate::min_string(texts), aggregate::max_string(texts), text)
-        }
+        DataType::Utf8 => both(texts::ends(array.as_string::<i32>()), text),
+        DataType::LargeUtf8 => both(texts::ends(array.as_string::<i64>()), text),
         DataType::Utf8View => {
             let texts = array.as_string_view();
-            both(aggregate::min_string_view(texts), aggregate::max_string_view(texts), text)
+            both(aggregate::min_string_view(texts).zip(aggregate::max_string_view(texts)), text)
         }
-        DataType::Binary => {
-            let blobs = array.as_binary::<i32>();
-            both(aggregate::min_binary(blobs), aggregate::max_binary(blobs), blob)
-        }
-        DataType::LargeBinary => {
-            let blobs = array.as_binary::<i64>();
-            both(aggregate::min_binary(blobs), aggregate::max_binary(blobs), blob)
-        }
+        DataType::Binary => both(texts::ends(array.as_binary::<i32>()), blob),
+        DataType::LargeBinary => both(texts::ends(array.as_binary::<i64>()), blob),
         DataType::BinaryView => {
             let blobs = array.as_binary_view();
-            both(aggregate::min_binary_view(blobs), aggregate::max_binary_view(blobs), blob)
+            both(aggregate::min_binary_view(blobs).zip(aggregate::max_binary_view(blobs)), blob)
         }
         DataType::FixedSizeBinary(_) => {
             let blobs = array.as_fixed_size_binary();
-            both(aggregate::min_fixed_size_binary(blobs), aggregate::max_fixed_size_binary(blobs), blob)
+            both(aggregate::min_fixed_size_binary(blobs).zip(aggregate::max_fixed_size_binary(blobs)), blob)
         }
         DataType::Float16 => floats::<Float16Type>(array, |v| v.to_f64()),
         DataType::Float32 => floats::<Float32Type>(array, f64::from),
@@ -116,18 +114,18 @@ fn unrolled<T: RunEndIndexType>(array: &ArrayRef) -> Result<Option<ArrayRef>> {
 
 /// -0.0 and 0.0 are equal: which of them comes first is chance.
 fn floats<T: ArrowNumericType>(array: &ArrayRef, double: impl Fn(T::Native) -> f64) -> Ends {
-    let values = array.as_primitive::<T>().iter().flatten().map(double).filter(|v| !v.is_nan());
-    let ends = values.fold(None, |ends: Option<(f64, f64)>, v| {
-        Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
-    });
-    ends.map(|(low, high)| (Extreme::Float(low + 0.0), Extreme::Float(high + 0.0)))
+    let array = array.as_primitive::<T>();
+    let ends = match array.null_count() {
+        0 => words::ends(array.values()),
+        _ => words::ends(&array.iter().flatten().collect::<Vec<_>>()),
+    };
+    both(ends, |v| Some(Extreme::Float(double(v) + 0.0)))
 }
 
 /// Whole numbers, dates, times and decimals.
 fn whole(array: &ArrayRef, target: &DataType) -> Ends {
     fn of<T: ArrowNumericType>(array: &ArrayRef, make: impl Fn(T::Native) -> Option<Extreme>) -> Ends {
-        let array = array.as_primitive::<T>();
-        both(min(array), max(array), make)
+        both(number_ends::<T>(array), make)
     }
     let number = |v: i128| number(v, array.data_type(), target);
     match array.data_type() {
@@ -159,8 +157,7 @@ fn whole(array: &ArrayRef, target: &DataType) -> Ends {
 fn times(array: &ArrayRef, number: impl Fn(i64) -> Option<Extreme>) -> Ends {
     use arrow_schema::TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     fn of<T: ArrowNumericType>(array: &ArrayRef, make: impl Fn(T::Native) -> Option<Extreme>) -> Ends {
-        let array = array.as_primitive::<T>();
-        both(min(array), max(array), make)
+        both(number_ends::<T>(array), make)
     }
     match array.data_type() {
         DataType::Timestamp(Second, _) => of::<TimestampSecondType>(array, number),

@@ -1,9 +1,12 @@
 //! The hash of each value of an array, as the target's type holds it.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RunArray, UnionArray};
-use arrow_buffer::NullBuffer;
+use arrow_array::types::{
+    BinaryType, ByteArrayType, Int16Type, Int32Type, Int64Type, LargeBinaryType, LargeUtf8Type,
+    RunEndIndexType, Utf8Type,
+};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RunArray, UnionArray};
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use coldframe_core::Result;
 use coldframe_encoding::hash::city64;
@@ -23,54 +26,68 @@ pub(super) fn nulls(array: &ArrayRef) -> u64 {
 }
 
 /// One hash for each value, nulls included.
-pub(super) fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+    let mut hashes = Vec::with_capacity(array.len());
+    hash_into(array, target, &mut hashes)?;
+    Ok(hashes)
+}
+
+/// The same in place of what `out` has.
+pub(super) fn hash_into(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
+    out.clear();
     match array.data_type() {
-        DataType::Null => Ok(vec![NULL; array.len()]),
-        DataType::Dictionary(_, _) => dictionary(array, target),
+        DataType::Null => out.resize(array.len(), NULL),
+        DataType::Dictionary(_, _) => dictionary(array, target, out)?,
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => runs::<Int16Type>(array, target),
-            DataType::Int32 => runs::<Int32Type>(array, target),
-            _ => runs::<Int64Type>(array, target),
+            DataType::Int16 => runs::<Int16Type>(array, target, out)?,
+            DataType::Int32 => runs::<Int32Type>(array, target, out)?,
+            _ => runs::<Int64Type>(array, target, out)?,
         },
         _ => {
-            let mut hashes = present(array, target)?;
-            mark_nulls(&mut hashes, array.nulls());
-            Ok(hashes)
+            present(array, target, out)?;
+            mark_nulls(out, array.nulls());
         }
     }
+    Ok(())
 }
 
 fn mark_nulls(hashes: &mut [u64], nulls: Option<&NullBuffer>) {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return };
-    for (hash, valid) in hashes.iter_mut().zip(nulls.iter()) {
-        *hash = if valid { *hash } else { NULL };
+    let words = nulls.inner().bit_chunks();
+    for (hashes, valid) in hashes.chunks_mut(64).zip(words.iter_padded()) {
+        if valid != u64::MAX {
+            for (place, hash) in hashes.iter_mut().enumerate() {
+                *hash = if valid >> place & 1 == 1 { *hash } else { NULL };
+            }
+        }
     }
 }
 
 /// Each entry once, however often it stands there.
-fn dictionary(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+fn dictionary(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let dictionary = array.as_any_dictionary();
     let entries = hashes(dictionary.values(), target)?;
     if entries.is_empty() {
-        return Ok(vec![NULL; array.len()]);
+        out.resize(array.len(), NULL);
+        return Ok(());
     }
-    let keys = dictionary.normalized_keys();
-    let mut found: Vec<u64> = keys.iter().map(|key| entries.get(*key).copied().unwrap_or(NULL)).collect();
-    mark_nulls(&mut found, dictionary.keys().nulls());
-    Ok(found)
+    out.extend(dictionary.normalized_keys().iter().map(|key| entries.get(*key).copied().unwrap_or(NULL)));
+    mark_nulls(out, dictionary.keys().nulls());
+    Ok(())
 }
 
-fn runs<T: arrow_array::types::RunEndIndexType>(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+fn runs<T: RunEndIndexType>(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let Some(runs) = array.as_any().downcast_ref::<RunArray<T>>() else {
         return Err(mismatch(array.data_type(), target));
     };
     let values = hashes(runs.values(), target)?;
     let value = |row| values.get(runs.get_physical_index(row)).copied().unwrap_or(NULL);
-    Ok((0..array.len()).map(value).collect())
+    out.extend((0..array.len()).map(value));
+    Ok(())
 }
 
 /// Of an array without its nulls: what they have is chance, the caller overwrites it.
-fn present(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+fn present(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     match target {
         DataType::Utf8
         | DataType::LargeUtf8
@@ -78,35 +95,43 @@ fn present(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
         | DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => bytes(array, target),
+        | DataType::FixedSizeBinary(_) => bytes(array, target, out),
         DataType::List(child)
         | DataType::LargeList(child)
         | DataType::ListView(child)
         | DataType::LargeListView(child)
-        | DataType::FixedSizeList(child, _) => list(array, child, target),
-        DataType::Map(entries, _) => map(array, entries, target),
+        | DataType::FixedSizeList(child, _) => list(array, child, target, out),
+        DataType::Map(entries, _) => map(array, entries, target, out),
         DataType::Struct(fields) => match array.as_any().downcast_ref::<UnionArray>() {
-            Some(union) => branches(union, fields, target),
-            None => structure(array, fields, target),
+            Some(union) => branches(union, fields, target, out),
+            None => structure(array, fields, target, out),
         },
-        _ => numbers::hashes(array, target),
+        _ => numbers::hashes(array, target, out),
     }
 }
 
-fn bytes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
-    fn of<'a, B: AsRef<[u8]> + ?Sized + 'a>(values: impl Iterator<Item = Option<&'a B>>) -> Vec<u64> {
-        values.map(|value| value.map_or(NULL, |bytes| city64(bytes.as_ref()))).collect()
+fn bytes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
+    fn of<'a, B: AsRef<[u8]> + ?Sized + 'a>(values: impl Iterator<Item = Option<&'a B>>, out: &mut Vec<u64>) {
+        out.extend(values.map(|value| value.map_or(NULL, |bytes| city64(bytes.as_ref()))));
     }
-    Ok(match array.data_type() {
-        DataType::Utf8 => of(array.as_string::<i32>().iter()),
-        DataType::LargeUtf8 => of(array.as_string::<i64>().iter()),
-        DataType::Utf8View => of(array.as_string_view().iter()),
-        DataType::Binary => of(array.as_binary::<i32>().iter()),
-        DataType::LargeBinary => of(array.as_binary::<i64>().iter()),
-        DataType::BinaryView => of(array.as_binary_view().iter()),
-        DataType::FixedSizeBinary(_) => of(array.as_fixed_size_binary().iter()),
+    fn texts<T: ByteArrayType>(array: &dyn Array, out: &mut Vec<u64>) {
+        let array = array.as_bytes::<T>();
+        let (bytes, offsets) = (array.value_data(), array.value_offsets());
+        let ends = offsets.get(1..).unwrap_or_default();
+        let value = |(from, to): (&T::Offset, &T::Offset)| bytes.get(from.as_usize()..to.as_usize());
+        out.extend(offsets.iter().zip(ends).map(|place| value(place).map_or(NULL, city64)));
+    }
+    match array.data_type() {
+        DataType::Utf8 => texts::<Utf8Type>(array, out),
+        DataType::LargeUtf8 => texts::<LargeUtf8Type>(array, out),
+        DataType::Utf8View => of(array.as_string_view().iter(), out),
+        DataType::Binary => texts::<BinaryType>(array, out),
+        DataType::LargeBinary => texts::<LargeBinaryType>(array, out),
+        DataType::BinaryView => of(array.as_binary_view().iter(), out),
+        DataType::FixedSizeBinary(_) => of(array.as_fixed_size_binary().iter(), out),
         found => return Err(mismatch(found, target)),
-    })
+    }
+    Ok(())
 }
 
 /// Elements count by their place in the list.
@@ -117,12 +142,12 @@ fn folded(elements: &[u64]) -> u64 {
 }
 
 /// From the offsets of lists and the hashes of the elements that they span, from the first on.
-fn folds<'a>(offsets: impl Iterator<Item = (usize, usize)> + 'a, elements: &'a [u64]) -> Vec<u64> {
-    offsets.map(|(start, end)| folded(elements.get(start..end).unwrap_or_default())).collect()
+fn folds(offsets: impl Iterator<Item = (usize, usize)>, elements: &[u64], out: &mut Vec<u64>) {
+    out.extend(offsets.map(|(start, end)| folded(elements.get(start..end).unwrap_or_default())));
 }
 
 /// The ranges that offsets stand for, counted from the first, and what they span.
-fn spans<O: arrow_array::OffsetSizeTrait>(offsets: &[O]) -> (Vec<(usize, usize)>, usize, usize) {
+fn spans<O: OffsetSizeTrait>(offsets: &[O]) -> (Vec<(usize, usize)>, usize, usize) {
     let first = offsets.first().map_or(0, |o| o.as_usize());
     let last = offsets.last().map_or(0, |o| o.as_usize());
     let pairs = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
@@ -130,38 +155,38 @@ fn spans<O: arrow_array::OffsetSizeTrait>(offsets: &[O]) -> (Vec<(usize, usize)>
     (pairs, first, last - first)
 }
 
-fn list(array: &dyn Array, child: &Field, target: &DataType) -> Result<Vec<u64>> {
-    fn offset<O: arrow_array::OffsetSizeTrait>(array: &dyn Array, child: &DataType) -> Result<Vec<u64>> {
+fn list(array: &dyn Array, child: &Field, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
+    fn offset<O: OffsetSizeTrait>(array: &dyn Array, child: &DataType, out: &mut Vec<u64>) -> Result<()> {
         let list = array.as_list::<O>();
         let (pairs, first, len) = spans(list.value_offsets());
         let elements = hashes(&list.values().slice(first, len), child)?;
-        Ok(folds(pairs.into_iter(), &elements))
+        folds(pairs.into_iter(), &elements, out);
+        Ok(())
     }
-    fn view<O: arrow_array::OffsetSizeTrait>(array: &dyn Array, child: &DataType) -> Result<Vec<u64>> {
+    fn view<O: OffsetSizeTrait>(array: &dyn Array, child: &DataType, out: &mut Vec<u64>) -> Result<()> {
         let list = array.as_list_view::<O>();
         let elements = hashes(list.values(), child)?;
         let places = list.value_offsets().iter().zip(list.value_sizes());
-        Ok(folds(places.map(|(at, n)| (at.as_usize(), at.as_usize() + n.as_usize())), &elements))
+        folds(places.map(|(at, n)| (at.as_usize(), at.as_usize() + n.as_usize())), &elements, out);
+        Ok(())
     }
     let child = child.data_type();
     match array.data_type() {
-        DataType::List(_) => offset::<i32>(array, child),
-        DataType::LargeList(_) => offset::<i64>(array, child),
-        DataType::ListView(_) => view::<i32>(array, child),
-        DataType::LargeListView(_) => view::<i64>(array, child),
+        DataType::List(_) => offset::<i32>(array, child, out),
+        DataType::LargeList(_) => offset::<i64>(array, child, out),
+        DataType::ListView(_) => view::<i32>(array, child, out),
+        DataType::LargeListView(_) => view::<i64>(array, child, out),
         DataType::FixedSizeList(_, _) => {
-            let list = array.as_fixed_size_list();
-            let elements = hashes(list.values(), child)?;
+            let elements = hashes(array.as_fixed_size_list().values(), child)?;
             let size = elements.len().checked_div(array.len()).unwrap_or(0);
-            Ok((0..array.len())
-                .map(|row| folded(elements.get(row * size..(row + 1) * size).unwrap_or_default()))
-                .collect())
+            folds((0..array.len()).map(|row| (row * size, (row + 1) * size)), &elements, out);
+            Ok(())
         }
         found => Err(mismatch(found, target)),
     }
 }
 
-fn map(array: &dyn Array, entries: &Field, target: &DataType) -> Result<Vec<u64>> {
+fn map(array: &dyn Array, entries: &Field, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let (DataType::Map(_, _), DataType::Struct(fields)) = (array.data_type(), entries.data_type()) else {
         return Err(mismatch(array.data_type(), target));
     };
@@ -172,11 +197,12 @@ fn map(array: &dyn Array, entries: &Field, target: &DataType) -> Result<Vec<u64>
     let values = hashes(&map.values().slice(first, len), value.data_type())?;
     let both: Vec<u64> =
         keys.iter().zip(&values).map(|(key, value)| splitmix64(splitmix64(NESTED ^ key) ^ value)).collect();
-    Ok(folds(pairs.into_iter(), &both))
+    folds(pairs.into_iter(), &both, out);
+    Ok(())
 }
 
 /// Fields by their names; one that is not there is null in each row.
-fn structure(array: &dyn Array, fields: &Fields, target: &DataType) -> Result<Vec<u64>> {
+fn structure(array: &dyn Array, fields: &Fields, target: &DataType, rows: &mut Vec<u64>) -> Result<()> {
     let DataType::Struct(own) = array.data_type() else {
         return Err(mismatch(array.data_type(), target));
     };
@@ -185,7 +211,7 @@ fn structure(array: &dyn Array, fields: &Fields, target: &DataType) -> Result<Ve
     if !same && own.iter().any(|field| fields.find(field.name()).is_none()) {
         return Err(mismatch(array.data_type(), target));
     }
-    let mut rows = vec![NESTED; array.len()];
+    rows.resize(array.len(), NESTED);
     for (place, field) in fields.iter().enumerate() {
         let column = if same { columns.columns().get(place) } else { columns.column_by_name(field.name()) };
         let hashes = match column {
@@ -194,11 +220,11 @@ fn structure(array: &dyn Array, fields: &Fields, target: &DataType) -> Result<Ve
         };
         rows.iter_mut().zip(&hashes).for_each(|(row, hash)| *row = splitmix64(*row ^ hash));
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// A union as the struct of a tag and a field for each branch, which stands for it where unions are unknown.
-fn branches(union: &UnionArray, fields: &Fields, target: &DataType) -> Result<Vec<u64>> {
+fn branches(union: &UnionArray, fields: &Fields, target: &DataType, rows: &mut Vec<u64>) -> Result<()> {
     let DataType::Union(own, _) = union.data_type() else {
         return Err(mismatch(union.data_type(), target));
     };
@@ -207,7 +233,7 @@ fn branches(union: &UnionArray, fields: &Fields, target: &DataType) -> Result<Ve
     }
     let ids = union.type_ids();
     let tag = |id: &i8| own.iter().position(|(code, _)| code == *id).map_or(LOST, |at| splitmix64(at as u64));
-    let mut rows: Vec<u64> = ids.iter().map(|id| splitmix64(NESTED ^ tag(id))).collect();
+    rows.extend(ids.iter().map(|id| splitmix64(NESTED ^ tag(id))));
     for ((code, _), field) in own.iter().zip(fields.iter().skip(1)) {
         let values = hashes(union.child(code), field.data_type())?;
         for (row, (hash, id)) in rows.iter_mut().zip(ids).enumerate() {
@@ -215,5 +241,5 @@ fn branches(union: &UnionArray, fields: &Fields, target: &DataType) -> Result<Ve
             *hash = splitmix64(*hash ^ value.unwrap_or(NULL));
         }
     }
-    Ok(rows)
+    Ok(())
 }

@@ -10,52 +10,66 @@ use coldframe_core::Result;
 use coldframe_encoding::hash::splitmix64;
 
 use super::absent::{LOST, mismatch};
+use super::words;
 
-fn map<T: ArrowPrimitiveType>(array: &dyn Array, hash: impl Fn(T::Native) -> u64) -> Vec<u64> {
-    array.as_primitive::<T>().values().iter().map(|value| hash(*value)).collect()
+fn map<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u64>, hash: impl Fn(T::Native) -> u64) {
+    words::map(array.as_primitive::<T>().values(), out, hash);
+}
+
+/// An integer of 64 bits; what [`whole`] has for it.
+#[inline]
+fn word(value: i64) -> u64 {
+    splitmix64(value.cast_unsigned())
 }
 
 /// Calls a function over the values of an array of integers, each as an `i128`.
 macro_rules! integers {
-    ($array:expr, $hash:expr, $otherwise:expr) => {
+    ($array:expr, $out:expr, $hash:expr, $otherwise:expr) => {
         match $array.data_type() {
-            DataType::Int8 => map::<Int8Type>($array, |v| $hash(v.into())),
-            DataType::Int16 => map::<Int16Type>($array, |v| $hash(v.into())),
-            DataType::Int32 => map::<Int32Type>($array, |v| $hash(v.into())),
-            DataType::Int64 => map::<Int64Type>($array, |v| $hash(v.into())),
-            DataType::UInt8 => map::<UInt8Type>($array, |v| $hash(v.into())),
-            DataType::UInt16 => map::<UInt16Type>($array, |v| $hash(v.into())),
-            DataType::UInt32 => map::<UInt32Type>($array, |v| $hash(v.into())),
-            DataType::UInt64 => map::<UInt64Type>($array, |v| $hash(v.into())),
+            DataType::Int8 => map::<Int8Type>($array, $out, |v| $hash(v.into())),
+            DataType::Int16 => map::<Int16Type>($array, $out, |v| $hash(v.into())),
+            DataType::Int32 => map::<Int32Type>($array, $out, |v| $hash(v.into())),
+            DataType::Int64 => map::<Int64Type>($array, $out, |v| $hash(v.into())),
+            DataType::UInt8 => map::<UInt8Type>($array, $out, |v| $hash(v.into())),
+            DataType::UInt16 => map::<UInt16Type>($array, $out, |v| $hash(v.into())),
+            DataType::UInt32 => map::<UInt32Type>($array, $out, |v| $hash(v.into())),
+            DataType::UInt64 => map::<UInt64Type>($array, $out, |v| $hash(v.into())),
             _ => $otherwise,
         }
     };
 }
 
 /// Of an array whose nulls the caller overwrites.
-pub(super) fn hashes(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let found = array.data_type();
-    Ok(match target {
+    match target {
         DataType::Boolean if found == target => {
-            array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))).collect()
+            out.extend(array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))));
         }
-        t if t.is_integer() => integers!(array, whole, return Err(mismatch(found, target))),
-        t if t.is_floating() => floats(array, target)?,
-        t if t.is_decimal() => decimals(array, target)?,
-        DataType::Date32 | DataType::Date64 => dates(array, target)?,
+        t if t.is_integer() => match found {
+            DataType::Int8 => map::<Int8Type>(array, out, |v| word(v.into())),
+            DataType::Int16 => map::<Int16Type>(array, out, |v| word(v.into())),
+            DataType::Int32 => map::<Int32Type>(array, out, |v| word(v.into())),
+            DataType::Int64 => map::<Int64Type>(array, out, word),
+            _ => integers!(array, out, whole, return Err(mismatch(found, target))),
+        },
+        t if t.is_floating() => floats(array, target, out)?,
+        t if t.is_decimal() => decimals(array, target, out)?,
+        DataType::Date32 | DataType::Date64 => dates(array, target, out)?,
         DataType::Timestamp(unit, zone) => match found {
             // An instant is not a wall clock's time; the names of zones do not change instants.
             DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
                 return Err(mismatch(found, target));
             }
-            _ => times(array, *unit, target)?,
+            _ => times(array, *unit, target, out)?,
         },
         DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
-            times(array, *unit, target)?
+            times(array, *unit, target, out)?
         }
-        DataType::Interval(unit) if found == target => intervals(array, *unit),
+        DataType::Interval(unit) if found == target => intervals(array, *unit, out),
         _ => return Err(mismatch(found, target)),
-    })
+    }
+    Ok(())
 }
 
 /// An integer, also a decimal's: of 64 bits by these, of more by all that differ from the sign.
@@ -65,6 +79,17 @@ fn whole(value: i128) -> u64 {
     let hash = splitmix64(low);
     let sign = if low >> 63 == 1 { u64::MAX } else { 0 };
     if high == sign { hash } else { splitmix64(hash ^ high.wrapping_mul(3)) }
+}
+
+/// Most decimals have 64 bits, and where all do nobody looks at each.
+#[expect(clippy::cast_possible_truncation, reason = "of values that have 64 bits")]
+fn wholes(values: &[i128], out: &mut Vec<u64>) {
+    let beyond = values.iter().fold(0, |beyond, value| beyond | (i128::from(*value as i64) ^ value));
+    if beyond == 0 {
+        words::map(values, out, |value| word(value as i64));
+    } else {
+        words::map(values, out, whole);
+    }
 }
 
 /// The low and the high 64 bits.
@@ -81,13 +106,14 @@ fn float(value: f64) -> u64 {
     splitmix64(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
 }
 
-fn floats(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
-    Ok(match array.data_type() {
-        DataType::Float16 => map::<Float16Type>(array, |v| float(v.to_f64())),
-        DataType::Float32 => map::<Float32Type>(array, |v| float(v.into())),
-        DataType::Float64 => map::<Float64Type>(array, float),
-        found => integers!(array, exactly, return Err(mismatch(found, target))),
-    })
+fn floats(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
+    match array.data_type() {
+        DataType::Float16 => map::<Float16Type>(array, out, |v| float(v.to_f64())),
+        DataType::Float32 => map::<Float32Type>(array, out, |v| float(v.into())),
+        DataType::Float64 => map::<Float64Type>(array, out, float),
+        found => integers!(array, out, exactly, return Err(mismatch(found, target))),
+    }
+    Ok(())
 }
 
 /// An integer as a double, if there is one of its value.
@@ -129,22 +155,25 @@ impl Scale {
     }
 }
 
-fn decimals(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
+fn decimals(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let goal = scale_of(target).unwrap_or(0);
     let scale = Scale::between(scale_of(array.data_type()).unwrap_or(0), goal);
-    Ok(match (array.data_type(), scale) {
-        (DataType::Decimal32(_, _), _) => map::<Decimal32Type>(array, |v| scale.hash(v.into())),
-        (DataType::Decimal64(_, _), _) => map::<Decimal64Type>(array, |v| scale.hash(v.into())),
-        (DataType::Decimal128(_, _), Scale::Same) => map::<Decimal128Type>(array, whole),
-        (DataType::Decimal128(_, _), _) => map::<Decimal128Type>(array, |v| scale.hash(v)),
-        (DataType::Decimal256(_, _), Scale::Same) => map::<Decimal256Type>(array, wide),
+    match (array.data_type(), scale) {
+        (DataType::Decimal32(_, _), _) => map::<Decimal32Type>(array, out, |v| scale.hash(v.into())),
+        (DataType::Decimal64(_, _), _) => map::<Decimal64Type>(array, out, |v| scale.hash(v.into())),
+        (DataType::Decimal128(_, _), Scale::Same) => {
+            wholes(array.as_primitive::<Decimal128Type>().values(), out)
+        }
+        (DataType::Decimal128(_, _), _) => map::<Decimal128Type>(array, out, |v| scale.hash(v)),
+        (DataType::Decimal256(_, _), Scale::Same) => map::<Decimal256Type>(array, out, wide),
         (DataType::Decimal256(_, _), _) => {
-            map::<Decimal256Type>(array, |v| v.to_i128().map_or(LOST, |v| scale.hash(v)))
+            map::<Decimal256Type>(array, out, |v| v.to_i128().map_or(LOST, |v| scale.hash(v)))
         }
         (found, _) => {
-            integers!(array, |v: i128| scale.hash(v), return Err(mismatch(found, target)))
+            integers!(array, out, |v: i128| scale.hash(v), return Err(mismatch(found, target)))
         }
-    })
+    }
+    Ok(())
 }
 
 /// A decimal's scale.
@@ -173,12 +202,13 @@ fn wide(value: i256) -> u64 {
 
 const DAY_MS: i64 = 86_400_000;
 
-fn dates(array: &dyn Array, target: &DataType) -> Result<Vec<u64>> {
-    Ok(match array.data_type() {
-        DataType::Date32 => map::<Date32Type>(array, |days| whole(days.into())),
-        DataType::Date64 => map::<Date64Type>(array, |ms| whole(ms.div_euclid(DAY_MS).into())),
+fn dates(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
+    match array.data_type() {
+        DataType::Date32 => map::<Date32Type>(array, out, |days| word(days.into())),
+        DataType::Date64 => map::<Date64Type>(array, out, |ms| word(ms.div_euclid(DAY_MS))),
         found => return Err(mismatch(found, target)),
-    })
+    }
+    Ok(())
 }
 
 /// How many of a unit a second has.
@@ -207,35 +237,40 @@ pub(super) fn in_unit(value: i64, own: TimeUnit, target: TimeUnit) -> Option<i64
     if have > want { Some(value.div_euclid(have / want)) } else { value.checked_mul(want / have) }
 }
 
-fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType) -> Result<Vec<u64>> {
+fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let found = array.data_type();
     let own = unit_of(found).filter(|(_, kind)| unit_of(target).is_some_and(|(_, other)| *kind == other));
     let Some((own, _)) = own else { return Err(mismatch(found, target)) };
-    let hash = |v: i64| in_unit(v, own, target_unit).map_or(LOST, |v| whole(v.into()));
-    Ok(match found {
-        DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, hash),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, hash),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, hash),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => map::<TimestampNanosecondType>(array, hash),
-        DataType::Time32(TimeUnit::Second) => map::<Time32SecondType>(array, |v| hash(v.into())),
-        DataType::Time32(_) => map::<Time32MillisecondType>(array, |v| hash(v.into())),
-        DataType::Time64(TimeUnit::Microsecond) => map::<Time64MicrosecondType>(array, hash),
-        DataType::Time64(_) => map::<Time64NanosecondType>(array, hash),
-        DataType::Duration(TimeUnit::Second) => map::<DurationSecondType>(array, hash),
-        DataType::Duration(TimeUnit::Millisecond) => map::<DurationMillisecondType>(array, hash),
-        DataType::Duration(TimeUnit::Microsecond) => map::<DurationMicrosecondType>(array, hash),
-        _ => map::<DurationNanosecondType>(array, hash),
-    })
+    let hash = |v: i64| in_unit(v, own, target_unit).map_or(LOST, word);
+    match found {
+        DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, out, hash),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, out, hash),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, out, hash),
+        // As most files have them, and as most tables want them: by a known number division is cheap.
+        DataType::Timestamp(TimeUnit::Nanosecond, _) if target_unit == TimeUnit::Microsecond => {
+            map::<TimestampNanosecondType>(array, out, |v| word(v.div_euclid(1_000)));
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => map::<TimestampNanosecondType>(array, out, hash),
+        DataType::Time32(TimeUnit::Second) => map::<Time32SecondType>(array, out, |v| hash(v.into())),
+        DataType::Time32(_) => map::<Time32MillisecondType>(array, out, |v| hash(v.into())),
+        DataType::Time64(TimeUnit::Microsecond) => map::<Time64MicrosecondType>(array, out, hash),
+        DataType::Time64(_) => map::<Time64NanosecondType>(array, out, hash),
+        DataType::Duration(TimeUnit::Second) => map::<DurationSecondType>(array, out, hash),
+        DataType::Duration(TimeUnit::Millisecond) => map::<DurationMillisecondType>(array, out, hash),
+        DataType::Duration(TimeUnit::Microsecond) => map::<DurationMicrosecondType>(array, out, hash),
+        _ => map::<DurationNanosecondType>(array, out, hash),
+    }
+    Ok(())
 }
 
-fn intervals(array: &dyn Array, unit: IntervalUnit) -> Vec<u64> {
+fn intervals(array: &dyn Array, unit: IntervalUnit, out: &mut Vec<u64>) {
     let pair = |a: i64, b: i64| splitmix64(whole(a.into()) ^ whole(b.into()).rotate_left(1));
     match unit {
-        IntervalUnit::YearMonth => map::<IntervalYearMonthType>(array, |v| whole(v.into())),
+        IntervalUnit::YearMonth => map::<IntervalYearMonthType>(array, out, |v| whole(v.into())),
         IntervalUnit::DayTime => {
-            map::<IntervalDayTimeType>(array, |v| pair(v.days.into(), v.milliseconds.into()))
+            map::<IntervalDayTimeType>(array, out, |v| pair(v.days.into(), v.milliseconds.into()))
         }
-        IntervalUnit::MonthDayNano => map::<IntervalMonthDayNanoType>(array, |v| {
+        IntervalUnit::MonthDayNano => map::<IntervalMonthDayNanoType>(array, out, |v| {
             splitmix64(pair(v.months.into(), v.days.into()) ^ whole(v.nanoseconds.into()))
         }),
     }

@@ -1,0 +1,103 @@
+//! The smallest and the largest of texts and blobs, by their bytes.
+//!
+//! ```text
+//! .. | o r d e r   1 2 3 4 5   o f   t h e   .. |      the first 16 bytes, as a number, decide nearly always
+//!      └───────────── head ─────────────┘
+//! ```
+
+use arrow_array::types::ByteArrayType;
+use arrow_array::{Array, GenericByteArray};
+use arrow_buffer::ArrowNativeType;
+
+const HEAD: usize = 16;
+
+/// The first bytes of a value, filled with zeros, as a number that is ordered as they are.
+#[inline]
+fn head(data: &[u8], from: usize, to: usize) -> u128 {
+    let len = to.saturating_sub(from);
+    match data.get(from..).and_then(<[u8]>::first_chunk::<HEAD>) {
+        Some(bytes) if len >= HEAD => u128::from_be_bytes(*bytes),
+        Some(bytes) => u128::from_be_bytes(*bytes) & !(u128::MAX >> (8 * len)),
+        None => {
+            let mut bytes = [0; HEAD];
+            bytes.iter_mut().zip(data.get(from..to).unwrap_or_default()).for_each(|(to, from)| *to = *from);
+            u128::from_be_bytes(bytes)
+        }
+    }
+}
+
+/// Of the values that are not null.
+pub(super) fn ends<T: ByteArrayType>(array: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
+    let found = match array.nulls() {
+        Some(nulls) if nulls.null_count() > 0 => ends_of(array, nulls.valid_indices()),
+        _ => ends_of(array, 0..array.len()),
+    };
+    found.map(|(low, high)| (array.value(low), array.value(high)))
+}
+
+/// The rows of the smallest and the largest.
+fn ends_of<T: ByteArrayType>(
+    array: &GenericByteArray<T>,
+    mut rows: impl Iterator<Item = usize>,
+) -> Option<(usize, usize)> {
+    let (data, offsets) = (array.value_data(), array.value_offsets());
+    let place = |row: usize| match offsets.get(row..).and_then(<[T::Offset]>::first_chunk) {
+        Some([from, to]) => (from.as_usize(), to.as_usize()),
+        None => (0, 0),
+    };
+    let head_of = |row: usize| {
+        let (from, to) = place(row);
+        head(data, from, to)
+    };
+    let bytes_of = |row: usize| {
+        let (from, to) = place(row);
+        data.get(from..to).unwrap_or_default()
+    };
+    let first = rows.next()?;
+    let (mut low, mut high) = ((head_of(first), first), (head_of(first), first));
+    for row in rows {
+        let head = head_of(row);
+        if head <= low.0 && (head < low.0 || bytes_of(row) < bytes_of(low.1)) {
+            low = (head, row);
+        } else if head >= high.0 && (head > high.0 || bytes_of(row) > bytes_of(high.1)) {
+            high = (head, row);
+        }
+    }
+    Some((low.1, high.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BinaryArray, StringArray};
+
+    use super::*;
+
+    fn compare(values: &[Option<&[u8]>]) {
+        let array = BinaryArray::from(values.to_vec());
+        let present = || values.iter().flatten().copied();
+        assert_eq!(ends(&array), present().min().zip(present().max()));
+        let half = array.slice(values.len() / 2, values.len() - values.len() / 2);
+        let present = || values[values.len() / 2..].iter().flatten().copied();
+        assert_eq!(ends(&half), present().min().zip(present().max()));
+    }
+
+    #[test]
+    fn heads_decide_as_the_values_do() {
+        compare(&[]);
+        compare(&[None, None]);
+        compare(&[Some(b"a"), Some(b"a\0"), None, Some(b""), Some(b"\xff")]);
+        compare(&[Some(b"a text of 16 byte"), Some(b"a text of 16 bytes"), Some(b"a text of 16 byt")]);
+        compare(&[None, Some(b"sixteen letters!a"), Some(b"sixteen letters!b"), Some(b"sixteen letters!")]);
+        // With what comes behind it a short value would be a large one.
+        compare(&[
+            Some(b"b"),
+            Some(b"\xff\xff\xff\xff"),
+            Some(b"a"),
+            Some(b"\xff\xff"),
+            Some(b"\xff\xff\xff"),
+        ]);
+        let texts: Vec<String> = (0..1000).map(|n| format!("customer {}", n * 7919 % 1000)).collect();
+        let found = StringArray::from(texts.clone());
+        assert_eq!(ends(&found), texts.iter().min().zip(texts.iter().max()).map(|(a, b)| (&**a, &**b)));
+    }
+}
