@@ -1,11 +1,12 @@
-"""Real servers on the loopback: an S3 that checks signatures, an HDFS of two DataNodes.
+"""Real servers on the loopback: an S3 that checks signatures, an HDFS of two DataNodes, a Hive metastore.
 
-Each is a program of tests/reference, which needs Java and, to be fetched once, Maven. Where there is none, a
-test is skipped and says so.
+The first two are programs of tests/reference, which need Java and, to be fetched once, Maven; the metastore
+is in PySpark. Where there is none, a test is skipped and says so.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import socket
@@ -14,6 +15,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+import coldframe as cf
+from coldframe.spark.java import find_java
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 PATIENCE = 90
@@ -127,6 +131,64 @@ class Hdfs:
             if line.startswith(("READY", "OK", "FAILED")):
                 return line.strip()
         return ""
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+
+class HiveMetastore:
+    """Hive 2.3's metastore out of PySpark's own jars, on an empty Derby."""
+
+    def __init__(self, folder: Path) -> None:
+        spark = importlib.util.find_spec("pyspark")
+        if spark is None or spark.origin is None:
+            pytest.skip("no PySpark, in which Hive's metastore is")
+        try:
+            java = Path(find_java()) / "bin" / "java"
+        except cf.UnsupportedError as reason:
+            pytest.skip(str(reason))
+        folder.mkdir(parents=True)
+        self.port = free_port()
+        settings = {
+            "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+            "datanucleus.schema.autoCreateAll": "true",
+            "datanucleus.connectionPoolingType": "DBCP",
+            "hive.metastore.schema.verification": "false",
+            "hive.metastore.warehouse.dir": str(folder / "warehouse"),
+            # It would want a library that Spark has not.
+            "hive.async.log.enabled": "false",
+        }
+        given = [word for name, value in settings.items() for word in ("--hiveconf", f"{name}={value}")]
+        self._log = (folder / "log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                *(str(java), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                *(f"-Dderby.system.home={folder}", f"-Djava.io.tmpdir={folder}"),
+                *("-cp", f"{Path(spark.origin).parent / 'jars'}/*"),
+                *("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port), *given),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                break
+            except OSError:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    pytest.skip("Hive's metastore does not start: " + (folder / "log").read_text()[-300:])
+                time.sleep(0.1)
+
+    @property
+    def url(self) -> str:
+        return f"thrift://127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         self._process.kill()

@@ -115,6 +115,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exclude", action="append", default=[], metavar="PATTERN", help="not those that match; repeatable"
     )
     parser.add_argument(
+        "--metastore",
+        metavar="URI",
+        help="thrift://host:9083 of a Hive metastore: compare what is migrated with the numbers of rows, "
+        "locations and formats that it has",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
     )
     for end in ("source", "target"):
@@ -188,6 +194,7 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             on_foreign_changes=arguments.on_foreign_changes,
             include=arguments.include,
             exclude=arguments.exclude,
+            metastore=arguments.metastore,
             untyped=arguments.untyped,
             timestamp_unit=arguments.timestamp_unit,
             split_bytes=arguments.split_bytes,
@@ -226,6 +233,7 @@ def _preview(arguments: argparse.Namespace) -> int:
         target_file_bytes=arguments.target_file_size,
         compression=arguments.codec,
         fresh=arguments.fresh,
+        metastore=arguments.metastore,
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),
     )
@@ -282,6 +290,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
 
 def summary(report: Report) -> str:
     """The outcome in a few lines."""
+    from coldframe.pipeline.findings import metastore_lines
     from coldframe.pipeline.report_html import size_text
 
     lines: list[str] = []
@@ -304,10 +313,14 @@ def summary(report: Report) -> str:
         lines += [f"  missing: {name}" for name in table.missing]
         lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
         lines += [f"  a part of the table only: {text}" for text in table.partial]
+        lines += metastore_lines(table.metastore, "  ")
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
             count, first = len(table.vanished), table.vanished[0]
             lines.append(f"  {count:,} source(s) are gone, such as {first}: {what[report.on_vanished]}")
+    if report.metastore is not None:
+        lines += metastore_lines(report.metastore.findings)
+        lines.append(report.metastore.summary)
     lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
     if report.unknown:
         count = len(report.unknown)

@@ -175,11 +175,12 @@ def _vanished(inventory: Inventory, there: Rows[str], journal: Journal, options:
     """What was done once and is not there now; what could not be looked at, or is left out, is not gone."""
     unread = {one.relative for one in inventory.unread}
     for source in journal.done:
-        if there.get(source) is None and options.selection.takes(source) and not _lies_below(source, unread):
+        if there.get(source) is None and options.selection.takes(source) and not lies_below(source, unread):
             yield journal.done[source]
 
 
-def _lies_below(source: str, places: set[str]) -> bool:
+def lies_below(source: str, places: set[str]) -> bool:
+    """Whether a path is one of the places or lies below one; "." is the root."""
     if not places:
         return False
     names = source.split("/")

@@ -151,4 +151,5 @@ def _still_there(file: SourceFile) -> bool:
 
 
 def _is_fine(report: TableReport) -> bool:
-    return report.error is None and not report.missing and not report.foreign and not report.partial
+    wrong = report.missing or report.foreign or report.partial or report.metastore.wrong
+    return report.error is None and not wrong

@@ -30,6 +30,8 @@ class Options:
     compression: str = "zstd"
     verify: bool = True
     fresh: bool = False
+    metastore: str | None = None
+    """The Hive metastore that the source is held against."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)

@@ -10,12 +10,14 @@ from typing import Any
 
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.comparing import TableWork, compare
+from coldframe.pipeline.findings import Findings, MetastoreReport, metastore_lines
 from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
+from coldframe.pipeline.metastore import hold_preview
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking, plan_table
-from coldframe.pipeline.run import look, roots_of, target_of
+from coldframe.pipeline.run import look, registered_of, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
 
@@ -40,7 +42,19 @@ class TablePreview:
     vanished: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
     """Sources that have a part of the table only, by what they say of themselves."""
+    metastore: Findings = field(default_factory=Findings)
+    """What a Hive metastore says otherwise than was found."""
     error: str | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a run would end with 1 for it."""
+        wrong = self.refused or self.vanished or self.partial or self.error or self.metastore.wrong
+        return bool(wrong)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**vars(self), "metastore": self.metastore.to_json()}
 
 
 @dataclass
@@ -58,16 +72,23 @@ class Preview:
     """Of one core, at the rate of earlier runs; None where there was none."""
     expected_bytes: int | None = None
     """To be written, likewise."""
+    metastore: MetastoreReport | None = None
 
     @property
     def exit_code(self) -> int:
         """1 where a run would end with 1 for what is known now."""
-        wrong = any(table.refused or table.vanished or table.partial or table.error for table in self.tables)
-        return 1 if wrong or self.unread else 0
+        wrong = any(table.is_wrong for table in self.tables)
+        unlike = self.metastore is not None and self.metastore.findings.wrong
+        return 1 if wrong or self.unread or unlike else 0
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {**vars(self), "tables": [vars(table) for table in self.tables], "exit_code": self.exit_code}
+        return {
+            **vars(self),
+            "tables": [table.to_json() for table in self.tables],
+            "metastore": None if self.metastore is None else self.metastore.to_json(),
+            "exit_code": self.exit_code,
+        }
 
 
 def preview(
@@ -80,6 +101,7 @@ def preview(
     """Looks at the source and opens what would be converted. Nothing is written, and no Spark is started."""
     target = target_of(options)
     source, goal = roots_of(src, dst)
+    registered = registered_of(options, source)
     inventory, found = look(source, tables, options)
     destination = open_destination(goal, options.target_storage_options)
     book = Journal(destination)
@@ -113,6 +135,9 @@ def preview(
         [(one.relative, one.reason) for one in inventory.unread],
         inventory.excluded,
     )
+    if registered is not None:
+        findings = {path: table.metastore for path, table in by_path.items()}
+        found_now.metastore = hold_preview(registered, found, inventory, options, findings)
     _expect(found_now, book.done.each())
     return found_now
 
@@ -171,7 +196,9 @@ def preview_text(found: Preview) -> str:
                 f"{table.vanished[0]}"
             )
         lines += [f"  a part of the table only: {text}" for text in table.partial]
+        lines += metastore_lines(table.metastore, "  ")
         lines += [f"  {table.error}"] if table.error is not None else []
+    lines += metastore_lines(found.metastore.findings) if found.metastore is not None else []
     lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
     if found.unknown:
         lines.append(f"{len(found.unknown):,} files of other formats, such as {found.unknown[0]}")

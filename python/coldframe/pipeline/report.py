@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coldframe.pipeline.findings import Findings, MetastoreReport
 from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.ledger import Entry
 from coldframe.pipeline.scratch import Rows, Scratch
@@ -25,6 +26,12 @@ def _few(
     """A list for report.json, and how many there are where it is cut."""
     more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
     return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
+
+
+def _counted(name: str, findings: Findings) -> dict[str, Any]:
+    """The same of what was only kept as far as it is shown."""
+    more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
+    return {name: findings.to_json(), **more}
 
 
 @dataclass
@@ -166,6 +173,8 @@ class TableReport:
     """Sources that an earlier run converted, and that are gone."""
     partial: list[str] = field(default_factory=list)
     """Sources that have a part of the table only, by what they say of themselves."""
+    metastore: Findings = field(default_factory=Findings)
+    """What a Hive metastore says otherwise than was found."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
@@ -215,9 +224,11 @@ class TableReport:
 
     @property
     def verified(self) -> bool:
-        """Whether something was written, and all of it was read back, found equal, and is still there."""
+        """Whether something was written, and all of it was read back, found equal, and is still there; and no
+        metastore says that it should be more or less.
+        """
         totals = self.totals
-        whole = not self.missing and not self.foreign and self.error is None
+        whole = not (self.missing or self.foreign or self.metastore.wrong) and self.error is None
         return bool(totals.written) and whole and not totals.unverified
 
     def to_json(self) -> dict[str, Any]:
@@ -239,6 +250,7 @@ class TableReport:
             **_few("foreign", self.foreign),
             **_few("vanished", self.vanished),
             **_few("partial", self.partial),
+            **_counted("metastore", self.metastore),
             "metadata": self.metadata,
             "error": self.error,
             **_few("problems", self.problems, FileReport.to_json),
@@ -265,6 +277,8 @@ class Report:
     """Bytes of the source and rows by time: see `progress.Timeline`."""
     safe_to_delete: int = 0
     """How many sources `safe-to-delete.txt` lists."""
+    metastore: MetastoreReport | None = None
+    """How a Hive metastore was compared, where that was asked for."""
     started: float = 0.0
     seconds: float = 0.0
 
@@ -289,16 +303,18 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0: all that was asked for was done; 1: something failed or could not be read, files of the target
-        are missing or foreign, a source has a part of its table only, or sources are gone, and nobody has
-        said that it is known or what to do about it.
+        are missing or foreign, a source has a part of its table only, a metastore says otherwise, or sources
+        are gone, and nobody has said that it is known or what to do about it.
         """
         wrong = self.failures or self.unread or any(self.is_wrong(table) for table in self.tables)
-        return 1 if wrong else 0
+        unlike = self.metastore is not None and self.metastore.findings.wrong
+        return 1 if wrong or unlike else 0
 
     def is_wrong(self, table: TableReport) -> bool:
         """Whether something of the table as a whole is not as it was asked for."""
         gone = bool(table.vanished) and self.on_vanished == "fail"
-        return bool(table.missing or table.foreign or table.partial or table.error or gone)
+        unlike = table.metastore.wrong
+        return bool(table.missing or table.foreign or table.partial or table.error or gone or unlike)
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -325,6 +341,7 @@ class Report:
             "exit_code": self.exit_code,
             "counts": self.statuses,
             "timeline": self.timeline,
+            "metastore": None if self.metastore is None else self.metastore.to_json(),
             **_few("unknown", self.unknown),
             **_few("unread", [vars(one) for one in self.unread]),
             "tables": [table.to_json() for table in self.tables],

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from coldframe.pipeline.findings import Findings
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.scratch import Rows
 
@@ -20,6 +21,8 @@ MAX_ROWS = 10_000
 """Tables on the first page."""
 MAX_FILES = 10_000
 """Files listed on a table's page."""
+MAX_FINDINGS = 100
+"""Differences to a metastore, of a table."""
 MAP_WIDTH = 600
 
 _STYLE = """
@@ -81,6 +84,7 @@ def page(report: Report) -> str:
 {_figures(report)}
 {timeline_chart(report.timeline)}
 </section>
+{_metastore(report)}
 {_unread(report)}
 {_tables(report)}
 {_unknown(report)}"""
@@ -176,7 +180,9 @@ def _verdict(report: Report) -> str:
     broken = sum(table.error is not None for table in report.tables)
     unread = len(report.unread)
     partial = sum(bool(table.partial) for table in report.tables)
-    if failed or missing or broken or unread or foreign or gone or partial:
+    unlike = sum(table.metastore.wrong for table in report.tables)
+    unlike += report.metastore.findings.wrong if report.metastore is not None else 0
+    if failed or missing or broken or unread or foreign or gone or partial or unlike:
         parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
         parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
         parts += [f"{broken} table{'s' * (broken != 1)} not as asked for"] if broken else []
@@ -184,6 +190,7 @@ def _verdict(report: Report) -> str:
         parts += [f"{gone} source{'s' * (gone != 1)} gone"] if gone else []
         parts += [f"{unread} place{'s' * (unread != 1)} not read"] if unread else []
         parts += [f"{partial} table{'s' * (partial != 1)} in part"] if partial else []
+        parts += [f"{unlike} difference{'s' * (unlike != 1)} to the metastore"] if unlike else []
         return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
     lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
     if lost:
@@ -222,6 +229,7 @@ def _table(table: TableReport, *, maps: int, number: int | None = None) -> str:
         ("A part of the table only", table.partial),
     ):
         notes += _some(what, names)
+    notes += _findings(table.metastore)
     facts = f"{escape(table.format)}, {len(table.files):,} files, {table.rows:,} rows"
     if table.seconds:
         done = table.totals.bytes_now
@@ -245,6 +253,27 @@ def _some(what: str, names: Sequence[str]) -> str:
     shown = ", ".join(f"<code>{escape(name)}</code>" for name in names[:20])
     more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
     return f'<p class="bad">{what}: {shown}{more}</p>'
+
+
+def _findings(findings: Findings) -> str:
+    if not len(findings):
+        return ""
+    rows = "".join(
+        f'<li class="{"bad" if one.is_wrong else "part"}">{escape(str(one))}</li>'
+        for one in findings.shown[:MAX_FINDINGS]
+    )
+    more = len(findings) - MAX_FINDINGS
+    tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
+    return f"<h3>Not as the metastore has it</h3><ul>{rows}</ul>{tail}"
+
+
+def _metastore(report: Report) -> str:
+    if report.metastore is None:
+        return ""
+    found = report.metastore
+    return f"""<section class="card"><h2>Hive metastore</h2>
+<p class="soft">{escape(found.summary)}</p>
+{_findings(found.findings)}</section>"""
 
 
 def _check(table: TableReport) -> str:

@@ -28,11 +28,13 @@ from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.listed import take_listed
+from coldframe.pipeline.metastore import hold
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_name
 from coldframe.pipeline.plan import PlannedFile
 from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.progress import NoProgress, Progress, Timeline
+from coldframe.pipeline.registered import Registered, read_registered
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
@@ -58,6 +60,7 @@ def migrate(
     on_foreign_changes: str = "refuse",
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    metastore: str | None = None,
     untyped: bool = False,
     timestamp_unit: str = "us",
     split_bytes: int = 128 << 20,
@@ -91,6 +94,8 @@ def migrate(
         on_foreign_changes: a Delta or Iceberg table that others have written to: `"refuse"`: it is left as it
             is; `"append"`: what is new is added to it.
         include, exclude: patterns of the files that are meant: see `selection`.
+        metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
+            tables and partitions are held against the numbers that it has of them.
         untyped: columns of binary for tables in formats without types, where no schema is given.
         timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
             or ORC.
@@ -117,6 +122,7 @@ def migrate(
         compression=renamed("compression", compression, "codec", codec),
         verify=verify,
         fresh=fresh,
+        metastore=metastore,
         selection=select(include, exclude),
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
@@ -124,10 +130,11 @@ def migrate(
     started = time.time()
     target = target_of(options)
     source, goal = roots_of(src, dst)
+    registered = registered_of(options, source)
     scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
     inventory, found = look(source, tables, options, scheduler)
     destination = open_destination(goal, options.target_storage_options)
-    run = _Run(scheduler, destination, target, options, progress or NoProgress())
+    run = _Run(scheduler, destination, target, options, progress or NoProgress(), registered)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(run.destination, keep_replaced=target.register is not None) as journal:
         report = run.migrate(inventory, found, journal)
@@ -155,6 +162,11 @@ def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[
     if one.startswith(other) or other.startswith(one):
         raise SchemaError(f"source {source} and target {goal} must not contain each other")
     return source, goal
+
+
+def registered_of(options: Options, source: str) -> Registered | None:
+    """What a metastore has below the source, where one is named: before anything is done."""
+    return None if options.metastore is None else read_registered(options.metastore, source)
 
 
 def look(
@@ -197,6 +209,7 @@ class _Run:
     target: Target
     options: Options
     progress: Progress
+    registered: Registered | None = None
     timeline: Timeline = field(default_factory=Timeline)
 
     def migrate(self, inventory: Inventory, tables: list[Table], journal: Journal) -> Report:
@@ -218,6 +231,8 @@ class _Run:
         finishing.register(works, journal, self.target, self.options)
         finishing.look_again(works, journal, self.target, lambda work: self._live(work.table))
         finishing.tell_partial(works, self.options.timestamp_unit)
+        if self.registered is not None:
+            report.metastore = hold(self.registered, works, inventory, self.options)
         report.timeline = self.timeline.to_json()
         report.safe_to_delete = finishing.write_safe_list(works, self.destination)
         return report

@@ -1,0 +1,1 @@
+"""What a Hive estate knows of itself beside its files."""

@@ -1,0 +1,206 @@
+"""The messages of a Hive metastore, as far as they are needed: a call's name, its fields by their numbers.
+
+    field 0 of an answer      what was asked for
+    fields 1, 2, 3            instead of it, why not
+
+The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added to them; the reader leaves
+out what is not listed here, such as the columns, of which each partition has a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thrift.protocol.TBase import TBase
+from thrift.Thrift import TType
+
+Field = tuple[int, int, str, Any]
+
+_TEXT = "UTF8"
+_TEXTS = (TType.STRING, _TEXT, False)
+_PARAMETERS = (TType.STRING, _TEXT, TType.STRING, _TEXT, False)
+
+INSERT_ONLY_TABLES = 2
+"""A capability: without it Hive 3 and later refuse to tell of tables whose rows are only ever added."""
+
+
+class Message(TBase):  # type: ignore[misc]
+    """A struct; what is not set, or was not sent, is None."""
+
+    thrift_spec: tuple[Any, ...] = ()
+
+    def __init__(self, **fields: Any) -> None:
+        for one in self.thrift_spec:
+            if one is not None:
+                setattr(self, one[2], fields.pop(one[2], None))
+        if fields:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
+
+
+def _spec(*fields: Field) -> tuple[Any, ...]:
+    """Fields as the library wants them: each at the place of its number, with a default."""
+    found: Mapping[int, Field] = {one[0]: one for one in fields}
+    return tuple(
+        (*found[number], None) if number in found else None for number in range(max(found, default=0) + 1)
+    )
+
+
+def _struct(kind: type[Message]) -> list[Any]:
+    return [kind, kind.thrift_spec]
+
+
+def _text(number: int, name: str) -> Field:
+    return number, TType.STRING, name, _TEXT
+
+
+def _texts(number: int, name: str) -> Field:
+    return number, TType.LIST, name, _TEXTS
+
+
+def _one(number: int, name: str, kind: type[Message]) -> Field:
+    return number, TType.STRUCT, name, _struct(kind)
+
+
+def _many(number: int, name: str, kind: type[Message]) -> Field:
+    return number, TType.LIST, name, (TType.STRUCT, _struct(kind), False)
+
+
+def _parameters(number: int) -> Field:
+    return number, TType.MAP, "parameters", _PARAMETERS
+
+
+class SerDe(Message):
+    """How values are read; of Spark's tables also where they lie."""
+
+    thrift_spec = _spec(_parameters(3))
+
+
+class Storage(Message):
+    """Where files lie, and of which format they are said to be."""
+
+    thrift_spec = _spec(_text(2, "location"), _text(3, "input_format"), _one(7, "serde", SerDe))
+
+
+class Key(Message):
+    """A partition column."""
+
+    thrift_spec = _spec(_text(1, "name"))
+
+
+class Table(Message):
+    """A table, a view or what else has a name."""
+
+    thrift_spec = _spec(
+        _text(1, "name"),
+        _text(2, "database"),
+        _one(7, "storage", Storage),
+        _many(8, "keys", Key),
+        _parameters(9),
+        _text(12, "kind"),
+    )
+
+
+class Partition(Message):
+    """A partition of a table."""
+
+    thrift_spec = _spec(_texts(1, "values"), _one(6, "storage", Storage), _parameters(7))
+
+
+class Capabilities(Message):
+    """What the client knows to handle."""
+
+    thrift_spec = _spec((1, TType.LIST, "values", (TType.I32, None, False)))
+
+
+class TableRequest(Message):
+    """Asks for a table."""
+
+    thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _one(3, "capabilities", Capabilities))
+
+
+class TablesRequest(Message):
+    """Asks for tables of a database."""
+
+    thrift_spec = _spec(_text(1, "database"), _texts(2, "tables"), _one(3, "capabilities", Capabilities))
+
+
+class PartitionsRequest(Message):
+    """Asks for partitions of a table by their names."""
+
+    thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _texts(3, "names"))
+
+
+class TableAnswer(Message):
+    """A table."""
+
+    thrift_spec = _spec(_one(1, "table", Table))
+
+
+class TablesAnswer(Message):
+    """Tables."""
+
+    thrift_spec = _spec(_many(1, "tables", Table))
+
+
+class PartitionsAnswer(Message):
+    """Partitions."""
+
+    thrift_spec = _spec(_many(1, "partitions", Partition))
+
+
+class Refusal(Message):
+    """Why a call is not answered: all of Hive's exceptions have this."""
+
+    thrift_spec = _spec(_text(1, "message"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of the metastore."""
+
+    name: str
+    arguments: type[Message]
+    answer: type[Message]
+
+
+def _call(name: str, *arguments: Field, answer: Field) -> Call:
+    refusals = (_one(number, f"refusal_{number}", Refusal) for number in (1, 2, 3))
+    return Call(
+        name,
+        type(f"{name}_args", (Message,), {"thrift_spec": _spec(*arguments) if arguments else ()}),
+        type(f"{name}_result", (Message,), {"thrift_spec": _spec(answer, *refusals)}),
+    )
+
+
+_TABLE = (_text(1, "database"), _text(2, "table"))
+
+GET_ALL_DATABASES = _call("get_all_databases", answer=_texts(0, "success"))
+GET_ALL_TABLES = _call("get_all_tables", _text(1, "database"), answer=_texts(0, "success"))
+GET_TABLE_REQ = _call(
+    "get_table_req", _one(1, "request", TableRequest), answer=_one(0, "success", TableAnswer)
+)
+GET_TABLE = _call("get_table", *_TABLE, answer=_one(0, "success", Table))
+GET_TABLES_REQ = _call(
+    "get_table_objects_by_name_req",
+    _one(1, "request", TablesRequest),
+    answer=_one(0, "success", TablesAnswer),
+)
+GET_TABLES = _call(
+    "get_table_objects_by_name",
+    _text(1, "database"),
+    _texts(2, "tables"),
+    answer=_many(0, "success", Table),
+)
+GET_PARTITION_NAMES = _call(
+    "get_partition_names", *_TABLE, (3, TType.I16, "most", None), answer=_texts(0, "success")
+)
+GET_PARTITIONS_REQ = _call(
+    "get_partitions_by_names_req",
+    _one(1, "request", PartitionsRequest),
+    answer=_one(0, "success", PartitionsAnswer),
+)
+GET_PARTITIONS = _call(
+    "get_partitions_by_names", *_TABLE, _texts(3, "names"), answer=_many(0, "success", Partition)
+)

@@ -1,0 +1,256 @@
+"""A reader of Hive metastores by Thrift: databases, tables, partitions, and what they say of themselves.
+
+    TCP, the binary protocol, no framing, no SASL: what a metastore speaks unless it is told otherwise
+
+Hive 4 has lost calls that Hive 2 has (`get_table`), and has others in their place, some of which Hive 2.3 has
+as well: the newer one of each is tried first, and the one that the server does not know is not tried again.
+Nothing is ever changed.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TApplicationException, TException, TMessageType
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from coldframe._coldframe import ColdframeError
+from coldframe.hive import messages
+from coldframe.hive.messages import Call, Message
+from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+
+PORT = 9083
+CONNECT_SECONDS = 20.0
+ANSWER_SECONDS = 300.0
+"""A busy metastore takes its time; Hive's own clients wait ten minutes."""
+TABLES_AT_ONCE = 100
+PARTITIONS_AT_ONCE = 500
+_MOST_THINGS = 20_000_000
+"""In one list of an answer: names of the partitions of a table."""
+_LONGEST_TEXT = 64 << 20
+
+
+class Metastore:
+    """A connection to a metastore; it is to be closed."""
+
+    def __init__(self, uris: str) -> None:
+        """`uris`: `thrift://host:9083`; of several, with commas between them, the first that answers."""
+        self.uri, connection = _connect(uris)
+        socket_of_it = TSocket()
+        socket_of_it.setHandle(connection)
+        self._transport = TBufferedTransport(socket_of_it, 1 << 16)
+        self._protocol = TBinaryProtocolAccelerated(
+            self._transport,
+            # Bytes that are not Thrift's would be taken for a length.
+            strictRead=True,
+            string_length_limit=_LONGEST_TEXT,
+            container_length_limit=_MOST_THINGS,
+        )
+        self._number = 0
+        self._unknown: set[str] = set()
+
+    def __enter__(self) -> Metastore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._transport.close()
+
+    def databases(self) -> list[str]:
+        """The names of all databases."""
+        return self._texts(messages.GET_ALL_DATABASES)
+
+    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
+        """All that has a name in a database."""
+        names = self._texts(messages.GET_ALL_TABLES, database=database)
+        for at in range(0, len(names), TABLES_AT_ONCE):
+            some = names[at : at + TABLES_AT_ONCE]
+            try:
+                yield from (_table(database, one) for one in self._tables(database, some))
+            except MetastoreRefusal:
+                # One of them is enough.
+                yield from (self._table(database, name) for name in some)
+
+    def partitions(self, table: HiveTable) -> Iterator[HivePartition]:
+        """The partitions of a table, asked for by some at a time."""
+        names = self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
+        for at in range(0, len(names), PARTITIONS_AT_ONCE):
+            some = names[at : at + PARTITIONS_AT_ONCE]
+            yield from map(_partition, self._partitions(table.database, table.name, some))
+
+    def _tables(self, database: str, names: Sequence[str]) -> list[Any]:
+        request = messages.TablesRequest(database=database, tables=names, capabilities=_capabilities())
+        found = self._newer(
+            lambda: self._call(messages.GET_TABLES_REQ, request=request).tables,
+            lambda: self._call(messages.GET_TABLES, database=database, tables=names),
+        )
+        return self._list(found, messages.Table)
+
+    def _table(self, database: str, name: str) -> HiveTable | Refused:
+        request = messages.TableRequest(database=database, table=name, capabilities=_capabilities())
+        try:
+            found = self._newer(
+                lambda: self._call(messages.GET_TABLE_REQ, request=request).table,
+                lambda: self._call(messages.GET_TABLE, database=database, table=name),
+            )
+        except MetastoreRefusal as refusal:
+            return Refused(database, name, str(refusal))
+        return _table(database, self._list([found], messages.Table)[0])
+
+    def _partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
+        request = messages.PartitionsRequest(database=database, table=table, names=names)
+        found = self._newer(
+            lambda: self._call(messages.GET_PARTITIONS_REQ, request=request).partitions,
+            lambda: self._call(messages.GET_PARTITIONS, database=database, table=table, names=names),
+        )
+        return self._list(found, messages.Partition)
+
+    def _texts(self, call: Call, **arguments: Any) -> list[str]:
+        try:
+            found = self._call(call, **arguments)
+        except _UnknownCall as unknown:
+            raise self._nonsense(f"it does not know {unknown}") from unknown
+        return self._list(found, str)
+
+    def _list(self, found: Any, kind: type) -> list[Any]:
+        """What should be a list of some kind, as one."""
+        if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+            raise self._nonsense(f"expected a list of {kind.__name__}")
+        return found
+
+    def _newer(self, newer: Callable[[], Any], older: Callable[[], Any]) -> Any:
+        """The answer to a call, or to the one that was there before it."""
+        try:
+            return newer()
+        except _UnknownCall:
+            pass
+        try:
+            return older()
+        except _UnknownCall as unknown:
+            raise self._nonsense(f"it does not know {unknown}, nor the call before it") from unknown
+
+    def _call(self, call: Call, **arguments: Any) -> Any:
+        if call.name in self._unknown:
+            raise _UnknownCall(call.name)
+        try:
+            answer = self._exchange(call.name, call.arguments(**arguments), call.answer())
+        except TApplicationException as error:
+            if error.type == TApplicationException.UNKNOWN_METHOD:
+                self._unknown.add(call.name)
+                raise _UnknownCall(call.name) from error
+            raise self._refusal(call.name, str(error)) from error
+        except TTransportException as error:
+            raise self._cut_off(call.name, error) from error
+        # What a library makes of bytes that are none of its protocol's.
+        except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
+            raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
+        for number in (1, 2, 3):
+            refusal = getattr(answer, f"refusal_{number}")
+            if refusal is not None:
+                raise self._refusal(call.name, str(refusal.message))
+        found = vars(answer)["success"]
+        if found is None:
+            raise self._nonsense(f"{call.name}: an answer without content")
+        return found
+
+    def _exchange(self, name: str, arguments: Message, answer: Message) -> Message:
+        self._number += 1
+        self._protocol.writeMessageBegin(name, TMessageType.CALL, self._number)
+        arguments.write(self._protocol)
+        self._protocol.writeMessageEnd()
+        self._transport.flush()
+        told, kind, number = self._protocol.readMessageBegin()
+        if kind == TMessageType.EXCEPTION:
+            error = TApplicationException()
+            error.read(self._protocol)
+            self._protocol.readMessageEnd()
+            raise error
+        if kind != TMessageType.REPLY or told != name or number != self._number:
+            raise TException(f"expected the answer {self._number} to {name}, found {number} to {told!r}")
+        answer.read(self._protocol)
+        self._protocol.readMessageEnd()
+        return answer
+
+    def _refusal(self, name: str, reason: str) -> MetastoreRefusal:
+        first = reason.partition("\n")[0]
+        return MetastoreRefusal(f"metastore {self.uri}: {name}: {first}")
+
+    def _nonsense(self, what: str) -> ColdframeError:
+        return ColdframeError(f"metastore {self.uri}: not the answer of a Hive metastore: {what}")
+
+    def _cut_off(self, name: str, error: TTransportException) -> ColdframeError:
+        if error.type == TTransportException.TIMED_OUT:
+            return ColdframeError(f"metastore {self.uri}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
+        hint = "one that demands Kerberos (SASL), TLS or frames does so, and is not supported"
+        return ColdframeError(f"metastore {self.uri}: {name}: it hung up: {hint}")
+
+
+class _UnknownCall(Exception):
+    """The server has no such function."""
+
+
+def _capabilities() -> Message:
+    return messages.Capabilities(values=[messages.INSERT_ONLY_TABLES])
+
+
+def addresses(uris: str) -> list[tuple[str, int]]:
+    """Hosts and ports of `thrift://host:port,..`; a ValueError for what is none."""
+    found: list[tuple[str, int]] = []
+    for uri in uris.split(","):
+        parts = urlsplit(uri.strip())
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError as reason:
+            raise ValueError(f"metastore {uri!r}: {reason}") from reason
+        if parts.scheme != "thrift" or not host or parts.path.strip("/"):
+            raise ValueError(f"metastore {uri!r}: expected thrift://host:{PORT}")
+        found.append((host, port or PORT))
+    return found
+
+
+def _connect(uris: str) -> tuple[str, socket.socket]:
+    """The first of them that takes a connection."""
+    reasons: list[str] = []
+    for host, port in addresses(uris):
+        try:
+            connection = socket.create_connection((host, port), CONNECT_SECONDS)
+        except OSError as error:
+            reasons.append(f"metastore thrift://{host}:{port} cannot be reached: {error.strerror or error}")
+            continue
+        connection.settimeout(ANSWER_SECONDS)
+        return f"thrift://{host}:{port}", connection
+    raise ColdframeError("; ".join(reasons))
+
+
+def _table(database: str, found: Any) -> HiveTable:
+    storage, keys = found.storage, found.keys or ()
+    serde = None if storage is None else storage.serde
+    return HiveTable(
+        database,
+        found.name or "",
+        found.kind or "",
+        None if storage is None else storage.location,
+        None if storage is None else storage.input_format,
+        tuple(key.name or "" for key in keys),
+        found.parameters or {},
+        {} if serde is None else serde.parameters or {},
+    )
+
+
+def _partition(found: Any) -> HivePartition:
+    storage = found.storage
+    return HivePartition(
+        tuple(found.values or ()),
+        None if storage is None else storage.location,
+        None if storage is None else storage.input_format,
+        found.parameters or {},
+    )

@@ -1,0 +1,106 @@
+"""What a metastore says otherwise than was found: entries of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_SHOWN = 1000
+"""Findings that are kept as such; of more it is known how many there are."""
+MOST_LINES = 20
+"""Of a table, that a terminal shows."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One of them."""
+
+    kind: str
+    """rows: another number than was migrated; format: another one than the bytes are of; missing: nothing is
+    where files should be; empty: no files; unregistered: files that belong to no partition; elsewhere: a
+    partition that lies outside of the source; refused: the metastore does not tell of a table; nothing: none
+    of its tables lies in the source."""
+    table: str
+    """As the metastore calls it: `database.table`."""
+    text: str
+    partition: str = ""
+    location: str = ""
+    stated: int | None = None
+    """Rows by the metastore,"""
+    migrated: int | None = None
+    """and those that were migrated."""
+    is_wrong: bool = True
+    """False of what is told, but no reason to end with 1."""
+
+    def __str__(self) -> str:
+        place = " ".join(part for part in (self.table, self.partition) if part)
+        return f"{place}: {self.text}" if place else self.text
+
+    def to_json(self) -> dict[str, Any]:
+        """For report.json."""
+        return {key: value for key, value in vars(self).items() if value not in ("", None)}
+
+
+@dataclass
+class Findings:
+    """Any number of them: the first ones, and how many there are."""
+
+    shown: list[Finding] = field(default_factory=list)
+    count: int = 0
+    wrong: int = 0
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        self.count += 1
+        self.wrong += finding.is_wrong
+        if len(self.shown) < MOST_SHOWN:
+            self.shown.append(finding)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.shown)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """For report.json."""
+        return [finding.to_json() for finding in self.shown]
+
+
+def metastore_lines(findings: Findings, indent: str = "") -> list[str]:
+    """The first of them as lines for a terminal."""
+    lines = [
+        f"{indent}{'not as the metastore has it' if one.is_wrong else 'note'}: {one}" for one in findings
+    ]
+    more = len(findings) - MOST_LINES
+    return lines[:MOST_LINES] + ([f"{indent}and {more:,} more in report.json"] if more > 0 else [])
+
+
+@dataclass
+class MetastoreReport:
+    """What was asked of a metastore, and how what it says compares."""
+
+    uri: str
+    tables: int = 0
+    """That lie in the source;"""
+    partitions: int = 0
+    """and partitions of them."""
+    compared: int = 0
+    """Tables and partitions whose number of rows was compared;"""
+    agreed: int = 0
+    """and was the same."""
+    findings: Findings = field(default_factory=Findings)
+    """Those that are of no table of the report."""
+
+    @property
+    def summary(self) -> str:
+        """In a line."""
+        return (
+            f"metastore {self.uri}: {self.tables:,} tables and {self.partitions:,} partitions in the source; "
+            f"{self.agreed:,} of {self.compared:,} numbers of rows agree"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Its part of report.json."""
+        return {**vars(self), "findings": self.findings.to_json(), "findings_count": len(self.findings)}

@@ -1,0 +1,449 @@
+"""The reader of Hive metastores: beside one of Hive's own, and before servers that are none."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from estates import Estate
+from servers import HiveMetastore, free_port
+
+from coldframe.errors import ColdframeError, UnsupportedError
+from coldframe.hive.tables import HivePartition, HiveTable, Refused
+from coldframe.pipeline import registered
+from coldframe.pipeline.cli import summary
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview
+
+pytest.importorskip("thrift")
+# pyiceberg brings Hive's generated code along: another reader and writer of the same messages.
+hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
+types = importlib.import_module("hive_metastore.ttypes")
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolFactory  # noqa: E402
+from thrift.server.TServer import TSimpleServer  # noqa: E402
+from thrift.transport.TSocket import TServerSocket, TSocket  # noqa: E402
+from thrift.transport.TTransport import TBufferedTransport, TBufferedTransportFactory  # noqa: E402
+
+from coldframe.hive import metastore as reader  # noqa: E402
+from coldframe.hive.metastore import Metastore, addresses  # noqa: E402
+
+ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
+
+
+def storage(location: str | None, input_format: str | None = ORC, **parameters: str) -> Any:
+    return types.StorageDescriptor(
+        cols=[types.FieldSchema("a", "bigint", "")],
+        location=location,
+        inputFormat=input_format,
+        outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=types.SerDeInfo(None, "org.apache.hadoop.hive.ql.io.orc.OrcSerde", parameters),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+
+
+def new_table(
+    name: str, sd: Any, keys: tuple[str, ...] = (), kind: str = "EXTERNAL_TABLE", **parameters: str
+) -> Any:
+    return types.Table(
+        tableName=name,
+        dbName="default",
+        owner="tester",
+        createTime=0,
+        lastAccessTime=0,
+        retention=0,
+        sd=sd,
+        partitionKeys=[types.FieldSchema(key, "string", "") for key in keys],
+        parameters={"EXTERNAL": "TRUE", **parameters} if kind == "EXTERNAL_TABLE" else parameters,
+        tableType=kind,
+    )
+
+
+def new_partition(table: str, values: list[str], sd: Any, **parameters: str) -> Any:
+    return types.Partition(
+        values=values,
+        dbName="default",
+        tableName=table,
+        createTime=0,
+        lastAccessTime=0,
+        sd=sd,
+        parameters=parameters,
+    )
+
+
+# Servers that are almost a metastore, or not at all.
+
+
+class Handler:
+    """What a metastore says, out of this process."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.tables = {f"t{number:03d}": new_table(f"t{number:03d}", storage("/x")) for number in range(230)}
+        self.tables["parts"] = new_table("parts", storage(None), ("p", "q"))
+        self.refused: set[str] = set()
+
+    def get_all_databases(self) -> list[str]:
+        return ["default"]
+
+    def get_all_tables(self, database: str) -> list[str]:
+        return sorted(self.tables)
+
+    def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Any]:
+        self.calls.append(f"{len(names)} tables")
+        if self.refused & set(names):
+            raise types.MetaException("no")
+        return [self.tables[name] for name in names]
+
+    def get_table_objects_by_name_req(self, request: Any) -> Any:
+        found = self.get_table_objects_by_name(request.dbName, request.tblNames)
+        return types.GetTablesResult(tables=found)
+
+    def get_table(self, database: str, name: str) -> Any:
+        if name in self.refused:
+            raise types.NoSuchObjectException(f"not {name}\n\tat org.apache.hadoop")
+        return self.tables[name]
+
+    def get_table_req(self, request: Any) -> Any:
+        return types.GetTableResult(table=self.get_table(request.dbName, request.tblName))
+
+    def get_partition_names(self, database: str, table: str, most: int) -> list[str]:
+        assert most == -1
+        return [f"p={number}/q=a%2Fb" for number in range(1203)]
+
+    def get_partitions_by_names(self, database: str, table: str, names: list[str]) -> list[Any]:
+        self.calls.append(f"{len(names)} partitions")
+        values = [[name.split("/")[0][2:], "a/b"] for name in names]
+        return [new_partition(table, one, storage(f"/x/{one[0]}", RC), numRows="7") for one in values]
+
+    def get_partitions_by_names_req(self, request: Any) -> Any:
+        found = self.get_partitions_by_names(request.db_name, request.tbl_name, request.names)
+        return types.GetPartitionsByNamesResult(partitions=found)
+
+
+NEW = ("get_table_req", "get_table_objects_by_name_req", "get_partitions_by_names_req")
+OLD = ("get_table", "get_table_objects_by_name", "get_partitions_by_names")
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts a server for one client, which ends with its connection."""
+    started: list[tuple[Any, threading.Thread]] = []
+
+    def start(handler: Handler, without: tuple[str, ...]) -> str:
+        processor = hive.Processor(handler)
+        for name in without:
+            del processor._processMap[name]
+        port = free_port()
+        listening = TServerSocket("127.0.0.1", port)
+        server = TSimpleServer(
+            processor, listening, TBufferedTransportFactory(), TBinaryProtocolFactory(strictRead=True)
+        )
+        listening.listen()
+
+        def one_client() -> None:
+            client = listening.accept()
+            if client is not None:
+                server.handle(client) if hasattr(server, "handle") else talk(processor, client)
+
+        thread = threading.Thread(target=one_client, daemon=True)
+        thread.start()
+        started.append((listening, thread))
+        return f"thrift://127.0.0.1:{port}"
+
+    yield start
+    for listening, thread in started:
+        listening.close()
+        thread.join(10)
+
+
+def talk(processor: Any, client: Any) -> None:
+    """Answers a client until it hangs up."""
+    transport = TBufferedTransport(client)
+    protocol = TBinaryProtocol(transport)
+    try:
+        while True:
+            processor.process(protocol, protocol)
+    except Exception:
+        transport.close()
+
+
+@pytest.mark.parametrize("without", [NEW, OLD, ()])
+def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: tuple[str, ...]) -> None:
+    handler = Handler()
+    with Metastore(serve(handler, without)) as metastore:
+        assert metastore.databases() == ["default"]
+        tables = list(metastore.tables("default"))
+        assert len(tables) == 231
+        *_, last = tables
+        assert last == HiveTable("default", "t229", "EXTERNAL_TABLE", "/x", ORC, (), {"EXTERNAL": "TRUE"}, {})
+        parts = next(one for one in tables if one.name == "parts")
+        assert isinstance(parts, HiveTable)
+        assert (parts.keys, parts.location) == (("p", "q"), None)
+        partitions = list(metastore.partitions(parts))
+        assert len(partitions) == 1203
+        assert partitions[1202] == HivePartition(("1202", "a/b"), "/x/1202", RC, {"numRows": "7"})
+    assert handler.calls == [
+        *("100 tables", "100 tables", "31 tables"),
+        *("500 partitions", "500 partitions", "203 partitions"),
+    ]
+
+
+@pytest.mark.parametrize("without", [NEW, OLD])
+def test_a_table_that_is_refused_keeps_nobody_back(
+    serve: Callable[..., str], without: tuple[str, ...]
+) -> None:
+    handler = Handler()
+    handler.refused = {"t117"}
+    with Metastore(serve(handler, without)) as metastore:
+        tables = list(metastore.tables("default"))
+    refused = [one for one in tables if isinstance(one, Refused)]
+    assert [one.name for one in refused] == ["t117"]
+    assert refused[0].reason.endswith(": not t117")
+    assert len(tables) == 231
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[[bytes], str]]:
+    """Starts servers that answer whatever they are asked with some bytes, and hang up."""
+    listening: list[socket.socket] = []
+
+    def start(answer: bytes) -> str:
+        server = socket.create_server(("127.0.0.1", 0))
+        listening.append(server)
+
+        def talk() -> None:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client:
+                client.recv(1 << 16)
+                client.sendall(answer)
+
+        threading.Thread(target=talk, daemon=True).start()
+        return f"thrift://127.0.0.1:{server.getsockname()[1]}"
+
+    yield start
+    for server in listening:
+        server.close()
+
+
+def message(name: bytes, body: bytes, kind: int = 2, number: int = 1) -> bytes:
+    return struct.pack(">HHI", 0x8001, kind, len(name)) + name + struct.pack(">I", number) + body
+
+
+DATABASES = b"get_all_databases"
+NONSENSE = {
+    "nothing": b"",
+    "a web server": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+    "frames": struct.pack(">I", 40) + message(DATABASES, b"\0") + bytes(20),
+    "random": bytes(range(256)) * 10,
+    "cut off": message(DATABASES, b"\x0f\0\0\x0b\0\0\0\x02\0\0\0\x05defa"),
+    "a long list": message(DATABASES, b"\x0f\0\0\x0b\x7f\xff\xff\xff"),
+    "a large list": message(DATABASES, b"\x0f\0\0\x0b\x01\0\0\0"),
+    "a long text": message(DATABASES, b"\x0f\0\0\x0b\0\0\0\x01\x7f\xff\xff\xff"),
+    "a negative list": message(DATABASES, b"\x0f\0\0\x0b\xff\xff\xff\xff"),
+    "numbers": message(DATABASES, b"\x0f\0\0\x08\0\0\0\x01\0\0\0\x05\0"),
+    "no text": message(DATABASES, b"\x0f\0\0\x0b\0\0\0\x01\0\0\0\x02\xff\xff\0"),
+    "another type": message(DATABASES, b"\x0b\0\0\0\0\0\x01a\0"),
+    "no answer": message(DATABASES, b"\0"),
+    "another call": message(b"get_all_tables", b"\x0f\0\0\x0b\0\0\0\0\0"),
+    "another number": message(DATABASES, b"\x0f\0\0\x0b\0\0\0\0\0", number=9),
+    "a call": message(DATABASES, b"\x0f\0\0\x0b\0\0\0\0\0", kind=1),
+    "an unknown call": message(DATABASES, b"\x08\0\x02\0\0\0\x01\0", kind=3),
+    "deep": message(DATABASES, b"\x0c\0\x09" * 20_000),
+}
+
+
+@pytest.mark.parametrize("what", list(NONSENSE))
+def test_nonsense_ends_a_run_before_it_begins(
+    what: str, answering: Callable[[bytes], str], tmp_path: Path
+) -> None:
+    estate = Estate(tmp_path)
+    estate.orc("t/a", {"a": [1]})
+    url = answering(NONSENSE[what])
+    with pytest.raises(ColdframeError, match=f"metastore {url}: "):
+        estate.migrate(metastore=url)
+    assert not estate.target.exists()
+
+
+def test_an_answer_that_does_not_come(
+    answering: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ANSWER_SECONDS", 0.2)
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent, Metastore(f"thrift://127.0.0.1:{silent.getsockname()[1]}") as metastore:  # noqa: SIM117
+        with pytest.raises(ColdframeError, match="get_all_databases: no answer for 0 s"):
+            metastore.databases()
+
+
+def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
+    estate = Estate(tmp_path)
+    estate.orc("t/a", {"a": [1]})
+    url = f"thrift://127.0.0.1:{free_port()}"
+    for run in (
+        lambda: estate.migrate(metastore=url),
+        lambda: preview(estate.source, estate.target, Options(metastore=url)),
+    ):
+        with pytest.raises(ColdframeError, match=f"metastore {url} cannot be reached: Connection refused"):
+            run()
+    assert not estate.target.exists()
+    # Of several the first one that answers.
+    there = serve(Handler(), ())
+    with Metastore(f"{url},{there}") as metastore:
+        assert metastore.uri == there
+        assert metastore.databases() == ["default"]
+
+
+def test_addresses() -> None:
+    assert addresses("thrift://a, thrift://b:1/") == [("a", 9083), ("b", 1)]
+    assert addresses("thrift://[::1]:7") == [("::1", 7)]
+    for wrong in ("", "a:9083", "http://a:1", "thrift://", "thrift://a:x", "thrift://a/db", "thrift://a,"):
+        with pytest.raises(ValueError, match="metastore"):
+            addresses(wrong)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registered.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(
+        UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
+    ):
+        registered.read_registered("thrift://h:1", "/wh")
+
+
+def test_the_command_line_does_not_load_it() -> None:
+    code = "import sys, coldframe.cli, coldframe.pipeline.run; sys.exit('thrift' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Hive's own.
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    started = HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def writer(server: HiveMetastore) -> Iterator[Any]:
+    """A client that registers tables; they are gone with the test."""
+    transport = TBufferedTransport(TSocket("127.0.0.1", server.port))
+    client = hive.Client(TBinaryProtocol(transport))
+    transport.open()
+    yield client
+    for name in client.get_all_tables("default"):
+        client.drop_table("default", name, False)
+    transport.close()
+
+
+def fill(estate: Estate, writer: Any, wrong: int = 0) -> None:
+    """Tables of every kind; the number of one partition is too large by `wrong`."""
+    root = f"file:{estate.source}"
+    for number in range(1, 4):
+        estate.orc(f"sales/dt=1/r=a%2F{number}/000000_0", {"a": list(range(number))})
+    estate.orc("events/000000_0", {"a": [1, 2]})
+    estate.orc("by_spark/000000_0", {"a": [1, 2, 3]})
+    writer.create_table(new_table("sales", storage(f"{root}/sales"), ("dt", "r")))
+    writer.add_partitions(
+        [
+            new_partition(
+                "sales",
+                ["1", f"a/{number}"],
+                storage(f"{root}/sales/dt=1/r=a%2F{number}"),
+                numRows=str(number + (wrong if number == 2 else 0)),
+            )
+            for number in range(1, 4)
+        ]
+    )
+    writer.create_table(new_table("events", storage(f"{root}/events", RC), numRows="2"))
+    spark = {"numRows": "0", "spark.sql.statistics.numRows": "3"}
+    writer.create_table(new_table("by_spark", storage(f"{root}/by_spark"), **spark))
+    view = new_table("view", storage(None, "org.apache.hadoop.mapred.TextInputFormat"), kind="VIRTUAL_VIEW")
+    view.viewOriginalText = view.viewExpandedText = "select 1"
+    writer.create_table(view)
+    handler = "org.apache.hadoop.hive.hbase.HBaseStorageHandler"
+    writer.create_table(new_table("hbase", storage(f"{root}/hbase", None), storage_handler=handler))
+    acid = new_table("acid", storage(f"{root}/acid"), kind="MANAGED_TABLE", transactional="true")
+    acid.sd.numBuckets, acid.sd.bucketCols = 2, ["a"]
+    writer.create_table(acid)
+    writer.create_table(new_table("elsewhere", storage(f"{root}-other/t"), numRows="9"))
+
+
+@pytest.mark.slow
+def test_a_metastore_that_agrees(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+    estate = Estate(tmp_path)
+    fill(estate, writer)
+    for _ in range(2):
+        report = estate.migrate(metastore=server.url)
+        assert report.exit_code == 0, summary(report)
+        assert report.verified
+        assert report.metastore is not None
+        assert (report.metastore.tables, report.metastore.partitions) == (4, 3)
+        assert (report.metastore.compared, report.metastore.agreed) == (5, 5)
+        assert [str(one) for one in report.metastore.findings] == [
+            f"default.acid: {estate.source}/acid holds no files"
+        ]
+    (told,) = [str(one) for table in report.tables for one in table.metastore]
+    assert told == "default.events: rcfile by the metastore, orc by its bytes"
+
+
+@pytest.mark.slow
+def test_a_metastore_that_does_not(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+    estate = Estate(tmp_path)
+    fill(estate, writer, wrong=1)
+    lost = storage(f"file:{estate.source}/sales/lost")
+    writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
+    # Hive makes it.
+    (estate.source / "sales/lost").rmdir()
+    found = preview(estate.source, estate.target, Options(metastore=server.url))
+    assert found.exit_code == 1
+    assert found.metastore is not None
+    missing = f"default.sales dt=2/r=x: there is no {estate.source}/sales/lost"
+    assert missing in [str(one) for one in found.metastore.findings]
+    report = estate.migrate(metastore=server.url)
+    assert report.exit_code == 1
+    text = summary(report)
+    told = "default.sales dt=1/r=a/2: 3 rows by the metastore, 2 migrated from sales/dt=1/r=a%2F2"
+    assert f"  not as the metastore has it: {told}\n" in text
+    assert f"not as the metastore has it: {missing}\n" in text
+    assert "4 of 5 numbers of rows agree" in text
+    assert sorted(estate.values("sales")) == [0, 0, 0, 1, 1, 2]
+
+
+@pytest.mark.slow
+def test_the_command_line_asks_it(tmp_path: Path, server: HiveMetastore, writer: Any) -> None:
+    estate = Estate(tmp_path)
+    fill(estate, writer, wrong=1)
+    command = [
+        sys.executable,
+        "-m",
+        "coldframe",
+        "migrate",
+        str(estate.source),
+        str(estate.target),
+        "--dry-run",
+    ]
+    done = subprocess.run([*command, "--metastore", server.url], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "note: default.events: rcfile by the metastore, orc by its bytes" in done.stdout
+    for url, code in ((f"thrift://127.0.0.1:{free_port()}", 2), ("host:1", 2)):
+        done = subprocess.run([*command, "--metastore", url], capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert done.stderr.startswith("coldframe migrate: metastore ")
+        assert done.stderr.count("\n") == 1

@@ -1,0 +1,471 @@
+"""A migration held against what a Hive metastore has of its source: with plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from estates import Estate
+
+from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.pipeline.cli import summary
+from coldframe.pipeline.findings import MOST_SHOWN, Finding, Findings, MetastoreReport
+from coldframe.pipeline.inventory import Inventory, SourceFile, Unread
+from coldframe.pipeline.locations import Root
+from coldframe.pipeline.metastore import hold
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview, preview_text
+from coldframe.pipeline.registered import Registered, collect
+from coldframe.pipeline.report import FileReport, Report
+from coldframe.pipeline.selection import select
+from coldframe.pipeline.tables import Table
+
+ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
+TEXT = "org.apache.hadoop.mapred.TextInputFormat"
+ROWS, SPARK_ROWS = "numRows", "spark.sql.statistics.numRows"
+
+
+@pytest.mark.parametrize(
+    ("root", "location", "below"),
+    [
+        ("/wh", "/wh/t", "t"),
+        ("/wh", "file:/wh/t", "t"),
+        ("/wh", "file:///wh/t/", "t"),
+        ("/wh", "file://localhost/wh//t", "t"),
+        ("/wh", "/wh", ""),
+        ("/wh", "/whole/t", None),
+        ("/wh", "hdfs://nn/wh/t", None),
+        ("/wh", "", None),
+        ("/wh", None, None),
+        ("/wh", "file:/wh/t/p=a%2Fb c", "t/p=a%2Fb c"),
+        ("/w%20h", "file:/w h/t", None),
+        ("/", "file:/wh/t", "wh/t"),
+        ("hdfs://nn/wh", "hdfs://nn/wh/t", "t"),
+        ("hdfs://nn/wh", "hdfs://NN:8020/wh/t", "t"),
+        ("hdfs://nn:8020/wh", "hdfs://nn:9000/wh/t", None),
+        ("hdfs://nn/wh", "hdfs://other/wh/t", None),
+        ("hdfs:///wh", "hdfs://nn:8020/wh/t", "t"),
+        ("hdfs://nn/wh", "hdfs:///wh/t", "t"),
+        ("hdfs://nn/wh", "hdfs:/wh/t", "t"),
+        ("hdfs://nn/wh", "/wh/t", "t"),
+        ("hdfs://nn/wh", "file:/wh/t", None),
+        ("s3://b/wh", "s3a://b/wh/t/p=x%2Fy", "t/p=x%2Fy"),
+        ("s3a://b", "s3n://b/t", "t"),
+        ("s3://b/wh", "s3://c/wh/t", None),
+        ("s3://b/wh", "/wh/t", None),
+        ("gs://b/wh", "gcs://b/wh/t", "t"),
+    ],
+)
+def test_locations_are_compared_as_places(root: str, location: str | None, below: str | None) -> None:
+    assert Root(root).relative(location) == below
+
+
+def test_hive_may_know_a_directory_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert Root(str(tmp_path / "real")).relative(f"file:{tmp_path}/link/t/p=1") == "t/p=1"
+
+
+def table(name: str, location: str | None, keys: Sequence[str] = (), **other: Any) -> HiveTable:
+    return HiveTable("db", name, **{"location": location, "input_format": ORC, "keys": tuple(keys), **other})
+
+
+def collected(
+    root: str, *tables: HiveTable | Refused, partitions: Sequence[HivePartition] = ()
+) -> Registered:
+    return collect("thrift://h:1", root, tables, lambda _: partitions)
+
+
+def test_what_is_of_concern() -> None:
+    found = collected(
+        "/wh",
+        table("plain", "file:/wh/plain", parameters={ROWS: "5", SPARK_ROWS: "4"}),
+        table(
+            "spark",
+            "file:/wh/spark-__PLACEHOLDER__",
+            input_format="org.apache.hadoop.mapred.SequenceFileInputFormat",
+            parameters={"spark.sql.sources.provider": "ORC", SPARK_ROWS: "9"},
+            serde_parameters={"path": "file:/wh/spark"},
+        ),
+        table("elsewhere", "file:/other/t"),
+        table("view", "file:/wh/view", kind="VIRTUAL_VIEW"),
+        table("hbase", "file:/wh/hbase", parameters={"storage_handler": "x.HBaseStorageHandler"}),
+        table("nowhere", None),
+        Refused("db", "secret", "not for you"),
+    )
+    assert [(p.path, p.table, p.rows, p.format) for p in found.places] == [
+        ("plain", "db.plain", (5, 4), "orc"),
+        ("spark", "db.spark", (9,), "orc"),
+    ]
+    assert list(found.wholes) == []
+    assert (found.report.tables, found.report.partitions) == (2, 0)
+    assert [str(one) for one in found.report.findings] == ["db.secret: not for you"]
+    assert found.report.findings.wrong == 1
+
+
+def test_partitions_have_locations_and_formats_of_their_own() -> None:
+    found = collected(
+        "/wh",
+        table("t", "file:/wh/t", ["dt", "r"], input_format=RC),
+        partitions=[
+            HivePartition(("1", "a/b"), "file:/wh/t/dt=1/r=a%2Fb", RC, {ROWS: "3"}),
+            HivePartition(("2", "c"), "file:/wh/moved/x", ORC, {ROWS: "0", SPARK_ROWS: "-1"}),
+            HivePartition(("3", "c"), "file:/archive/x", ORC, {ROWS: "many"}),
+        ],
+    )
+    assert [(p.path, p.partition, p.rows, p.format) for p in found.places] == [
+        ("moved/x", "dt=2/r=c", (), "orc"),
+        ("t/dt=1/r=a%2Fb", "dt=1/r=a/b", (3,), "rcfile"),
+    ]
+    assert [p.path for p in found.wholes] == ["t"]
+    assert found.report.partitions == 3
+    (finding,) = found.report.findings
+    assert finding.kind == "elsewhere"
+    assert "1 of its partitions lie outside of the source, such as file:/archive/x" in str(finding)
+
+
+def test_a_metastore_without_a_table_here_is_told() -> None:
+    found = collected("/wh", table("t", "hdfs://nn/wh/t"))
+    (finding,) = found.report.findings
+    assert finding.is_wrong
+    assert str(finding) == ("none of the 1 tables of the metastore lies below /wh: such as hdfs://nn/wh/t")
+
+
+def test_partitions_that_are_refused_are_told() -> None:
+    def refuse(_: HiveTable) -> list[HivePartition]:
+        raise MetastoreRefusal("no")
+
+    found = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], refuse)
+    assert [(one.kind, str(one)) for one in found.report.findings] == [("refused", "db.t: no")]
+
+
+# What was found, against what is registered.
+
+
+def report_of(source: str, rows: int, status: str = "converted", **other: Any) -> FileReport:
+    return FileReport(source, status, 100, rows, **other)
+
+
+def held(
+    registered: Registered,
+    files: Sequence[FileReport],
+    *,
+    options: Options | None = None,
+    inventory: Inventory | None = None,
+    kind: str = "orc",
+) -> tuple[MetastoreReport, Findings]:
+    findings = Findings()
+    work: Any = SimpleNamespace(
+        table=Table("t", "t", kind, None), files=files, report=SimpleNamespace(metastore=findings)
+    )
+    return hold(registered, [work], inventory or Inventory("/wh"), options or Options()), findings
+
+
+def plain(rows: str, **other: Any) -> Registered:
+    return collected("/wh", table("t", "/wh/t", parameters={ROWS: rows}, **other))
+
+
+@pytest.mark.parametrize(
+    ("files", "agrees"),
+    [
+        ([report_of("t/a", 3), report_of("t/sub/b", 2)], True),
+        ([report_of("t/a", 3)], False),
+        ([report_of("t/a", 6)], False),
+        ([report_of("t/a", 3), report_of("u/b", 2)], False),
+        # Damage explains what it is known to have cost.
+        ([report_of("t/a", 3, "salvaged", damage=[{"rows_lost": 2}])], True),
+        ([report_of("t/a", 2, "salvaged", damage=[{"rows_lost": 2}])], False),
+        ([report_of("t/a", 3), report_of("t/b", 0, "empty"), report_of("t/c", 2)], True),
+    ],
+)
+def test_rows_are_compared(files: Sequence[FileReport], agrees: bool) -> None:
+    report, findings = held(plain("5"), files)
+    assert (report.compared, report.agreed) == (1, int(agrees))
+    assert findings.wrong == (not agrees)
+    if not agrees:
+        (finding,) = findings
+        assert (finding.kind, finding.table, finding.stated) == ("rows", "db.t", 5)
+        assert finding.migrated == sum(file.rows for file in files if file.source.startswith("t/"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [report_of("t/a", 3), report_of("t/b", 0, "failed", error="x")],
+        [report_of("t/a", 3), report_of("t/b", 0, "changed", error="x")],
+        [report_of("t/a", 3), report_of("t/b", 0, "quarantined", error="x")],
+        [report_of("t/a", 3), report_of("t/b", 2, "held")],
+        [report_of("t/a", 3, "salvaged", damage=[{"rows_lost": None}])],
+    ],
+)
+def test_nobody_is_accused_where_the_cause_is_told(files: Sequence[FileReport]) -> None:
+    report, findings = held(plain("5"), files)
+    assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
+
+
+def test_places_that_could_not_be_read_are_told_once() -> None:
+    for place in ("t/sub", "t", "."):
+        inventory = Inventory("/wh", unread=[Unread(place, "denied")])
+        report, findings = held(plain("5"), [report_of("t/a", 3)], inventory=inventory)
+        assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("rows", ["0", "-1", "", "five", "1e3"])
+def test_numbers_that_say_nothing_are_not_compared(rows: str) -> None:
+    report, findings = held(plain(rows), [report_of("t/a", 3)])
+    assert (report.compared, len(findings)) == (0, 0)
+
+
+def test_either_number_will_do() -> None:
+    for rows, agrees in ((5, True), (7, True), (6, False)):
+        found = collected("/wh", table("t", "/wh/t", parameters={ROWS: "5", SPARK_ROWS: "7"}))
+        assert held(found, [report_of("t/a", rows)])[0].agreed == agrees
+
+
+def test_tables_in_tables() -> None:
+    """Hive does not look into directories unless it is told to: inner files are another table's, or not."""
+    for rows in (3, 10):
+        found = collected(
+            "/wh",
+            table("outer", "/wh/t", parameters={ROWS: str(rows)}),
+            table("inner", "/wh/t/inner", parameters={ROWS: "7"}),
+            table("twin", "/wh/t/inner", parameters={ROWS: "8"}),
+        )
+        report, findings = held(found, [report_of("t/a", 3), report_of("t/inner/b", 7)])
+        assert [one.table for one in findings] == ["db.twin"]
+        assert (report.compared, report.agreed) == (3, 2)
+
+
+def test_a_table_of_another_format_is_left_alone() -> None:
+    inventory = Inventory("/wh", unknown=[SourceFile("/wh/t/a", "t/a", 5, 0, None)])
+    report, findings = held(plain("5", input_format=TEXT), [], inventory=inventory)
+    assert (report.compared, len(findings), len(report.findings)) == (0, 0, 0)
+    # But not where the metastore says that it is one of ours.
+    report, findings = held(plain("5"), [], inventory=inventory)
+    (finding,) = report.findings
+    assert (finding.kind, finding.is_wrong) == ("format", True)
+
+
+def test_the_bytes_decide_about_the_format() -> None:
+    for said, kind in ((RC, "orc"), (ORC, "rcfile"), (TEXT, "orc")):
+        report, findings = held(plain("5", input_format=said), [report_of("t/a", 5)], kind=kind)
+        (finding,) = findings
+        assert (finding.kind, finding.is_wrong) == ("format", False)
+        assert str(finding).endswith(f" by the metastore, {kind} by its bytes")
+        assert (report.compared, report.agreed) == (1, 1)
+
+
+def partitioned(total: str, *partitions: HivePartition) -> Registered:
+    return collected("/wh", table("t", "/wh/t", ["p"], parameters={SPARK_ROWS: total}), partitions=partitions)
+
+
+def part(value: str, rows: str = "", at: str = "") -> HivePartition:
+    return HivePartition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
+
+
+def test_the_number_of_a_whole_table_is_held_where_partitions_have_none() -> None:
+    files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4)]
+    for total, agrees in (("7", True), ("8", False)):
+        report, findings = held(partitioned(total, part("1", "3"), part("2")), files)
+        assert (report.compared, report.agreed) == (2, 1 + agrees)
+        assert [one.partition for one in findings] == [""] * (not agrees)
+    # Each partition is right: the sum was left behind.
+    assert held(partitioned("8", part("1", "3"), part("2", "4")), files)[0].findings.count == 0
+    # A part of it lies elsewhere.
+    found = partitioned("8", part("1"), part("2"), part("3", at="/wh/moved"))
+    report, findings = held(found, [*files, report_of("moved/a", 1)])
+    assert (report.compared, len(findings)) == (0, 0)
+
+
+def test_files_of_no_partition_are_told() -> None:
+    files = [report_of("t/p=1/a", 3), report_of("t/p=2/a", 4), report_of("t/p=2/b", 1)]
+    _, findings = held(partitioned("3", part("1")), files)
+    (finding,) = findings
+    assert finding.kind == "unregistered"
+    assert "2 files, 5 rows, in no registered partition, such as t/p=2/a" in str(finding)
+
+
+def test_what_was_left_out_as_asked_is_not_missed() -> None:
+    def found() -> Registered:
+        return partitioned("", part("1", "3"), part("2", "4"))
+
+    files = [report_of("t/p=1/a", 3)]
+    inventory = Inventory("/wh", excluded=1)
+    for selection in (select([], ["p=2"]), select(["t/p=1"], [])):
+        report, findings = held(found(), files, options=Options(selection=selection), inventory=inventory)
+        assert (report.compared, len(findings), len(report.findings)) == (1, 0, 0)
+    # Of a directory that is looked into it is not known what was left out.
+    files = [report_of("t/p=1/a", 2), report_of("t/p=2/a", 5)]
+    _, findings = held(found(), files, options=Options(selection=select([], ["*.bak"])), inventory=inventory)
+    assert [(one.partition, one.is_wrong) for one in findings] == [("p=1", False), ("p=2", True)]
+
+
+def test_there_may_be_any_number_of_findings() -> None:
+    findings = Findings()
+    for number in range(MOST_SHOWN + 5):
+        findings.add(Finding("rows", "db.t", "x", str(number), is_wrong=number % 2 == 0))
+    assert (len(findings), len(findings.shown), findings.wrong) == (MOST_SHOWN + 5, MOST_SHOWN, 503)
+
+
+# Through a whole migration.
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    made = Estate(tmp_path)
+    made.orc("sales/p=a%2F1/000000_0", {"a": [1, 2, 3]})
+    made.orc("sales/p=2/000000_0", {"a": [4, 5]})
+    made.orc("events/000000_0", {"a": [6]})
+    return made
+
+
+@pytest.fixture
+def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Puts a metastore of plain data in the place of a server."""
+    root = estate.source
+
+    def say(sales: dict[str, str], events: str, kind: str = ORC) -> None:
+        tables = [
+            table("sales", f"file:{root}/sales", ["p"]),
+            table("events", f"file:{root}/events", parameters={ROWS: events}, input_format=kind),
+            table("other", "hdfs://nn/other", parameters={ROWS: "8"}),
+        ]
+        names = {"a/1": "a%2F1"}
+        partitions = [
+            HivePartition((value,), f"file:{root}/sales/p={names.get(value, value)}", ORC, {ROWS: rows})
+            for value, rows in sales.items()
+        ]
+
+        def read(uris: str, source: str) -> Registered:
+            return collect(uris, source, tables, lambda _: partitions)
+
+        monkeypatch.setattr("coldframe.pipeline.run.read_registered", read)
+
+    return say
+
+
+def safe(estate: Estate) -> list[str]:
+    return (estate.target / "_coldframe/safe-to-delete.txt").read_text().splitlines()
+
+
+def test_a_migration_that_agrees(estate: Estate, said: Any) -> None:
+    said({"a/1": "3", "2": "2"}, "1")
+    for _ in range(2):
+        report = estate.migrate(metastore="thrift://h:1")
+        assert report.exit_code == 0
+        assert report.verified
+        assert report.metastore is not None
+        assert report.metastore.to_json() == {
+            "uri": "thrift://h:1",
+            "tables": 2,
+            "partitions": 2,
+            "compared": 3,
+            "agreed": 3,
+            "findings": [],
+            "findings_count": 0,
+        }
+        assert len(safe(estate)) == 3
+    assert "3 of 3 numbers of rows agree" in summary(report)
+
+
+def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
+    """Also by a later run that has nothing to convert."""
+    assert estate.migrate().exit_code == 0
+    said({"a/1": "4", "2": "2"}, "1")
+    for fresh in (False, True):
+        report = estate.migrate(metastore="thrift://h:1", fresh=fresh)
+        told = "db.sales p=a/1: 4 rows by the metastore, 3 migrated from sales/p=a%2F1"
+        assert report.exit_code == 1
+        assert f"  not as the metastore has it: {told}" in summary(report)
+        assert [table.verified for table in report.tables] == [True, False]
+        written = json.loads((estate.target / "_coldframe/report.json").read_text())
+        assert written["exit_code"] == 1
+        (finding,) = written["tables"][1]["metastore"]
+        assert finding == {
+            "kind": "rows",
+            "table": "db.sales",
+            "partition": "p=a/1",
+            "location": "sales/p=a%2F1",
+            "text": told.partition(": ")[2],
+            "stated": 4,
+            "migrated": 3,
+            "is_wrong": True,
+        }
+        page = (estate.target / "_coldframe/report.html").read_text()
+        assert "1 difference to the metastore" in page
+        assert told in page
+        assert told in (estate.target / "_coldframe/report/2.html").read_text()
+        assert safe(estate) == [f"{estate.source}/events/000000_0"]
+        assert estate.values("sales") == [1, 2, 3, 4, 5]
+    # It is no part of the journal: without the question there is no answer.
+    assert estate.migrate().exit_code == 0
+
+
+def test_a_failed_file_is_told_once(estate: Estate, said: Any) -> None:
+    said({"a/1": "3", "2": "2"}, "1")
+    path = estate.source / "sales/p=2/000000_0"
+    content = bytearray(path.read_bytes())
+    content[8:40] = bytes(32)
+    path.write_bytes(content)
+    report = estate.migrate(metastore="thrift://h:1")
+    assert report.exit_code == 1
+    assert [len(table.metastore) for table in report.tables] == [0, 0]
+    assert report.metastore is not None
+    assert (report.metastore.compared, report.metastore.agreed) == (2, 2)
+
+
+def test_locations_without_files(estate: Estate, said: Any) -> None:
+    (estate.source / "sales/p=empty").mkdir()
+    (estate.source / "sales/p=hollow").mkdir()
+    (estate.source / "sales/p=zero").mkdir()
+    (estate.source / "sales/p=zero/000000_0").touch()
+    said({"a/1": "3", "2": "2", "gone": "", "empty": "0", "hollow": "6", "zero": "0"}, "1")
+    report = estate.migrate(metastore="thrift://h:1")
+    assert report.exit_code == 1
+    assert report.metastore is not None
+    assert [(one.kind, one.partition, one.is_wrong) for one in report.metastore.findings] == [
+        ("empty", "p=empty", False),
+        ("missing", "p=gone", True),
+        ("rows", "p=hollow", True),
+    ]
+    text = summary(report)
+    assert (
+        f"\nnot as the metastore has it: db.sales p=gone: there is no {estate.source}/sales/p=gone\n" in text
+    )
+    assert f"\nnote: db.sales p=empty: {estate.source}/sales/p=empty holds no files\n" in text
+    assert "there is no" in (estate.target / "_coldframe/report.html").read_text()
+
+
+def test_a_format_that_disagrees_is_no_failure(estate: Estate, said: Any) -> None:
+    said({"a/1": "3", "2": "2"}, "1", RC)
+    report = estate.migrate(metastore="thrift://h:1")
+    assert report.exit_code == 0
+    assert report.verified
+    assert "  note: db.events: rcfile by the metastore, orc by its bytes" in summary(report)
+
+
+def test_a_dry_run_looks_at_what_is_there(estate: Estate, said: Any) -> None:
+    said({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
+    found = preview(estate.source, estate.target, Options(metastore="thrift://h:1"))
+    assert found.exit_code == 1
+    text = preview_text(found)
+    assert f"not as the metastore has it: db.sales p=gone: there is no {estate.source}/sales/p=gone" in text
+    assert "  note: db.events: rcfile by the metastore, orc by its bytes" in text
+    assert "99" not in text
+    assert json.loads(json.dumps(found.to_json()))["metastore"]["findings_count"] == 1
+    assert not estate.target.exists()
+    said({"a/1": "99", "2": "2"}, "1")
+    assert preview(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
+    without = preview(estate.source, estate.target, Options())
+    assert (without.metastore, without.to_json()["metastore"]) == (None, None)
+
+
+def test_a_report_without_a_metastore_says_so() -> None:
+    report = Report("/s", "/t", "parquet", "raise", [])
+    assert report.to_json()["metastore"] is None
+    assert "metastore" not in summary(report)
