@@ -393,8 +393,10 @@ def write(
     progress: Callable[[int], None] | None = None,
     storage_options: Mapping[str, str] | None = None,
     new: bool = False,
+    most_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there.
+    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there; `most_bytes`: the file ends
+    with the batch with which so many are written.
 
     Returns {"rows", "bytes"} and, where the store has one, "etag".
     """

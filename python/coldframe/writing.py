@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,13 +58,30 @@ def write(
         # Bytes are contents where a file is read; here they could only be meant as a path.
         raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
     storage_options = through(storage_options, filesystem)
-    failures: list[Exception] = []
-    stream = _stream(data, failures)
-    try:
+    if partitioning is None:
+        return write_file(
+            data, dest, format=format, storage_options=storage_options, progress=progress, options=options
+        )
+    with _raising_its_own(data) as stream:
+        store = open_store(os.fsdecode(dest), storage_options)
+        return _write_partitioned(stream, store, format, partitioning, progress, options)
+
+
+def write_file(
+    data: Any,
+    dest: str | os.PathLike[str],
+    *,
+    format: str,
+    storage_options: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    progress: Callable[[int], None] | None = None,
+    most_bytes: int | None = None,
+) -> dict[str, Any]:
+    """One file of `write`. `most_bytes`: it ends with the batch with which so many are written; what comes
+    behind that one is left to whoever has the data.
+    """
+    with _raising_its_own(data) as stream:
         target = Source(dest, storage_options)
-        if partitioning is not None:
-            store = open_store(os.fsdecode(dest), storage_options)
-            return _write_partitioned(stream, store, format, partitioning, progress, options)
         return _coldframe.write(
             stream,
             target.handle(),
@@ -71,7 +89,17 @@ def write(
             options=options,
             progress=progress,
             storage_options=target.core_options(),
+            most_bytes=most_bytes,
         )
+
+
+@contextlib.contextmanager
+def _raising_its_own(data: Any) -> Iterator[Any]:
+    """The data as an object with `__arrow_c_stream__`. What its source raises comes out as it is."""
+    failures: list[Exception] = []
+    stream = _stream(data, failures)
+    try:
+        yield stream
     except (ColdframeError, pa.ArrowException) as error:
         if failures:
             raise failures[0] from error

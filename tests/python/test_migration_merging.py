@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from estates import Estate
 
+import coldframe as cf
 from coldframe.file import Split
-from coldframe.pipeline import sinks
+from coldframe.pipeline import run, sinks
 from coldframe.pipeline.audit import audit
 from coldframe.pipeline.convert import Task
 from coldframe.pipeline.destination import Destination
@@ -24,6 +25,7 @@ from coldframe.pipeline.merging import MergeTask
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile
 from coldframe.pipeline.preview import preview
+from coldframe.pipeline.targets import Target
 
 
 @pytest.fixture
@@ -355,6 +357,23 @@ def test_a_split_becomes_several_files_of_a_good_size(
     report = estate.migrate(include=["u"])
     assert (report.rows, report.verified) == (count, True)
     assert len(report.tables[0].files[0].outputs) == len(sizes)
+    assert audit(estate.target, deep=True).faults == []
+
+
+def test_orc_is_cut_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 1_500_000
+    estate.orc("u/1", {"a": [n * 2654435761 % 2**32 for n in range(count)]})
+    small = Target("orc", sinks.ColdframeSink("orc", (("stripe_size", 256 << 10),)))
+    monkeypatch.setattr(run, "find_target", lambda *_, **__: small)
+    assert estate.migrate(to="orc", target_file_bytes=1 << 20, include=["u"]).exit_code == 0
+    files = sorted(estate.target.glob("u/*.orc"))
+    assert len(files) > 2
+    sizes = [path.stat().st_size for path in files]
+    # A mebibyte waits to be written.
+    assert max(sizes) < 2.5 * (1 << 20)
+    assert sum(cf.open(path).num_rows for path in files) == count
+    report = estate.migrate(to="orc", include=["u"])
+    assert (report.rows, report.verified) == (count, True)
     assert audit(estate.target, deep=True).faults == []
 
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatchReader;
@@ -46,21 +47,23 @@ impl Dest {
     }
 }
 
-/// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with the rows so far, and
-/// may stop the run by an error.
+/// Writes all batches of `data` to `dest`, where the file appears at the end; or those up to the one with which `most_bytes` of the
+/// file are written, as formats write a stripe, a row group or a block at a time. `tick` is called after each batch with the rows so
+/// far, and may stop the run by an error.
 pub fn write_file(
     data: &mut dyn RecordBatchReader,
     dest: &Dest,
     format: &str,
     options: &WriteOptions,
+    most_bytes: Option<u64>,
     mut tick: impl FnMut(u64) -> Result<()>,
 ) -> Result<Written> {
     let format = format_named(format)?;
     let named = |e: Error| e.in_file(dest.store.url());
     let refused = |e: Error| named(unsuitable(e));
     let intake = Intake::new(&data.schema()).map_err(refused)?;
-    let upload = Shared(Arc::new(Mutex::new(Some(dest.store.create("", &dest.mode)?))));
-    let sink = Box::new(BufWriter::with_capacity(1 << 20, Shared(upload.0.clone())));
+    let upload = Shared::new(dest.store.create("", &dest.mode)?);
+    let sink = Box::new(BufWriter::with_capacity(1 << 20, upload.clone()));
     let mut writer = format.create(sink, intake.schema(), options).map_err(refused)?;
     let mut rows = 0;
     for batch in data {
@@ -70,6 +73,9 @@ pub fn write_file(
         }
         rows += batch.num_rows() as u64;
         tick(rows)?;
+        if most_bytes.is_some_and(|most| upload.written() >= most) {
+            break;
+        }
     }
     let bytes = writer.finish().map_err(|e| named(unfit(e)))?;
     let stat = upload.take()?.finish().map_err(named)?;
@@ -78,16 +84,28 @@ pub fn write_file(
 
 /// An upload that a format's writer writes into, and that is finished when the writer is.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<Option<Box<dyn Upload>>>>);
+struct Shared {
+    upload: Arc<Mutex<Option<Box<dyn Upload>>>>,
+    /// Bytes that came here.
+    written: Arc<AtomicU64>,
+}
 
 impl Shared {
+    fn new(upload: Box<dyn Upload>) -> Self {
+        Self { upload: Arc::new(Mutex::new(Some(upload))), written: Arc::default() }
+    }
+
+    fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
     fn take(&self) -> Result<Box<dyn Upload>> {
-        let upload = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner).take();
         upload.ok_or_else(|| Error::invalid("an upload that was finished twice"))
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut dyn Upload) -> io::Result<T>) -> io::Result<T> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        match self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             Some(upload) => act(upload.as_mut()),
             None => Err(io::Error::other("writing behind the end of a file")),
         }
@@ -96,7 +114,9 @@ impl Shared {
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.with(|upload| upload.write(bytes))
+        let taken = self.with(|upload| upload.write(bytes))?;
+        self.written.fetch_add(taken as u64, Ordering::Relaxed);
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -15,6 +15,7 @@ from coldframe._coldframe import RawFingerprint, formats
 from coldframe.pipeline.places import StorageOptions, reading, sync, writing
 from coldframe.sources import is_remote, text_options
 from coldframe.spark.types import plain_schema
+from coldframe.writing import write_file
 
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group: what a task holds in memory."""
@@ -134,15 +135,20 @@ class ColdframeSink:
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
     ) -> None:
-        """Writes with coldframe.write."""
+        """As coldframe.write does; a file ends after a stripe."""
         stream = pa.RecordBatchReader.from_batches(schema, iter(batches))
-        options = dict(self.options)
-        if is_remote(path):
-            coldframe.write(stream, path, format=self.format, storage_options=storage_options, **options)
-            return
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        coldframe.write(stream, path, format=self.format, **options)
-        sync(path)
+        if not is_remote(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(
+            stream,
+            path,
+            format=self.format,
+            storage_options=storage_options,
+            options=dict(self.options),
+            most_bytes=most_bytes or None,
+        )
+        if not is_remote(path):
+            sync(path)
 
     def read(
         self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
