@@ -28,10 +28,9 @@ pytest.importorskip("thrift")
 hive = pytest.importorskip("hive_metastore.ThriftHiveMetastore")
 types = importlib.import_module("hive_metastore.ttypes")
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolFactory  # noqa: E402
-from thrift.server.TServer import TSimpleServer  # noqa: E402
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: E402
 from thrift.transport.TSocket import TServerSocket, TSocket  # noqa: E402
-from thrift.transport.TTransport import TBufferedTransport, TBufferedTransportFactory  # noqa: E402
+from thrift.transport.TTransport import TBufferedTransport  # noqa: E402
 
 from coldframe.hive import metastore as reader  # noqa: E402
 from coldframe.hive.metastore import Metastore, addresses  # noqa: E402
@@ -95,11 +94,14 @@ class Handler:
         self.tables = {f"t{number:03d}": new_table(f"t{number:03d}", storage("/x")) for number in range(230)}
         self.tables["parts"] = new_table("parts", storage(None), ("p", "q"))
         self.refused: set[str] = set()
+        self.closed: set[str] = set()
 
     def get_all_databases(self) -> list[str]:
         return ["default"]
 
     def get_all_tables(self, database: str) -> list[str]:
+        if database in self.closed:
+            raise types.MetaException("no entry")
         return sorted(self.tables)
 
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Any]:
@@ -149,15 +151,12 @@ def serve() -> Iterator[Callable[..., str]]:
             del processor._processMap[name]
         port = free_port()
         listening = TServerSocket("127.0.0.1", port)
-        server = TSimpleServer(
-            processor, listening, TBufferedTransportFactory(), TBinaryProtocolFactory(strictRead=True)
-        )
         listening.listen()
 
         def one_client() -> None:
             client = listening.accept()
             if client is not None:
-                server.handle(client) if hasattr(server, "handle") else talk(processor, client)
+                talk(processor, client)
 
         thread = threading.Thread(target=one_client, daemon=True)
         thread.start()
@@ -214,6 +213,12 @@ def test_a_table_that_is_refused_keeps_nobody_back(
     assert [one.name for one in refused] == ["t117"]
     assert refused[0].reason.endswith(": not t117")
     assert len(tables) == 231
+    handler.closed = {"default"}
+    with Metastore(serve(handler, without)) as metastore:
+        (refused_all,) = metastore.tables("default")
+        assert isinstance(refused_all, Refused)
+        assert refused_all.name == "*"
+        assert metastore.databases() == ["default"]
 
 
 @pytest.fixture

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from estates import Estate
 
+from coldframe.file import Split
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
 from coldframe.pipeline.cli import summary
 from coldframe.pipeline.findings import MOST_SHOWN, Finding, Findings, MetastoreReport
@@ -24,6 +27,7 @@ from coldframe.pipeline.report import FileReport, Report
 from coldframe.pipeline.selection import select
 from coldframe.pipeline.tables import Table
 
+DATA = Path(__file__).parents[1] / "data"
 ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -133,7 +137,9 @@ def test_a_metastore_without_a_table_here_is_told() -> None:
     found = collected("/wh", table("t", "hdfs://nn/wh/t"))
     (finding,) = found.report.findings
     assert finding.is_wrong
-    assert str(finding) == ("none of the 1 tables of the metastore lies below /wh: such as hdfs://nn/wh/t")
+    assert str(finding) == "none of its 1 tables lies below /wh, but elsewhere, such as hdfs://nn/wh/t"
+    (finding,) = collected("/wh", table("v", None, kind="VIRTUAL_VIEW")).report.findings
+    assert (finding.is_wrong, str(finding)) == (True, "the metastore has no table with files")
 
 
 def test_partitions_that_are_refused_are_told() -> None:
@@ -303,6 +309,13 @@ def test_what_was_left_out_as_asked_is_not_missed() -> None:
     files = [report_of("t/p=1/a", 2), report_of("t/p=2/a", 5)]
     _, findings = held(found(), files, options=Options(selection=select([], ["*.bak"])), inventory=inventory)
     assert [(one.partition, one.is_wrong) for one in findings] == [("p=1", False), ("p=2", True)]
+    report, findings = held(
+        found(), files[:1], options=Options(selection=select([], ["b"])), inventory=inventory
+    )
+    assert [(one.kind, one.partition, one.is_wrong) for one in (*findings, *report.findings)] == [
+        ("rows", "p=1", False),
+        ("missing", "p=2", True),
+    ]
 
 
 def test_there_may_be_any_number_of_findings() -> None:
@@ -406,6 +419,33 @@ def test_a_difference_is_told_everywhere(estate: Estate, said: Any) -> None:
     assert estate.migrate().exit_code == 0
 
 
+def test_rows_that_a_reader_loses_unseen(estate: Estate, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No RCFile says how many rows it has."""
+    (estate.source / "events/000000_0").unlink()
+    estate.rc("events/000000_0", {"a": list(range(70_000))})
+    (estate.source / "tables.toml").write_text(
+        '[tables.events]\nschema = "a bigint"\nserde = "binary"\n[tables.sales]\n'
+    )
+    said({"a/1": "3", "2": "2"}, "70000", RC)
+    real = Split.to_batches
+
+    def losing(self: Split, *given: Any, **named: Any) -> Any:
+        reader = real(self, *given, **named)
+        batches = list(reader)
+        kept = batches[1:] if "events" in self.path else batches
+        return pa.RecordBatchReader.from_batches(reader.schema, kept)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Split, "to_batches", losing)
+        report = estate.migrate(metastore="thrift://h:1")
+    (finding,) = report.tables[0].metastore
+    assert (finding.stated, finding.migrated) == (70_000, 70_000 - 65_536)
+    assert (report.exit_code, report.tables[0].verified) == (1, False)
+    # Nobody knows which file it was: all of them, once more.
+    again = estate.migrate(metastore="thrift://h:1", fresh=True)
+    assert (again.exit_code, again.verified, len(again.tables[0].metastore)) == (0, True, 0)
+
+
 def test_a_failed_file_is_told_once(estate: Estate, said: Any) -> None:
     said({"a/1": "3", "2": "2"}, "1")
     path = estate.source / "sales/p=2/000000_0"
@@ -463,6 +503,28 @@ def test_a_dry_run_looks_at_what_is_there(estate: Estate, said: Any) -> None:
     assert preview(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
     without = preview(estate.source, estate.target, Options())
     assert (without.metastore, without.to_json()["metastore"]) == (None, None)
+
+
+def test_a_transactional_directory_is_one_source(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left after updates and deletes is what the metastore counts."""
+    for place in ("acid", "parts/p=1"):
+        shutil.copytree(DATA / "orc" / "files" / "acid_table", estate.source / place)
+    (estate.source / "tables.toml").write_text(
+        "[tables.acid]\nacid = true\n[tables.parts]\nacid = true\n[tables.sales]\n[tables.events]\n"
+    )
+    for rows, agreed in ((5, 2), (7, 0)):
+        transactional = {"transactional": "true", ROWS: str(rows)}
+        tables = [
+            table("acid", f"file:{estate.source}/acid", parameters=transactional, kind="MANAGED_TABLE"),
+            table("parts", f"file:{estate.source}/parts", ["p"], parameters={"transactional": "true"}),
+        ]
+        parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows)})]
+        found = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
+        monkeypatch.setattr("coldframe.pipeline.run.read_registered", lambda *_, found=found: found)
+        report = estate.migrate(metastore="thrift://h:1")
+        assert report.metastore is not None
+        assert (report.metastore.compared, report.metastore.agreed) == (2, agreed)
+        assert report.exit_code == (agreed == 0)
 
 
 def test_a_report_without_a_metastore_says_so() -> None:

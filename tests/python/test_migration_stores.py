@@ -14,8 +14,10 @@ import pytest
 from servers import S3, Hdfs
 
 import coldframe as cf
+from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.pipeline import migrate
 from coldframe.pipeline.audit import audit
+from coldframe.pipeline.registered import collect
 from coldframe.pipeline.report import Report
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.stored import StoreDestination
@@ -332,3 +334,39 @@ def test_tables_on_a_store(places: Callable[[str], tuple[Place, Place]], way: st
         assert table.metadata["metadata"].startswith(target.url)
     assert run(source, target, to=kind).exit_code == 0
     assert audit(target.url, storage_options=target.options).exit_code == 0
+
+
+@pytest.mark.parametrize("way", ["s3-local", "hdfs-s3"])
+def test_a_metastore_knows_the_source_by_another_url(
+    places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = places(way)
+    fill(source)
+    known = source.url.replace("s3://", "s3a://") if way.startswith("s3") else source.url
+    if way.startswith("hdfs"):
+        source.orc("t/p=empty/_hidden", {"a": [1]})
+        host = source.url.removeprefix("hdfs://").partition("/")[0]
+        known = source.url.replace(host, host.partition(":")[0])
+    orc = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+    table = HiveTable("d", "t", "MANAGED_TABLE", f"{known}/t", orc, ("p",))
+    numbers = {"a%2F0": "100", "a%2F1": "99", "a%2F2": "0", "empty": "0", "gone": "0"}
+    partitions = [
+        HivePartition((value,), f"{known}/t/p={value}", orc, {"numRows": rows})
+        for value, rows in numbers.items()
+    ]
+    monkeypatch.setattr(
+        "coldframe.pipeline.run.read_registered",
+        lambda uris, root: collect(uris, root, [table], lambda _: partitions),
+    )
+    report = run(source, target, metastore="thrift://h:1")
+    assert report.exit_code == 1
+    assert report.metastore is not None
+    assert (report.metastore.compared, report.metastore.agreed) == (2, 1)
+    (finding,) = report.tables[0].metastore
+    assert (finding.location, finding.stated, finding.migrated) == ("t/p=a%2F1", 99, 100)
+    # An object store has no directories that could be missing.
+    gone = "empty" if way.startswith("s3") else "missing"
+    assert [(one.kind, one.partition) for one in report.metastore.findings] == [
+        ("empty", "p=empty"),
+        (gone, "p=gone"),
+    ]

@@ -71,7 +71,11 @@ class Metastore:
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
         """All that has a name in a database."""
-        names = self._texts(messages.GET_ALL_TABLES, database=database)
+        try:
+            names = self._texts(messages.GET_ALL_TABLES, database=database)
+        except MetastoreRefusal as refusal:
+            yield Refused(database, "*", str(refusal))
+            return
         for at in range(0, len(names), TABLES_AT_ONCE):
             some = names[at : at + TABLES_AT_ONCE]
             try:
@@ -148,7 +152,7 @@ class Metastore:
                 self._unknown.add(call.name)
                 raise _UnknownCall(call.name) from error
             raise self._refusal(call.name, str(error)) from error
-        except TTransportException as error:
+        except (TTransportException, TimeoutError) as error:
             raise self._cut_off(call.name, error) from error
         # What a library makes of bytes that are none of its protocol's.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
@@ -187,8 +191,9 @@ class Metastore:
     def _nonsense(self, what: str) -> ColdframeError:
         return ColdframeError(f"metastore {self.uri}: not the answer of a Hive metastore: {what}")
 
-    def _cut_off(self, name: str, error: TTransportException) -> ColdframeError:
-        if error.type == TTransportException.TIMED_OUT:
+    def _cut_off(self, name: str, error: Exception) -> ColdframeError:
+        # Versions of the library differ in what they make of it.
+        if isinstance(error, TimeoutError) or isinstance(vars(error).get("inner"), TimeoutError):
             return ColdframeError(f"metastore {self.uri}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
         hint = "one that demands Kerberos (SASL), TLS or frames does so, and is not supported"
         return ColdframeError(f"metastore {self.uri}: {name}: it hung up: {hint}")

@@ -189,6 +189,8 @@ class _Holding:
         self._registered, self._report = registered, registered.report
         self._inventory, self._options = inventory, options
         self._tallies, self._findings, self._counts = tallies, findings, counts
+        self._asked = bool(inventory.excluded)
+        """Whether files were left out as asked: a lack of rows is no fault then."""
         self._unread = {one.relative for one in inventory.unread}
         self._open: set[str] = set()
         """Tables of which a partition states no number of rows."""
@@ -232,7 +234,7 @@ class _Holding:
             self._tell(place, tally, "missing", f"there is no {where}", is_wrong=matters)
         elif matters and place.rows:
             text = f"{place.rows[0]:,} rows by the metastore, but {where} holds no files"
-            self._tell(place, tally, "rows", text, stated=place.rows[0], migrated=0)
+            self._tell_rows(place, tally, text)
         elif matters:
             self._tell(place, tally, "empty", f"{where} holds no files", is_wrong=False)
         return False
@@ -260,9 +262,13 @@ class _Holding:
         stated = place.rows[0]
         text = f"{stated:,} rows by the metastore, {tally.rows:,} migrated from {place.path or 'the source'}"
         text += f"; {tally.lost:,} are known to be lost" if tally.lost else ""
-        asked = bool(self._inventory.excluded) and tally.rows < stated
+        self._tell_rows(place, tally, text)
+
+    def _tell_rows(self, place: Place, tally: Tally, text: str) -> None:
+        stated, migrated = place.rows[0], tally.rows
+        asked = self._asked and migrated < stated
         text += "; files were left out as asked" if asked else ""
-        self._tell(place, tally, "rows", text, stated=stated, migrated=tally.rows, is_wrong=not asked)
+        self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=not asked)
 
     def _hold_whole(self, place: Place, tally: Tally) -> None:
         """A table with partitions."""

@@ -115,8 +115,9 @@ def collect(
         elif location is not None:
             others, other = others + 1, location
     if not found.report.tables:
-        why = f"such as {other}" if others else "it has none with files"
-        text = f"none of the {others:,} tables of the metastore lies below {source}: {why}"
+        text = "the metastore has no table with files"
+        if others:
+            text = f"none of its {others:,} tables lies below {source}, but elsewhere, such as {other}"
         found.report.findings.add(Finding("nothing", "", text))
     return found
 
