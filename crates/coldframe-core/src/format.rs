@@ -312,6 +312,16 @@ pub trait Plan: Send {
     fn next_unit(&mut self) -> Result<Option<Unit>>;
 }
 
+/// The plan of what has no rows, or none that may match.
+#[derive(Clone, Copy, Debug)]
+pub struct NoUnits;
+
+impl Plan for NoUnits {
+    fn next_unit(&mut self) -> Result<Option<Unit>> {
+        Ok(None)
+    }
+}
+
 /// A range of one source to fetch.
 #[derive(Clone, Debug)]
 pub struct Fetch {

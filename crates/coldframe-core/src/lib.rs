@@ -43,7 +43,7 @@ pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use damage::{Damage, DamageLog, OnError};
 pub use format::{
-    BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, Notice, OpenOptions,
+    BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, NoUnits, Notice, OpenOptions,
     OptionDoc, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};

@@ -15,9 +15,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
 use coldframe_encoding::{Error, Result};
 
-use crate::{Damage, DamageLog, OnError};
+use crate::{Damage, DamageLog, OnError, arrow_error};
 
 /// Most bytes of one column that a batch of several rows should hold: longer batches are cut, so that memory follows what is
 /// stored and not how many rows were asked for. A single value may be longer.
@@ -39,6 +41,16 @@ pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> 
             other => return other.map(|read| (read, rows)),
         }
     }
+}
+
+/// A batch without the rows with these numbers, which rise.
+pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatch> {
+    if left_out.is_empty() {
+        return Ok(batch);
+    }
+    let kept = |row| Some(left_out.binary_search(&row).is_err());
+    let kept: BooleanArray = (0..batch.num_rows()).map(kept).collect();
+    filter_record_batch(&batch, &kept).map_err(arrow_error)
 }
 
 /// Ranges without overlap, in order.
@@ -223,6 +235,7 @@ impl Salvage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::{ArrayRef, Int32Array};
     use proptest::prelude::*;
 
     fn loss(rows: Range<u64>) -> Loss {
@@ -231,6 +244,18 @@ mod tests {
 
     fn rows_lost(damage: &DamageLog) -> Vec<Option<u64>> {
         damage.records().iter().map(|d| d.rows_lost).collect()
+    }
+
+    #[test]
+    fn rows_are_left_out_by_their_numbers() {
+        let rows = |array: &[i32]| {
+            let array: ArrayRef = Arc::new(Int32Array::from(array.to_vec()));
+            RecordBatch::try_from_iter([("n", array)]).unwrap()
+        };
+        let batch = rows(&[10, 11, 12, 13]);
+        assert_eq!(without_rows(batch.clone(), &[]).unwrap(), batch);
+        assert_eq!(without_rows(batch.clone(), &[0, 2]).unwrap(), rows(&[11, 13]));
+        assert_eq!(without_rows(batch, &[0, 1, 2, 3]).unwrap().num_rows(), 0);
     }
 
     #[test]

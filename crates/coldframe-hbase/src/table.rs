@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, KeyRange, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result, Split,
-    TableFile, Unit, Value,
+    Damage, Error, KeyRange, NoUnits, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result,
+    Split, TableFile, Value,
 };
 use coldframe_hfile::{RowOrder, RowQuery};
 
@@ -92,15 +92,6 @@ impl HBaseTable {
     }
 }
 
-/// Of a split without rows.
-struct NoRows;
-
-impl Plan for NoRows {
-    fn next_unit(&mut self) -> Result<Option<Unit>> {
-        Ok(None)
-    }
-}
-
 impl TableFile for HBaseTable {
     fn format(&self) -> &'static str {
         "hbase"
@@ -131,7 +122,7 @@ impl TableFile for HBaseTable {
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table without regions has no splits either; its schema is asked for by an empty one.
         if split.range.is_empty() {
-            return Ok(Box::new(NoRows));
+            return Ok(Box::new(NoUnits));
         }
         let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.found.regions.len()));
         if let Some(missing) = behind.and_then(|i| self.found.missing.get(i)) {
@@ -139,7 +130,7 @@ impl TableFile for HBaseTable {
                 return Err(missing.to_error());
             }
             request.damage.push(missing.clone());
-            return Ok(Box::new(NoRows));
+            return Ok(Box::new(NoUnits));
         }
         // A plain read of what is not whole fails before it hands out rows.
         if let Some(e) = self.found.first_missing(request.scan.on_error) {
@@ -147,7 +138,7 @@ impl TableFile for HBaseTable {
         }
         let region = self.region(split)?;
         let predicate = request.scan.predicate.as_ref();
-        let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoRows)) };
+        let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoUnits)) };
         let scanning = self.found.scanning(Asking {
             columns: request.decode.clone(),
             on_error: request.scan.on_error,

@@ -13,7 +13,7 @@
 //! delta_8_8/bucket_00000       known
 //! ```
 
-use coldframe_core::{Damage, Error, OnError, Plan, Result, Unit};
+use coldframe_core::{Damage, Error, OnError};
 
 use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::Part;
@@ -70,14 +70,5 @@ impl LostFile {
     /// Whether its rows are lost with it, and not only what it says of others.
     pub(crate) fn has_rows(&self) -> bool {
         self.part.is_none() && self.data.role == Role::Rows
-    }
-}
-
-/// The plan of a file that cannot be opened: no units.
-pub(crate) struct NoUnits;
-
-impl Plan for NoUnits {
-    fn next_unit(&mut self) -> Result<Option<Unit>> {
-        Ok(None)
     }
 }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, Error, ErrorContext, ErrorKind, Node, OnError, Plan, PlanRequest, Result, Split, TableFile, Value,
+    Damage, Error, ErrorContext, ErrorKind, NoUnits, Node, OnError, Plan, PlanRequest, Result, Split,
+    TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -19,7 +20,7 @@ use coldframe_core::io::Folder;
 use coldframe_orc::{Front, Options, OrcFile};
 
 use crate::events::{self, Events};
-use crate::lost::{LostFile, NoUnits};
+use crate::lost::LostFile;
 use crate::part::Part;
 use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile, Value,
+    Damage, Error, NoUnits, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile,
+    Value,
 };
 
 use crate::metadata::{log_metadata, statistics};
@@ -239,7 +240,7 @@ impl TableFile for KuduTable {
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table without rowsets has no splits either; its schema is asked for by an empty one.
         if split.range.is_empty() {
-            return Ok(Box::new(NoRows));
+            return Ok(Box::new(NoUnits));
         }
         let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.parts.len()));
         let log = behind.and_then(|i| self.found.logs.get(i).zip(self.found.tablets.get(i)));
@@ -249,7 +250,7 @@ impl TableFile for KuduTable {
                 return Err(lost.damage.to_error());
             }
             request.damage.push(lost.damage.clone());
-            return Ok(Box::new(NoRows));
+            return Ok(Box::new(NoUnits));
         }
         let wanted = request.decode.fields().iter().map(|f| {
             let found = self.by_name.get(f.name()).and_then(|i| self.columns.get(*i));
@@ -315,14 +316,5 @@ fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>)
         let end = start.saturating_add(step).min(rows);
         splits.push(Split { part, range: start..end, rows: None });
         start = end;
-    }
-}
-
-/// The plan of a split without rows.
-struct NoRows;
-
-impl Plan for NoRows {
-    fn next_unit(&mut self) -> Result<Option<coldframe_core::Unit>> {
-        Ok(None)
     }
 }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
+use coldframe_core::salvage::without_rows;
 use coldframe_core::{Damage, DamageLog, Error, OnError, Result, arrow_error};
 use coldframe_hfile::{Cell, Values};
 
@@ -323,8 +323,7 @@ impl Wide {
             structure: "rows".to_owned(),
             reason: "what is left of them may be older than what was lost".to_owned(),
         });
-        let kept: BooleanArray = (0..rows).map(|row| Some(left_out.binary_search(&row).is_err())).collect();
-        filter_record_batch(&batch, &kept).map_err(arrow_error)
+        without_rows(batch, &left_out)
     }
 }
 

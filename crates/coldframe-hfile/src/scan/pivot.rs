@@ -1,14 +1,8 @@
-//! A wide table: one row for each row key, the newest visible value of each column.
-//!
-//! ```text
-//! binary  | as it is            string | UTF-8           boolean | 1 byte, not 0
-//! short   | i16                 int    | i32             long    | i64            big-endian
-//! float   | IEEE 754, 4 bytes   double | 8 bytes
-//! ```
+//! A wide table: one row for each row key, the newest visible value of each column, stored as [`values`](super::values) says.
 //!
 //! A row may go on from block to block and beyond a split. As lines of text are shared among splits, so are rows here:
 //! a split leaves the first row of its first block to the one before, and reads on behind its end through the first
-//! row of the next block. HBase: `Bytes`.
+//! row of the next block.
 //!
 //! The newest cells of a row come first. Where bytes are given up, the row before may go on in them and the row behind
 //! may begin there, so that what is left of both may be old or deleted: they are left out, each with a record.
@@ -16,10 +10,10 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
+use coldframe_core::salvage::without_rows;
 use coldframe_core::{
     BatchIter, Damage, DecodeUnit, Error, KeyRange, OnError, Plan, PlanRequest, Result, Unit, arrow_error,
 };
@@ -225,14 +219,10 @@ impl State {
         let arrays = self.columns.iter_mut().map(|c| c.values.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
-        let (rows, left_out) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.left_out));
-        self.bytes = 0;
+        let left_out = std::mem::take(&mut self.left_out);
+        (self.rows, self.bytes) = (0, 0);
         let batch = batch.map_err(arrow_error)?;
-        if left_out.is_empty() {
-            return Ok(batch);
-        }
-        let kept: BooleanArray = (0..rows).map(|row| Some(left_out.binary_search(&row).is_err())).collect();
-        filter_record_batch(&batch, &kept).map_err(arrow_error)
+        without_rows(batch, &left_out)
     }
 }
 
