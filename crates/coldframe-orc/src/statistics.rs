@@ -89,7 +89,7 @@ fn found<T>(read: Result<T>) -> Result<Option<T>> {
 
 /// The encrypted statistics of stripes that a key opens: column, and one for each stripe.
 fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
-    let footer = &shape.tail.footer;
+    let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
     let mut at = shape.tail.stripe_statistics_bytes.start;
     let mut found = Vec::new();
     for (number, variant) in footer.encryption.iter().flat_map(|e| &e.variants).enumerate() {
@@ -100,15 +100,8 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
             if shape.encryption.variant_of(column) != Some(number) {
                 continue;
             }
-            let (key, limits) = (
-                shape.encryption.footer_stream_key(
-                    number,
-                    footer.stripes.len(),
-                    column,
-                    STRIPE_STATISTICS,
-                )?,
-                &shape.options.limits,
-            );
+            let stripes = footer.stripes.len();
+            let key = shape.encryption.footer_stream_key(number, stripes, column, STRIPE_STATISTICS)?;
             let Some(key) = key else { continue };
             let within = || "encrypted stripe statistics";
             limits.metadata("the statistics of stripes", stream.length()).at(start).within(within)?;
