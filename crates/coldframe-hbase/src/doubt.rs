@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 use coldframe_core::{Damage, Error, Result};
 use coldframe_hfile::file_info::LAST_KEY;
+use coldframe_hfile::row_of;
 
 use crate::alive::{self, Region};
 use crate::files::{Shared, StoreFile};
@@ -30,10 +31,7 @@ struct Extent {
 impl Extent {
     fn of(file: &StoreFile) -> Option<Self> {
         let first = file.raw().root_rows().next()?.to_vec().max(file.lower.clone());
-        let last = file.raw().info().get(LAST_KEY).and_then(|key| {
-            let (len, rest) = key.split_first_chunk::<2>()?;
-            rest.get(..usize::from(u16::from_be_bytes(*len))).map(<[u8]>::to_vec)
-        });
+        let last = file.raw().info().get(LAST_KEY).and_then(row_of).map(<[u8]>::to_vec);
         let found = Self { upper: file.upper.clone(), last, first };
         let holds_first = found.reaches(&found.first);
         holds_first.then_some(found)

@@ -6,10 +6,8 @@
 //! | [`messages`] | files of one message: descriptors, region infos, references, file lists, snapshots |
 //! | [`names`] | tables, and what the names in a family's folder say |
 //! | [`policy`] | how long a family keeps what |
-//! | [`kinds`] | the types of cells |
 //! | [`log`] | write-ahead logs, edit by edit |
 
-pub(crate) mod kinds;
 pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod names;

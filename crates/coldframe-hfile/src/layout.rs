@@ -5,7 +5,7 @@
 //! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer says of it |
 //! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
 //! | [`codec`] | codecs by their ordinals; the cipher around them |
-//! | [`cell`], [`encoding`] | cells in plain form; the data block encodings |
+//! | [`cell`], [`kinds`], [`encoding`] | cells in plain form and their types; the data block encodings |
 //! | [`index`], [`order`], [`heads`] | blocks of the index; the order of rows; searches in sorted rows |
 
 pub(crate) mod block;
@@ -17,6 +17,7 @@ pub(crate) mod encoding;
 pub mod file_info;
 pub(crate) mod heads;
 pub(crate) mod index;
+pub mod kinds;
 pub(crate) mod order;
 pub(crate) mod proto;
 pub(crate) mod trailer;

@@ -47,11 +47,12 @@ mod verify;
 mod write;
 
 pub use format::HFileFormat;
-pub use layout::cell::{Cell, CellLayout, CellSink, Tags, type_name};
+pub use layout::cell::{Cell, CellLayout, CellSink, Tags, row_of};
 pub use layout::content::{BlockReader, Cells};
 pub use layout::encoding::Plain;
 pub use layout::file_info::{self, FileInfo};
 pub use layout::index::BlockRef;
+pub use layout::kinds;
 pub use layout::order::RowOrder;
 pub use layout::trailer::Trailer;
 pub use lookup::rows::{RowQuery, RowScan, successor};

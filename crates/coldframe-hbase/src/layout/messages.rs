@@ -16,6 +16,7 @@ use coldframe_core::{Error, ErrorContext, Limits, Result};
 use coldframe_encoding::Cursor;
 use coldframe_encoding::checksum::check_crc32;
 use coldframe_encoding::limits::message::{self, Shaped};
+use coldframe_hfile::row_of;
 use prost::Message;
 
 use super::proto::{
@@ -101,9 +102,7 @@ pub(crate) fn compacted(bytes: &[u8], limits: &Limits) -> Result<Compacted> {
 impl Reference {
     /// The row at which the file is cut, and whether the half is that of the rows from it on.
     pub(crate) fn half(&self) -> Result<(&[u8], bool)> {
-        let row = self.split_key.split_first_chunk::<2>();
-        let row = row.and_then(|(len, rest)| rest.get(..usize::from(u16::from_be_bytes(*len))));
-        match (row, self.range) {
+        match (row_of(&self.split_key), self.range) {
             (Some(row), Some(0)) => Ok((row, true)),
             (Some(row), Some(1)) => Ok((row, false)),
             (Some(_), range) => Err(Error::corrupt(format!("expected a half, 0 or 1, found {range:?}"))),

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_hfile::kinds::PUT;
 use coldframe_hfile::{Cell, HFile, Tags};
 
 use crate::files::Shared;
-use crate::layout::kinds::PUT;
 use crate::layout::names::{FileAt, TableName, is_one_name};
 use crate::root::name_of;
 

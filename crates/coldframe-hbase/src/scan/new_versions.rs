@@ -12,9 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::{Error, Result};
+use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use coldframe_hfile::{Cell, Policy};
-
-use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
 /// Most markers of a row and family that are followed: each column begins with a copy of them.
 const MOST_MARKERS: usize = 1 << 12;
@@ -66,18 +65,13 @@ impl NewVersions {
     pub(crate) fn admits(&mut self, cell: &Cell<'_>, kept: u32, policy: &Policy) -> Result<bool> {
         self.enter(cell);
         if cell.kind != PUT {
-            let heeded =
-                !policy.sees_past_markers || policy.time_range.is_none_or(|(_, to)| cell.timestamp < to);
-            if heeded {
+            if policy.heeds(cell.timestamp) {
                 self.mark(cell)?;
                 self.last = Some((cell.timestamp, cell.kind, cell.sequence_id));
             }
             return Ok(false);
         }
-        if self.is_hidden(cell, kept) {
-            return Ok(false);
-        }
-        if policy.time_range.is_some_and(|(from, to)| cell.timestamp < from || cell.timestamp >= to) {
+        if self.is_hidden(cell, kept) || !policy.is_asked(cell.timestamp) {
             return Ok(false);
         }
         self.seen = self.seen.saturating_add(1);
@@ -161,13 +155,13 @@ impl NewVersions {
             return;
         }
         if !same_row {
-            self.row = cell.row.to_vec();
-            self.family = cell.family.to_vec();
+            cell.row.clone_into(&mut self.row);
+            cell.family.clone_into(&mut self.family);
             self.of_family.clear();
             self.markers = 0;
         }
-        self.qualifier = cell.qualifier.to_vec();
-        self.of_column = self.of_family.clone();
+        cell.qualifier.clone_into(&mut self.qualifier);
+        self.of_column.clone_from(&self.of_family);
         (self.last, self.seen, self.started) = (None, 0, true);
     }
 }

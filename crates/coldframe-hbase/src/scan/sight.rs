@@ -15,7 +15,6 @@ const TTL_TAG: u8 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) view: View,
-    pub(crate) time_range: Option<(i64, i64)>,
     pub(crate) now: i64,
     /// For each family what is seen of it.
     policies: Vec<Policy>,
@@ -28,7 +27,6 @@ impl Asked {
         let policy = |f: &Family| f.policy(options.versions, options.time_range, options.now);
         Self {
             view: options.view,
-            time_range: options.time_range,
             now: options.now,
             policies: families.iter().map(policy).collect(),
             by_writing: families.iter().map(|f| f.new_versions.then_some(f.versions)).collect(),
@@ -146,9 +144,7 @@ fn judge(
     policy: &Policy,
 ) -> Result<bool> {
     if asked.view == View::Raw {
-        let outside = |(from, to): (i64, i64)| cell.timestamp < from || cell.timestamp >= to;
-        let is_new = visible.is_new(step, cell);
-        return Ok(is_new && !asked.time_range.is_some_and(outside));
+        return Ok(visible.is_new(step, cell) && policy.is_asked(cell.timestamp));
     }
     visible.admits_next(step, cell, policy)
 }

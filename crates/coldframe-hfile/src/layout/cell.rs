@@ -54,7 +54,7 @@ pub struct Cell<'a> {
     pub qualifier: &'a [u8],
     /// Milliseconds, or whatever its user made of it.
     pub timestamp: i64,
-    /// 4 Put, 8 Delete, 10 DeleteFamilyVersion, 12 DeleteColumn, 14 DeleteFamily.
+    /// One of [`kinds`](crate::kinds).
     pub kind: u8,
     /// The value.
     pub value: &'a [u8],
@@ -99,22 +99,8 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The word for a cell's type.
-pub fn type_name(kind: u8) -> Option<&'static str> {
-    Some(match kind {
-        0 => "Minimum",
-        4 => "Put",
-        8 => "Delete",
-        10 => "DeleteFamilyVersion",
-        12 => "DeleteColumn",
-        14 => "DeleteFamily",
-        255 => "Maximum",
-        _ => return None,
-    })
-}
-
 /// The row that a key begins with; keys of indexes may be cut off behind it.
-pub(crate) fn row_of(key: &[u8]) -> Option<&[u8]> {
+pub fn row_of(key: &[u8]) -> Option<&[u8]> {
     let (len, rest) = key.split_first_chunk::<2>()?;
     rest.get(..usize::from(u16::from_be_bytes(*len)))
 }

@@ -34,6 +34,7 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     let mut keys = Vec::new();
     let mut reader = raw.block_reader();
     let mut last_row: Option<Vec<u8>> = None;
+    let mut held = 0_u64;
     for block in data_blocks(raw)?.ok_or_else(lost)? {
         let bytes = raw.source.read(block.offset..block.end())?;
         let cells = reader.cells(&bytes, block.offset, 0)?.bytes;
@@ -48,6 +49,9 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
             Ok(cells.get(BEFORE_KEY..end).unwrap_or_default().to_vec())
         };
         let key = first().map_err(|e| Error::corrupt(e.reason()).at(block.offset)).within(|| "data block")?;
+        // What is compressed to nothing may begin with a key of megabytes.
+        held = held.saturating_add(key.len() as u64);
+        raw.context.limits.decoded("the first keys of blocks", held, raw.source.len())?;
         last_row = row_of(&key).map(<[u8]>::to_vec);
         keys.push((block, key));
     }

@@ -9,7 +9,8 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt8Ar
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe_core::{Error, Result, arrow_error};
 
-use crate::layout::cell::{Cell, CellRef, CellSink, Tags, type_name};
+use crate::layout::cell::{Cell, CellRef, CellSink, Tags};
+use crate::layout::kinds::type_name;
 use crate::options::View;
 use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
 

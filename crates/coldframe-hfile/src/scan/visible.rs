@@ -18,12 +18,7 @@ use coldframe_core::{Error, Result};
 
 use crate::layout::cell::Cell;
 use crate::layout::encoding::put;
-
-const PUT: u8 = 4;
-const DELETE: u8 = 8;
-const DELETE_FAMILY_VERSION: u8 = 10;
-const DELETE_COLUMN: u8 = 12;
-const DELETE_FAMILY: u8 = 14;
+use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
 /// Most times of deleted versions that are kept for a family in one row: some 24 MiB.
 const MOST_MARKERS: usize = 1 << 20;
@@ -50,8 +45,15 @@ impl Policy {
     }
 
     /// Whether a marker of a time counts.
-    fn heeds(&self, time: i64) -> bool {
+    #[inline]
+    pub fn heeds(&self, time: i64) -> bool {
         !self.sees_past_markers || self.time_range.is_none_or(|(_, end)| time < end)
+    }
+
+    /// Whether cells of a time are asked for.
+    #[inline]
+    pub fn is_asked(&self, time: i64) -> bool {
+        self.time_range.is_none_or(|(start, end)| (start..end).contains(&time))
     }
 }
 
@@ -160,8 +162,7 @@ impl Visibility {
             (&mut self.family, cell.family),
             (&mut self.qualifier, cell.qualifier),
         ] {
-            held.clear();
-            put(held, of);
+            keep(held, of);
         }
         self.started = true;
     }
@@ -225,7 +226,7 @@ impl Visibility {
         if self.marked && self.is_deleted(time) {
             return false;
         }
-        if policy.time_range.is_some_and(|(start, end)| time < start || time >= end) {
+        if !policy.is_asked(time) {
             return false;
         }
         // The same cell written twice is one version: the later writing comes first.
@@ -242,20 +243,16 @@ impl Visibility {
     #[inline]
     fn enter(&mut self, cell: &Cell<'_>) {
         let step = self.step(cell);
-        let copy = |held: &mut Vec<u8>, of: &[u8]| {
-            held.clear();
-            put(held, of);
-        };
         if step == Step::Version {
             return;
         }
         if step == Step::Row {
-            copy(&mut self.row, cell.row);
+            keep(&mut self.row, cell.row);
         }
         if step != Step::Column {
-            copy(&mut self.family, cell.family);
+            keep(&mut self.family, cell.family);
         }
-        copy(&mut self.qualifier, cell.qualifier);
+        keep(&mut self.qualifier, cell.qualifier);
         self.started = true;
         self.forget(step);
     }
@@ -278,6 +275,13 @@ impl Visibility {
         self.marked = self.family_deleted.is_some() || !self.family_versions.is_empty();
         (self.versions, self.last) = (0, None);
     }
+}
+
+/// Keeps a row, family or qualifier.
+#[inline(always)]
+fn keep(held: &mut Vec<u8>, of: &[u8]) {
+    held.clear();
+    put(held, of);
 }
 
 #[cfg(test)]

@@ -28,13 +28,9 @@ use crate::layout::file_info::{
     AVG_KEY_LEN, AVG_VALUE_LEN, BLOOM_FILTER_TYPE, CREATE_TIME, DATA_BLOCK_ENCODING, HUDI_MIN_KEY,
     KEY_VALUE_VERSION, LAST_KEY, MAX_MEMSTORE_TS, MAX_TAGS_LEN, PROTOBUF_MAGIC, TAGS_COMPRESSED,
 };
+use crate::layout::kinds::{DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 use crate::layout::proto::{BytesBytesPair, FileInfoProto};
 use crate::options::View;
-
-const PUT: u8 = 4;
-const DELETE_FAMILY_VERSION: u8 = 10;
-const DELETE_COLUMN: u8 = 12;
-const DELETE_FAMILY: u8 = 14;
 
 /// What is gathered cell by cell.
 #[derive(Debug)]

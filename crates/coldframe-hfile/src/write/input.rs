@@ -28,12 +28,12 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use coldframe_core::{Error, Result};
 
 use super::options::WriteOptions;
-use crate::layout::cell::{Cell, type_name};
+use crate::layout::cell::Cell;
+use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT, type_name};
 use crate::options::View;
 
-const PUT: u8 = 4;
 /// The types that cells have.
-const TYPES: [u8; 5] = [PUT, 8, 10, 12, 14];
+const TYPES: [u8; 5] = [PUT, DELETE, DELETE_FAMILY_VERSION, DELETE_COLUMN, DELETE_FAMILY];
 
 /// Where the columns of batches are.
 #[derive(Debug)]

@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 
 use coldframe_core::{Error, Result};
 
-use crate::layout::cell::{Cell, type_name};
+use crate::layout::cell::Cell;
+use crate::layout::kinds::type_name;
 
 /// The type of keys that are no cell's: they stand before all cells of their column.
 const MAXIMUM: u8 = 0xff;

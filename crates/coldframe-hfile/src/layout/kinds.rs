@@ -1,0 +1,26 @@
+//! The types of cells, which are those of `KeyValue.Type`.
+
+/// A value.
+pub const PUT: u8 = 4;
+/// Deletes the cell of exactly this time.
+pub const DELETE: u8 = 8;
+/// Deletes a family's cells of exactly this time.
+pub const DELETE_FAMILY_VERSION: u8 = 10;
+/// Deletes a column's cells of this time and before.
+pub const DELETE_COLUMN: u8 = 12;
+/// Deletes a family's cells of this time and before.
+pub const DELETE_FAMILY: u8 = 14;
+
+/// The word for a type.
+pub fn type_name(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        0 => "Minimum",
+        PUT => "Put",
+        DELETE => "Delete",
+        DELETE_FAMILY_VERSION => "DeleteFamilyVersion",
+        DELETE_COLUMN => "DeleteColumn",
+        DELETE_FAMILY => "DeleteFamily",
+        255 => "Maximum",
+        _ => return None,
+    })
+}
