@@ -22,6 +22,7 @@ from coldframe.pipeline import registered
 from coldframe.pipeline.cli import summary
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.preview import preview
+from coldframe.pipeline.selection import Selection
 
 pytest.importorskip("thrift")
 # pyiceberg brings Hive's generated code along: another reader and writer of the same messages.
@@ -327,7 +328,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         UnsupportedError, match=r"without the package thrift; pip install 'coldframe\[hive\]'"
     ):
-        registered.read_registered("thrift://h:1", "/wh")
+        registered.read_registered("thrift://h:1", "/wh", Selection())
 
 
 def test_the_command_line_does_not_load_it() -> None:

@@ -24,7 +24,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.preview import preview, preview_text
 from coldframe.pipeline.registered import Registered, collect
 from coldframe.pipeline.report import FileReport, Report
-from coldframe.pipeline.selection import select
+from coldframe.pipeline.selection import Selection, select
 from coldframe.pipeline.tables import Table
 
 DATA = Path(__file__).parents[1] / "data"
@@ -140,6 +140,23 @@ def test_a_metastore_without_a_table_here_is_told() -> None:
     assert str(finding) == "none of its 1 tables lies below /wh, but elsewhere, such as hdfs://nn/wh/t"
     (finding,) = collected("/wh", table("v", None, kind="VIRTUAL_VIEW")).report.findings
     assert (finding.is_wrong, str(finding)) == (True, "the metastore has no table with files")
+
+
+def test_a_table_that_is_left_out_is_not_asked_for() -> None:
+    def refuse(_: HiveTable) -> list[HivePartition]:
+        raise AssertionError
+
+    left_out = table("t", "/wh/t", ["p"])
+    found = collect("thrift://h:1", "/wh", [left_out], refuse, select([], ["t"]))
+    assert (found.report.tables, list(found.each()), len(found.report.findings)) == (0, [], 0)
+
+
+def test_an_outlying_partition_may_not_have_been_meant() -> None:
+    moved = [HivePartition(("1",), "/archive/x", ORC)]
+    for selection, wrong in ((select([], []), 1), (select(["2014*"], []), 0)):
+        found = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], lambda _: moved, selection)
+        assert [one.kind for one in found.report.findings] == ["elsewhere"]
+        assert found.report.findings.wrong == wrong
 
 
 def test_partitions_that_are_refused_are_told() -> None:
@@ -354,8 +371,8 @@ def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
             for value, rows in sales.items()
         ]
 
-        def read(uris: str, source: str) -> Registered:
-            return collect(uris, source, tables, lambda _: partitions)
+        def read(uris: str, source: str, selection: Selection) -> Registered:
+            return collect(uris, source, tables, lambda _: partitions, selection)
 
         monkeypatch.setattr("coldframe.pipeline.run.read_registered", read)
 

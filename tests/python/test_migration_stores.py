@@ -356,7 +356,7 @@ def test_a_metastore_knows_the_source_by_another_url(
     ]
     monkeypatch.setattr(
         "coldframe.pipeline.run.read_registered",
-        lambda uris, root: collect(uris, root, [table], lambda _: partitions),
+        lambda uris, root, _: collect(uris, root, [table], lambda _: partitions),
     )
     report = run(source, target, metastore="thrift://h:1")
     assert report.exit_code == 1

@@ -218,7 +218,7 @@ class _Holding:
     def _is_meant(self, place: Place, tally: Tally) -> bool:
         """Whether it was looked at, as far as was asked for and possible."""
         selection = self._options.selection
-        if place.path and not selection.enters(place.path):
+        if not selection.enters(place.path):
             return False
         if not tally.has_files and (selection.include or tally.is_unsure):
             return False

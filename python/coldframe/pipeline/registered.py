@@ -22,6 +22,7 @@ from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Re
 from coldframe.pipeline.findings import Finding, MetastoreReport
 from coldframe.pipeline.locations import Root
 from coldframe.pipeline.scratch import Rows, Scratch
+from coldframe.pipeline.selection import Selection
 
 _ROWS = ("numRows", "spark.sql.statistics.numRows")
 _PROVIDER = "spark.sql.sources.provider"
@@ -82,15 +83,15 @@ def _rows(scratch: Scratch) -> Rows[Place]:
     )
 
 
-def read_registered(uris: str, source: str) -> Registered:
-    """Asks a metastore for all that lies below a root, which is as `places.root_of` gives it."""
+def read_registered(uris: str, source: str, selection: Selection) -> Registered:
+    """Asks a metastore for all that is meant below a root, which is as `places.root_of` gives it."""
     if importlib.util.find_spec("thrift") is None:
         raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
     from coldframe.hive.metastore import Metastore
 
     with Metastore(uris) as metastore:
         tables = (table for database in metastore.databases() for table in metastore.tables(database))
-        return collect(metastore.uri, source, tables, metastore.partitions)
+        return collect(metastore.uri, source, tables, metastore.partitions, selection)
 
 
 def collect(
@@ -98,23 +99,21 @@ def collect(
     source: str,
     tables: Iterable[HiveTable | Refused],
     partitions: Callable[[HiveTable], Iterable[HivePartition]],
+    selection: Selection | None = None,
 ) -> Registered:
-    """Those of the tables that lie below the source."""
+    """Those of the tables that lie below the source, and are meant."""
     scratch = Scratch()
     found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
-    root = Root(source)
+    collector = _Collector(found, Root(source), partitions, selection or Selection())
     others, other = 0, ""
     for table in tables:
         if isinstance(table, Refused):
             _tell_refused(found, f"{table.database}.{table.name}", table.reason)
             continue
         location = _location(table)
-        path = root.relative(location)
-        if path is not None:
-            _add(found, table, path, root, partitions)
-        elif location is not None:
+        if location is not None and not collector.take(table, location):
             others, other = others + 1, location
-    if not found.report.tables:
+    if not collector.taken:
         text = "the metastore has no table with files"
         if others:
             text = f"none of its {others:,} tables lies below {source}, but elsewhere, such as {other}"
@@ -122,46 +121,63 @@ def collect(
     return found
 
 
-def _add(
-    found: Registered,
-    table: HiveTable,
-    path: str,
-    root: Root,
-    partitions: Callable[[HiveTable], Iterable[HivePartition]],
-) -> None:
-    name = f"{table.database}.{table.name}"
-    place = Place(path, name, "", _stated(table.parameters), _format(table.input_format, table.parameters))
-    found.report.tables += 1
-    if not _has_partitions(table):
-        found.places.append(place)
-        return
-    found.wholes.append(place)
-    try:
-        _add_partitions(found, table, place, root, partitions(table))
-    except MetastoreRefusal as refusal:
-        found.scattered.add(name)
-        _tell_refused(found, name, str(refusal))
+@dataclass
+class _Collector:
+    """Puts tables and partitions where they belong."""
 
+    found: Registered
+    root: Root
+    partitions: Callable[[HiveTable], Iterable[HivePartition]]
+    selection: Selection
+    taken: int = 0
+    """Tables that lie below the source; those that are left out as asked, too."""
 
-def _add_partitions(
-    found: Registered, table: HiveTable, whole: Place, root: Root, partitions: Iterable[HivePartition]
-) -> None:
-    others, other = 0, ""
-    for partition in partitions:
-        found.report.partitions += 1
-        path = root.relative(partition.location)
+    def take(self, table: HiveTable, location: str) -> bool:
+        """Whether a table lies below the source."""
+        path = self.root.relative(location)
         if path is None:
-            others, other = others + 1, str(partition.location)
-            continue
-        if not f"{path}/".startswith(f"{whole.path}/" if whole.path else ""):
-            found.scattered.add(whole.table)
-        name = "/".join(f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False))
-        kind = _format(partition.input_format, table.parameters)
-        found.places.append(Place(path, whole.table, name, _stated(partition.parameters), kind))
-    if others:
-        found.scattered.add(whole.table)
-        text = f"{others:,} of its partitions lie outside of the source, such as {other}"
-        found.report.findings.add(Finding("elsewhere", whole.table, text, location=other))
+            return False
+        self.taken += 1
+        if self.selection.enters(path):
+            self._add(table, path)
+        return True
+
+    def _add(self, table: HiveTable, path: str) -> None:
+        name, parameters = f"{table.database}.{table.name}", table.parameters
+        place = Place(path, name, "", _stated(parameters), _format(table.input_format, parameters))
+        self.found.report.tables += 1
+        if not _has_partitions(table):
+            self.found.places.append(place)
+            return
+        self.found.wholes.append(place)
+        try:
+            self._add_partitions(table, place)
+        except MetastoreRefusal as refusal:
+            self.found.scattered.add(name)
+            _tell_refused(self.found, name, str(refusal))
+
+    def _add_partitions(self, table: HiveTable, whole: Place) -> None:
+        others, other = 0, ""
+        for partition in self.partitions(table):
+            self.found.report.partitions += 1
+            path = self.root.relative(partition.location)
+            if path is None:
+                others, other = others + 1, str(partition.location)
+                continue
+            if not f"{path}/".startswith(f"{whole.path}/" if whole.path else ""):
+                self.found.scattered.add(whole.table)
+            name = "/".join(
+                f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
+            )
+            kind = _format(partition.input_format, table.parameters)
+            self.found.places.append(Place(path, whole.table, name, _stated(partition.parameters), kind))
+        if others:
+            self.found.scattered.add(whole.table)
+            text = f"{others:,} of its partitions lie outside of the source, such as {other}"
+            # Where files are chosen, nobody knows whether those would have been.
+            wrong = not self.selection.include
+            finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
+            self.found.report.findings.add(finding)
 
 
 def _tell_refused(found: Registered, table: str, reason: str) -> None:

@@ -166,7 +166,9 @@ def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[
 
 def registered_of(options: Options, source: str) -> Registered | None:
     """What a metastore has below the source, where one is named: before anything is done."""
-    return None if options.metastore is None else read_registered(options.metastore, source)
+    if options.metastore is None:
+        return None
+    return read_registered(options.metastore, source, options.selection)
 
 
 def look(

@@ -31,7 +31,7 @@ class Selection:
 
     def enters(self, relative: str) -> bool:
         """Whether a directory need be looked into."""
-        return not any(_matches(pattern, relative) for pattern in self.exclude)
+        return not relative or not any(_matches(pattern, relative) for pattern in self.exclude)
 
 
 def select(include: Sequence[str], exclude: Sequence[str]) -> Selection:
