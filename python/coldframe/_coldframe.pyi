@@ -326,6 +326,17 @@ class RawFingerprint:
         """{"rows": n, "row_checksum": hex, "columns": {name: {"nulls", "min", "max", "checksum"}}}"""
 
 @final
+class RawObserved:
+    """What is known of decoded columns, as files state it of theirs; only those of `names` are looked at."""
+
+    def __new__(cls, names: Sequence[str]) -> RawObserved: ...
+    def add(self, batch: ArrowArrayExportable) -> None: ...
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """{name: {"values", "smallest", "largest", "has_nan", "sum", "bytes", "trues"}} of those that were
+        seen. Values are those that are not null; what a type has none of is None; ends of decimals are text.
+        """
+
+@final
 class RawCells:
     """What a look-up found: batches of one schema, `pa.schema(raw_cells)`."""
 

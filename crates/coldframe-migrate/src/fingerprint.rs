@@ -32,7 +32,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 
-pub use extremes::Extreme;
+pub use extremes::{Ends, Extreme};
+pub(crate) use extremes::{extremes as ends_of, merged as merged_ends};
 use words::Sum;
 
 /// What is known of a column's values.
@@ -41,7 +42,7 @@ pub struct ColumnPrint {
     /// How many are null.
     pub nulls: u64,
     /// The smallest and the largest; nothing of nested types, and none where all are null.
-    pub extremes: Option<(Extreme, Extreme)>,
+    pub extremes: Ends,
     sum: Sum,
 }
 

@@ -6,7 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use coldframe::{Error, Source};
-use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, add_parquet, row_hashes};
+use coldframe_migrate::{
+    ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, add_parquet, row_hashes,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -83,6 +85,55 @@ impl RawFingerprint {
         whole.set_item("columns", columns)?;
         Ok(whole)
     }
+}
+
+/// What is known of decoded columns, as files state it of theirs.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawObserved(Mutex<Observed>);
+
+impl RawObserved {
+    fn get(&self) -> MutexGuard<'_, Observed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl RawObserved {
+    #[new]
+    fn new(names: Vec<String>) -> Self {
+        Self(Mutex::new(Observed::new(names)))
+    }
+
+    fn add(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        let batch = import_batch(batch)?;
+        py.detach(|| self.get().add(&batch)).map_err(to_python)
+    }
+
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = PyDict::new(py);
+        for (name, seen) in self.get().columns() {
+            columns.set_item(name, observed(py, seen)?)?;
+        }
+        Ok(columns)
+    }
+}
+
+fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let (smallest, largest) = seen.ends.as_ref().map(|(low, high)| (low, high)).unzip();
+    let number = |end: &Extreme| match end {
+        // JSON has no infinite ones.
+        Extreme::Float(value) => Ok(value.into_pyobject(py)?.into_any()),
+        other => json(py, other),
+    };
+    dict.set_item("values", seen.values)?;
+    dict.set_item("smallest", smallest.map(number).transpose()?)?;
+    dict.set_item("largest", largest.map(number).transpose()?)?;
+    dict.set_item("has_nan", seen.has_nan)?;
+    dict.set_item("sum", seen.sum)?;
+    dict.set_item("bytes", seen.bytes)?;
+    dict.set_item("trues", seen.trues)?;
+    Ok(dict)
 }
 
 fn import_batch(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {

@@ -104,6 +104,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::RawScan>()?;
     module.add_class::<scan::RawBatch>()?;
     module.add_class::<fingerprint::RawFingerprint>()?;
+    module.add_class::<fingerprint::RawObserved>()?;
     module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
     module.add_class::<predicate::PyCondition>()?;

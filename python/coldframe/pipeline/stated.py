@@ -16,13 +16,13 @@ among their ends.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from coldframe._coldframe import RawObserved
 
 GREGORIAN = -141_427
 """The day 1582-10-15, counted from 1970."""
@@ -43,25 +43,18 @@ class Witness:
                 self._stated.setdefault(column["path"], []).append(column)
         # A column of which only some units say something is not compared.
         self._stated = {path: said for path, said in self._stated.items() if len(said) == len(stated)}
-        self._seen: dict[str, _Seen] = {}
+        # With a dot it may be the path of a field.
+        self._seen = RawObserved([name for name in self._stated if name and "." not in name])
 
     def add(self, batch: pa.RecordBatch) -> None:
         """The next rows."""
-        names = Counter(batch.schema.names)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            # Arrow's unions have no nulls of their own; with a dot it may be the path of a field.
-            if (
-                name in self._stated
-                and names[name] == 1
-                and "." not in name
-                and not pa.types.is_union(column.type)
-            ):
-                self._seen.setdefault(name, _Seen()).add(column)
+        if self._stated:
+            self._seen.add(batch)
 
     def differences(self) -> list[str]:
         """What was decoded otherwise than the file states; empty where all agrees."""
         found: list[str] = []
-        for name, seen in self._seen.items():
+        for name, seen in self._seen.columns().items():
             for what, said, was in _compared(self._stated[name], seen):
                 found.append(f"column {name}: {what} {said} by the file, {was} decoded")
         return found
@@ -73,56 +66,7 @@ def _says_something(unit: Sequence[dict[str, Any]]) -> bool:
     return bool(rows.get("number_of_values")) and "total_children" not in rows
 
 
-class _Seen:
-    """The sums over what was decoded of a column."""
-
-    def __init__(self) -> None:
-        self.values = 0
-        self.ends: tuple[Any, Any] | None = None
-        self.sum: Any = None
-        self.length: int | None = None
-        self.true: int | None = None
-        self.is_certain = True
-        """False where a value has no place in an order."""
-        self.is_decimal = False
-
-    def add(self, column: Any) -> None:
-        kind = column.type
-        if pa.types.is_dictionary(kind):
-            column = column.cast(kind.value_type)
-            kind = column.type
-        self.values += len(column) - column.null_count
-        t = pa.types
-        if len(column) == column.null_count:
-            return
-        if t.is_boolean(kind):
-            self.true = (self.true or 0) + pc.sum(column).as_py()
-        elif t.is_string(kind) or t.is_large_string(kind) or t.is_binary(kind) or t.is_large_binary(kind):
-            self.length = (self.length or 0) + pc.sum(pc.binary_length(column)).as_py()
-        elif t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_date32(kind):
-            if t.is_date32(kind):
-                column = column.cast(pa.int32())
-            if t.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
-                self.is_certain = False
-            ends = pc.min_max(column)
-            low, high = ends["min"].as_py(), ends["max"].as_py()
-            before = self.ends or (low, high)
-            self.ends = (min(before[0], low), max(before[1], high))
-            self.is_decimal = t.is_decimal(kind)
-            if t.is_integer(kind):
-                self.sum = (self.sum or 0) + _sum(column)
-
-
-def _sum(column: Any) -> Any:
-    """Of integers, of any size."""
-    # Half by half, since a sum of 64 bits would wrap.
-    wide = column.cast(pa.int64())
-    return (pc.sum(pc.shift_right(wide, 32)).as_py() << 32) + pc.sum(
-        pc.bit_wise_and(wide, 0xFFFFFFFF)
-    ).as_py()
-
-
-def _compared(said: list[dict[str, Any]], seen: _Seen) -> list[tuple[str, Any, Any]]:
+def _compared(said: list[dict[str, Any]], seen: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     """What differs: its name, as it is stated, as it was decoded."""
     found: list[tuple[str, Any, Any]] = []
 
@@ -130,21 +74,26 @@ def _compared(said: list[dict[str, Any]], seen: _Seen) -> list[tuple[str, Any, A
         if stated is not None and decoded is not None and stated != decoded:
             found.append((what, stated, decoded))
 
-    demand("values", _total(said, "number_of_values"), seen.values)
-    demand("true", _total(said, "true_count"), seen.true)
-    demand("bytes of text", _total(said, "total_length"), seen.length)
-    if seen.ends is not None and seen.is_certain:
-        demand("sum", _total(said, "sum"), seen.sum)
-        for what, place, choose in (("smallest", 0, min), ("largest", 1, max)):
-            key = "min" if what == "smallest" else "max"
-            stated = _end(said, key, choose)
-            if stated is None:
-                stated = _end(said, f"{key}_days", choose)
-                if stated is not None and min(stated, seen.ends[0]) < GREGORIAN:
-                    continue
-            inside = seen.is_decimal and stated is not None and choose(stated, seen.ends[place]) == stated
-            if not inside:
-                demand(what, stated, seen.ends[place])
+    demand("values", _total(said, "number_of_values"), seen["values"])
+    demand("true", _total(said, "true_count"), seen["trues"])
+    demand("bytes of text", _total(said, "total_length"), seen["bytes"])
+    if seen["smallest"] is None or seen["has_nan"]:
+        return found
+    demand("sum", _total(said, "sum"), seen["sum"])
+    ends: list[tuple[str, str, Callable[..., Any]]] = [("smallest", "min", min), ("largest", "max", max)]
+    for what, key, choose in ends:
+        decoded = seen[what]
+        stated = _end(said, key, choose)
+        if stated is None:
+            stated = _end(said, f"{key}_days", choose)
+            if stated is not None and min(stated, seen["smallest"]) < GREGORIAN:
+                continue
+        if isinstance(decoded, str):
+            decoded = Decimal(decoded)
+            # Of decimals it is enough that none is beyond what is stated.
+            if stated is not None and choose(stated, decoded) == stated:
+                continue
+        demand(what, stated, decoded)
     return found
 
 

@@ -36,10 +36,11 @@ pub enum Extreme {
 /// Letters and bytes that are kept.
 const KEPT: usize = 64;
 
-type Ends = Option<(Extreme, Extreme)>;
+/// The smallest and the largest, where there is a value.
+pub type Ends = Option<(Extreme, Extreme)>;
 
 /// Those of both.
-pub(super) fn merged(a: Ends, b: Ends) -> Ends {
+pub(crate) fn merged(a: Ends, b: Ends) -> Ends {
     let (Some((low, high)), Some((smallest, largest))) = (&a, &b) else { return a.or(b) };
     Some((
         if smallest < low { smallest.clone() } else { low.clone() },
@@ -59,7 +60,7 @@ fn number_ends<T: ArrowNumericType>(array: &ArrayRef) -> Option<(T::Native, T::N
 }
 
 /// Of nested types nothing, nor of values that are all null or do not fit the target.
-pub(super) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
+pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
     let text = |t: &str| Some(Extreme::Text(t.chars().take(KEPT).collect()));
     let blob = |b: &[u8]| Some(Extreme::Bytes(b.iter().take(KEPT).copied().collect()));
     Ok(match array.data_type() {
