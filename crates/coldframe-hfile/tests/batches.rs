@@ -2,48 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-use coldframe_core::{
-    DamageLog, Format, Node, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value, WriteOptions,
-};
+use coldframe_core::{DamageLog, Node, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
 use coldframe_hfile::{HFile, HFileFormat};
-use coldframe_testing::rows;
-
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use coldframe_testing::{rows, written};
 
 /// A file of a cell for each row, by these options of the writer.
 fn write(keys: &[Vec<u8>], options: &[(&str, Value)]) -> Bytes {
     let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys));
     let families: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys.iter().map(|_| b"f")));
     let batch = RecordBatch::try_from_iter([("row", rows), ("family", families)]).unwrap();
-    let mut extra: BTreeMap<String, Value> =
-        options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    extra.insert("block_size".to_owned(), Value::Int(2048));
-    extra.insert("timestamp".to_owned(), Value::Int(5));
-    let sink = Sink::default();
-    let mut writer =
-        HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra }).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
-    bytes.into()
+    let fixed = [("block_size", Value::Int(2048)), ("timestamp", Value::Int(5))];
+    written(&HFileFormat, &[batch], &[options, &fixed].concat()).unwrap()
 }
 
 fn open(bytes: &Bytes, view: &str) -> HFile {

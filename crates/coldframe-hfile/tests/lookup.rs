@@ -3,32 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, UInt8Array};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
-use coldframe_core::{
-    Format, OnError, Op, OpenOptions, Predicate, Scan, Source, TableFile, Value, WriteOptions,
-};
+use coldframe_core::{OnError, Op, OpenOptions, Predicate, Scan, Source, TableFile, Value};
 use coldframe_hfile::{CellReader, HFile, HFileFormat, RowQuery};
-use coldframe_testing::{Logged, rows};
-
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use coldframe_testing::{Logged, rows, written};
 
 /// Row, qualifier, timestamp, type, value.
 type Cell = (Vec<u8>, Vec<u8>, i64, u8, Vec<u8>);
@@ -48,14 +32,7 @@ fn write(cells: &[Cell], options: &[(&str, Value)]) -> Bytes {
         ("value", binary(|c| &c.4)),
     ])
     .unwrap();
-    let extra = options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    let sink = Sink::default();
-    let mut writer =
-        HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra }).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
-    bytes.into()
+    written(&HFileFormat, &[batch], options).unwrap()
 }
 
 fn open(bytes: &Bytes, extra: &[(&str, Value)]) -> HFile {

@@ -13,6 +13,7 @@ use arrow_select::concat::concat_batches;
 use coldframe_core::{DamageLog, Format, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
 use coldframe_hfile::HFileFormat;
 use coldframe_testing::layout::assert_tiled;
+use coldframe_testing::written;
 use proptest::prelude::*;
 
 /// Row, qualifier, timestamp and type, in the order of a file but for the last two, which go down.
@@ -92,36 +93,13 @@ fn batch(cells: &[Cell], with_tags: bool) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-fn extra(options: &[(&str, Value)]) -> std::collections::BTreeMap<String, Value> {
-    options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect()
-}
-
-/// A sink whose bytes are there when the writer is gone.
-#[derive(Clone, Default)]
-struct Sink(Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn write(batch: &RecordBatch, step: usize, options: &[(&str, Value)]) -> coldframe_core::Result<Vec<u8>> {
-    let sink = Sink::default();
-    let options = coldframe_core::WriteOptions { extra: extra(options) };
-    let mut writer = HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options)?;
-    for start in (0..batch.num_rows()).step_by(step) {
-        writer.write(&batch.slice(start, step.min(batch.num_rows() - start)))?;
+    let starts = (0..batch.num_rows()).step_by(step);
+    let mut parts: Vec<_> = starts.map(|at| batch.slice(at, step.min(batch.num_rows() - at))).collect();
+    if parts.is_empty() {
+        parts.push(batch.clone());
     }
-    let length = writer.finish()?;
-    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
-    assert_eq!(bytes.len() as u64, length);
-    Ok(bytes)
+    written(&HFileFormat, &parts, options).map(Vec::from)
 }
 
 fn open(bytes: Vec<u8>) -> Arc<dyn TableFile> {

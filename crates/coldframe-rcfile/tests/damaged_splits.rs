@@ -4,11 +4,11 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampNanosecondType;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use coldframe_core::{Format, OnError, OpenOptions, Scan, SchemaSpec, Split, Value, WriteOptions};
+use coldframe_core::{OnError, OpenOptions, Scan, SchemaSpec, Split, Value};
 use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::{self, Fixture, source};
 use coldframe_testing::rows::{self, Outcome, as_text};
-use coldframe_testing::{Dice, mutate};
+use coldframe_testing::{Dice, mutate, written};
 
 fn fixture(name: &str) -> Fixture {
     let all = fixture::manifest(&fixture::data().join("rcfile/files/MANIFEST.json"));
@@ -69,29 +69,7 @@ fn text_file(cells: &[&str]) -> Vec<u8> {
     let cells = cells.iter().map(|cell| Some(*cell).filter(|cell| *cell != "\\N"));
     let column: ArrayRef = std::sync::Arc::new(cells.collect::<StringArray>());
     let batch = RecordBatch::try_from_iter_with_nullable([("b", column, true)]).unwrap();
-    let sink = Shared::default();
-    let mut options = WriteOptions::default();
-    options.extra.insert("serde".into(), "text".into());
-    let mut writer = RcFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    let bytes = sink.0.lock().unwrap();
-    bytes.clone()
-}
-
-/// A sink that is looked at behind the writer.
-#[derive(Clone, Default)]
-struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl std::io::Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    written(&RcFileFormat, &[batch], &[("serde", "text".into())]).unwrap().into()
 }
 
 /// These cells as a column of a type, with a property of the SerDe.

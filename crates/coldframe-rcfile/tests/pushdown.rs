@@ -12,12 +12,11 @@ use arrow_array::{ArrayRef, Int64Array, StringArray};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
-    BatchWriter, DamageLog, Format, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source,
-    Split, TableFile, Value, WriteOptions,
+    DamageLog, Node, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source, Split, TableFile, Value,
 };
 use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::{self, Fixture};
-use coldframe_testing::{Logged, rows};
+use coldframe_testing::{Logged, rows, written};
 
 /// An opened file whose reads are recorded, from behind the header on.
 fn logged(one: &Fixture) -> (Arc<Logged>, RcFile) {
@@ -58,32 +57,8 @@ fn large() -> Bytes {
         ("c", text(3)),
     ])
     .unwrap();
-    let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let options = WriteOptions {
-        extra: [
-            ("serde".to_owned(), Value::from("binary")),
-            ("record_interval".to_owned(), Value::Int(100_000)),
-        ]
-        .into(),
-    };
-    let mut writer: Box<dyn BatchWriter> =
-        RcFileFormat.create(Box::new(Sink(shared.clone())), &batch.schema(), &options).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    std::mem::take(&mut *shared.lock().unwrap()).into()
-}
-
-struct Sink(Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    let options = [("serde", Value::from("binary")), ("record_interval", Value::Int(100_000))];
+    written(&RcFileFormat, &[batch], &options).unwrap()
 }
 
 fn large_file() -> (Arc<Logged>, RcFile, u64) {

@@ -1,8 +1,7 @@
 //! The writer's door: what goes in comes back equal, or is refused with a word that names column and value.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, TimestampMicrosecondType, TimestampSecondType};
@@ -18,36 +17,9 @@ use coldframe_rcfile::{RcFile, RcFileFormat};
 use coldframe_testing::fixture::source;
 use coldframe_testing::rows::{self, as_text};
 
-/// A sink that is looked at behind the writer.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn options(pairs: &[(&str, &str)]) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    for (name, value) in pairs {
-        options.extra.insert((*name).to_owned(), Value::from(*value));
-    }
-    options
-}
-
 fn written(batch: &RecordBatch, pairs: &[(&str, &str)]) -> Result<Vec<u8>> {
-    let sink = Shared::default();
-    let mut writer = RcFileFormat.create(Box::new(sink.clone()), &batch.schema(), &options(pairs))?;
-    writer.write(batch)?;
-    writer.finish()?;
-    let bytes = sink.0.lock().unwrap();
-    Ok(bytes.clone())
+    let options: Vec<_> = pairs.iter().map(|(name, value)| (*name, Value::from(*value))).collect();
+    coldframe_testing::written(&RcFileFormat, std::slice::from_ref(batch), &options).map(Vec::from)
 }
 
 fn one(name: &str, array: ArrayRef) -> RecordBatch {
@@ -75,8 +47,11 @@ fn more_columns_than_are_read_back() {
     for (columns, fits) in [(100_000, true), (100_001, false)] {
         let fields: Vec<Field> =
             (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, true)).collect();
-        let found =
-            RcFileFormat.create(Box::new(Shared::default()), &Schema::new(fields).into(), &options(&[]));
+        let found = RcFileFormat.create(
+            Box::new(std::io::sink()),
+            &Schema::new(fields).into(),
+            &WriteOptions::default(),
+        );
         assert_eq!(found.is_ok(), fits);
         if let Err(e) = found {
             assert_unsuitable(&e);

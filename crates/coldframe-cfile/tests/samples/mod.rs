@@ -2,8 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Decimal128Array, RecordBatch, StringArray, make_array,
@@ -17,33 +16,19 @@ use coldframe_cfile::{CFileFormat, CFileTable};
 use coldframe_core::format::Format;
 use coldframe_core::{BatchWriter, OpenOptions, Result, Source, TableFile, Value};
 use coldframe_testing::Dice;
-
-/// Memory that outlives the writer it was given to.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use coldframe_testing::written::Sink;
 
 pub(crate) fn try_write(values: &ArrayRef, nullable: bool, options: &Options) -> Result<Vec<u8>> {
     let field = Field::new("value", values.data_type().clone(), nullable);
     let schema = Arc::new(Schema::new(vec![field]));
-    let out = Shared::default();
+    let out = Sink::default();
     let mut writer = Box::new(Writer::new(Box::new(out.clone()), &schema, options)?);
     let half = values.len() / 2;
     for part in [values.slice(0, half), values.slice(half, values.len() - half)] {
         writer.write(&RecordBatch::try_new(schema.clone(), vec![part]).unwrap())?;
     }
     let len = writer.finish()?;
-    let bytes = out.0.lock().unwrap().clone();
+    let bytes = out.take();
     assert_eq!(bytes.len() as u64, len);
     Ok(bytes)
 }

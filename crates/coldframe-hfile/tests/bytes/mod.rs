@@ -2,27 +2,13 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, UInt8Array};
 use bytes::Bytes;
-use coldframe_core::{Error, Format, OpenOptions, Source, Value, WriteOptions};
+use coldframe_core::{Error, OpenOptions, Source, Value};
 use coldframe_hfile::{HFile, HFileFormat};
-
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use coldframe_testing::written;
 
 /// A cell of family `f`: row, qualifier, timestamp, type, value.
 pub(crate) type Cell = (String, String, i64, u8, String);
@@ -33,13 +19,7 @@ pub(crate) fn cell(row: &str, qualifier: &str, timestamp: i64, kind: u8, value: 
 
 /// What the writer makes of a batch.
 pub(crate) fn try_write(batch: &RecordBatch, options: &[(&str, Value)]) -> Result<Bytes, Error> {
-    let extra: BTreeMap<String, Value> = options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
-    let sink = Sink::default();
-    let mut writer = HFileFormat.create(Box::new(sink.clone()), &batch.schema(), &WriteOptions { extra })?;
-    writer.write(batch)?;
-    writer.finish()?;
-    let bytes = std::mem::take(&mut *sink.0.lock().unwrap());
-    Ok(bytes.into())
+    written(&HFileFormat, std::slice::from_ref(batch), options)
 }
 
 /// A file of these cells, in this order.

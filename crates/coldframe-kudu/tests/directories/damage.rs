@@ -15,7 +15,12 @@ use crate::tablets::super_blocks;
 fn survives(tree: &MemoryFolder, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
     let Ok(table) = open(tree, options) else { return };
     for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
-        let Ok(outcome) = read(table.as_ref(), on_error) else { continue };
+        let outcome = match read(table.as_ref(), on_error) {
+            Err(_) if on_error == OnError::Raise => continue,
+            read => read.unwrap_or_else(|e| panic!("{what} under {on_error:?}: {e}")),
+        };
+        let ended = outcome.error.as_ref().filter(|_| on_error != OnError::Raise);
+        assert!(ended.is_none(), "{what} under {on_error:?}: {ended:?}");
         if on_error == OnError::Null || options.skip_checksums {
             continue;
         }

@@ -127,8 +127,11 @@ fn shaken_databases_without_checksums() {
         for _ in 0..40 {
             let hurt = folder.with(&path, shaken(&folder.files[&path], &mut dice));
             let Ok(table) = open(&hurt, &options) else { continue };
-            for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
-                drop(read(table.as_ref(), on_error));
+            drop(read(table.as_ref(), OnError::Raise));
+            for on_error in [OnError::Skip, OnError::Null] {
+                let ended = read(table.as_ref(), on_error).map_or_else(Some, |outcome| outcome.error);
+                // A byte may ask for what is not read, such as another compression; damage ends no tolerant read.
+                assert!(ended.as_ref().is_none_or(|e| !e.is_damage()), "{path}: {ended:?}");
             }
             drop(table.inspect());
         }

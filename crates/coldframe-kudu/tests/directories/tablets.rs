@@ -14,6 +14,7 @@ use coldframe_core::{
 use coldframe_kudu::KuduFormat;
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::rows::{as_text, read, scan, sorted};
+use coldframe_testing::written::Sink;
 
 use crate::edit::{changed, fields, message, number, renamed};
 use crate::folder::{ending, open, table, tree};
@@ -211,24 +212,13 @@ fn of_several_keys_the_one_that_fits_each_file() {
 
 /// One column as a file.
 fn cfile(values: ArrayRef, nullable: bool) -> Vec<u8> {
-    #[derive(Clone, Default)]
-    struct Shared(Arc<std::sync::Mutex<Vec<u8>>>);
-    impl std::io::Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let out = Shared::default();
+    let out = Sink::default();
     let batch = RecordBatch::try_from_iter_with_nullable([("value", values, nullable)]).unwrap();
     let writer = Writer::new(Box::new(out.clone()), &batch.schema(), &Options::default());
     let mut writer = Box::new(writer.unwrap());
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
-    out.0.lock().unwrap().clone()
+    out.take()
 }
 
 #[test]

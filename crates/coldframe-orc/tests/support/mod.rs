@@ -4,11 +4,11 @@
 
 pub(crate) mod crafted;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{Format, OpenOptions, ReadAt, Result, Source, TableFile, Value, WriteOptions};
+use coldframe_core::{Format, OpenOptions, ReadAt, Result, Source, TableFile, Value};
 use coldframe_orc::OrcFormat;
 use coldframe_testing::Fixture;
 use coldframe_testing::fixture;
@@ -52,23 +52,5 @@ pub(crate) fn files() -> Vec<Opened> {
 
 /// A file of our writer.
 pub(crate) fn written(batch: &RecordBatch, options: &[(&str, Value)]) -> Bytes {
-    let shared = Arc::new(Mutex::new(Vec::new()));
-    let options = WriteOptions { extra: options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect() };
-    let mut writer = OrcFormat.create(Box::new(Sink(shared.clone())), &batch.schema(), &options).unwrap();
-    writer.write(batch).unwrap();
-    writer.finish().unwrap();
-    std::mem::take(&mut *shared.lock().unwrap()).into()
-}
-
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    coldframe_testing::written(&OrcFormat, std::slice::from_ref(batch), options).unwrap()
 }
