@@ -11,6 +11,7 @@ use coldframe_encoding::codec::Decompressor;
 
 use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
 use crate::layout::stripe::Stripe;
+use crate::layout::types::Column;
 use crate::layout::values::decimal_text;
 use crate::open::Shape;
 use crate::prune::bounds::instant;
@@ -137,26 +138,27 @@ fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
         }
     };
     let count = indexes.iter().flatten().map(|i| i.entry.len()).max().unwrap_or(0);
-    let group = |group: usize| {
-        let stats = indexes.iter().map(|i| i.as_ref()?.entry.get(group)?.statistics.clone());
-        by_column(shape, stats)
-    };
-    Ok(Value::List((0..count).map(group).collect()))
+    let mut groups: Vec<Vec<Value>> = vec![Vec::new(); count];
+    for (column, index) in shape.tree.columns().iter().zip(&indexes) {
+        let entries = index.iter().flat_map(|index| &index.entry);
+        for (group, entry) in groups.iter_mut().zip(entries) {
+            group.extend(entry.statistics.as_ref().map(|stats| of_column(column, stats)));
+        }
+    }
+    Ok(Value::List(groups.into_iter().map(Value::List).collect()))
 }
 
 /// One map for each column that has statistics.
 fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>>) -> Value {
-    let columns = shape.tree.columns().iter().zip(stats).filter_map(|(column, stats)| {
-        let mut out = vec![
-            ("column".to_owned(), Value::from(column.id)),
-            ("path".to_owned(), column.path.clone().into()),
-        ];
-        if let Value::Map(found) = to_value(&stats?) {
-            out.extend(found);
-        }
-        Some(Value::Map(out))
-    });
-    Value::List(columns.collect())
+    let columns = shape.tree.columns().iter().zip(stats);
+    Value::List(columns.filter_map(|(column, stats)| Some(of_column(column, &stats?))).collect())
+}
+
+fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
+    let mut out =
+        vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
+    out.extend(to_fields(stats));
+    Value::Map(out)
 }
 
 /// Text, or bytes that are none.
@@ -165,7 +167,7 @@ fn text(stored: Option<&[u8]>) -> Value {
 }
 
 /// The statistics as plain data, under the names of the specification.
-fn to_value(stats: &ColumnStatistics) -> Value {
+fn to_fields(stats: &ColumnStatistics) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = Vec::new();
     let mut put = |name: &str, value: Value| {
         if value != Value::Null {
@@ -220,7 +222,7 @@ fn to_value(stats: &ColumnStatistics) -> Value {
         put("max_children", s.max_children.into());
         put("total_children", s.total_children.into());
     }
-    Value::Map(out)
+    out
 }
 
 #[cfg(test)]
@@ -234,7 +236,7 @@ mod tests {
             int_statistics: Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None }),
             ..ColumnStatistics::default()
         };
-        let value = to_value(&ints);
+        let value = Value::Map(to_fields(&ints));
         assert_eq!((value.get("min"), value.get("sum")), (Some(&Value::Int(-3)), None));
     }
 }
