@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,13 @@ from servers import S3, Hdfs
 
 import coldframe as cf
 from coldframe.hive.tables import HivePartition, HiveTable
-from coldframe.pipeline import migrate
+from coldframe.pipeline import listed, migrate
 from coldframe.pipeline.audit import audit
+from coldframe.pipeline.listed import LookTask, take_listed
 from coldframe.pipeline.registered import collect
 from coldframe.pipeline.report import Report
 from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.selection import Selection
 from coldframe.pipeline.stored import StoreDestination
 from coldframe.sources import open_store
 
@@ -142,6 +146,41 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert sorted(safe) == sorted(
         f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
     )
+
+
+class Elsewhere(InProcess):
+    """Work and what comes of it travel as they do to executors and back."""
+
+    def __init__(self) -> None:
+        self.looked: list[int] = []
+
+    def run(self, works: Iterator[Any]) -> Iterator[Any]:
+        for work in works:
+            if isinstance(work, LookTask):
+                self.looked.append(len(work.files))
+            yield json.loads(json.dumps(pickle.loads(pickle.dumps(work)).run()))
+
+
+@pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs"])
+def test_others_look_into_many_files(
+    places: Callable[[str], tuple[Place, Place]], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = places(way)
+    rows = fill(source)
+    source.store.put("t/p=a%2F1/empty", b"")
+    source.store.put("t/p=a%2F1/text", b"of no format")
+    look = functools.partial(take_listed, source.url, [], Selection(), source.options)
+    here, elsewhere = look(), Elsewhere()
+    monkeypatch.setattr(listed, "FILES_HERE", 3)
+    monkeypatch.setattr(listed, "FILES_A_TASK", 2)
+    there = look(scheduler=elsewhere)
+    assert elsewhere.looked == [2, 2, 1]
+    for kind in ("files", "empty", "unknown"):
+        assert list(getattr(there, kind)) == list(getattr(here, kind)) != [], kind
+    report = migrate(
+        elsewhere, source.url, target.url, source_storage_options=source.options, exclude=["**/text"]
+    )
+    assert (report.exit_code, target.values()) == (0, rows), report.failures
 
 
 class Killed(BaseException):

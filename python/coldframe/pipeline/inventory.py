@@ -226,18 +226,18 @@ class FolderTask:
 
     def run(self) -> dict[str, Any]:
         """Lists them, and looks at each file."""
-        found = _Found()
+        found = Found()
         for folder in self.folders:
             _list(self.root, folder, self.selection, found)
         return vars(found)
 
     def given_up(self, reason: str) -> dict[str, Any]:
         """Nobody came back from there."""
-        return vars(_Found(unread=[[folder, reason] for folder in self.folders]))
+        return vars(Found(unread=[[folder, reason] for folder in self.folders]))
 
 
 @dataclass
-class _Found:
+class Found:
     """Of plain values, so that it travels."""
 
     files: list[list[Any]] = field(default_factory=list)
@@ -253,7 +253,7 @@ class _Found:
             self.files.append(list(_plain(file)))
 
 
-def _list(root: str, folder: str, selection: Selection, found: _Found) -> None:
+def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
     path = _path(root, folder)
     if folder != ROOT and _is_table(path):
         if selection.takes(folder):

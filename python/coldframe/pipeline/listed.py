@@ -10,10 +10,11 @@ and what is told are as in `inventory`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from coldframe import _coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
@@ -25,15 +26,23 @@ from coldframe.pipeline.inventory import (
     SEVERAL,
     TABLES_FILE,
     THREADS,
+    Found,
     Inventory,
     SourceFile,
     Unread,
     new_inventory,
 )
 from coldframe.pipeline.places import StorageOptions
-from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.selection import Selection
 from coldframe.sources import Source, open_store
+
+_T = TypeVar("_T")
+
+FILES_HERE = 2000
+"""Files that the driver looks into by itself; of more the scheduler does;"""
+FILES_A_TASK = 200
+"""so many at once."""
 
 
 class _Tree(Listed):
@@ -43,15 +52,49 @@ class _Tree(Listed):
         self._shelf = Shelf()
         super().__init__(store)
         self.unread: list[Unread] = []
+        self.count = 0
+        """Of files and folders that were listed."""
 
     def new_files(self, folder: str) -> Files:
         return FolderFiles(self._shelf, folder)
 
+    def add(self, entry: StoreEntry) -> None:
+        self.count += 1
+        super().add(entry)
+
+
+@dataclass(frozen=True)
+class LookTask:
+    """Files of a store to look into. The outcome is as that of a `FolderTask`."""
+
+    files: tuple[tuple[str, FileEntry], ...]
+    """By their URLs."""
+    storage_options: StorageOptions = field(repr=False)
+    bytes: int = 16 << 20
+
+    def run(self) -> dict[str, Any]:
+        """Looks at each."""
+        found = Found()
+        for url, entry in self.files:
+            found.add(_look(url, entry, self.storage_options))
+        return vars(found)
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """Nobody came back from there."""
+        return vars(Found(unread=[[entry.path, reason] for _, entry in self.files]))
+
 
 def take_listed(
-    root: str, named: Iterable[str], selection: Selection, storage_options: StorageOptions
+    root: str,
+    named: Iterable[str],
+    selection: Selection,
+    storage_options: StorageOptions,
+    *,
+    scheduler: Scheduler | None = None,
 ) -> Inventory:
-    """Lists the tree and looks at each file that is meant; see `take_inventory`."""
+    """Lists the tree and looks at each file that is meant; see `take_inventory`. Where there are many files,
+    `scheduler` has them looked into.
+    """
     store = open_store(root, storage_options)
     about = store.stat()
     if about is None or not about.is_folder:
@@ -65,17 +108,31 @@ def take_listed(
         inventory.files.append(replace(found, relative=".", format=one))
         return inventory
 
-    def looks() -> Iterator[Callable[[], SourceFile | Unread]]:
+    doer: Scheduler = Threads(THREADS)
+    size = 1
+    if scheduler is not None and tree.count > FILES_HERE:
+        doer, size = scheduler, FILES_A_TASK
+
+    def files() -> Iterator[tuple[str, FileEntry]]:
         for path, entry in _walk(tree, inventory, selection):
             if entry is None:
                 inventory.add(_look_at_folder(tree, path, storage_options))
             else:
-                yield functools.partial(_look, tree.store.url_of(path), entry, storage_options)
+                yield tree.store.url_of(path), entry
 
-    for file in in_threads(looks(), THREADS):
-        inventory.add(file)
+    walked = files()
+    for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
+        for row in outcome["files"]:
+            of_it: Any = (tree.store.url_of(row[0]), *row, storage_options)
+            inventory.add(SourceFile(*of_it))
+        inventory.unread += [Unread(*one) for one in outcome["unread"]]
     inventory.unread.sort(key=lambda one: one.relative)
     return inventory
+
+
+def _together(files: Iterator[_T], size: int) -> Iterator[tuple[_T, ...]]:
+    while some := tuple(itertools.islice(files, size)):
+        yield some
 
 
 def _list_flat(store: Store) -> _Tree:

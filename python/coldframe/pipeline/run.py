@@ -182,7 +182,7 @@ def look(
     specs, tables_file = _specs(tables, source, storage_options)
     named = [spec.path for spec in specs]
     if is_remote(source):
-        inventory = take_listed(source, named, options.selection, storage_options)
+        inventory = take_listed(source, named, options.selection, storage_options, scheduler=scheduler)
     else:
         inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
     found = find_tables(inventory, specs)
