@@ -13,7 +13,6 @@
 //! A block that cannot be read costs its cells; and what other files have of its rows may be older or deleted, so that it is
 //! left out as well, unless everything that is stored is asked for.
 
-use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -23,39 +22,12 @@ use coldframe_hfile::{Cell, Columns, Room, RowOrder};
 
 use super::feed::{Blocks, Cells, Of, Piece};
 use super::heads::{Ended, Heads};
+use super::lost::{self, LostRows};
 use super::mob::{self, MobFiles};
 use super::pivot::Wide;
 use super::sight::{Asked, Sight};
 use crate::layout::policy::Family;
 use crate::wide::WideTable;
-
-/// Rows of a family that may be lost.
-#[derive(Clone, Debug)]
-pub(crate) struct LostRows {
-    pub(crate) family: usize,
-    pub(crate) lower: Vec<u8>,
-    /// The last one, which is lost as well, or the first behind them.
-    pub(crate) upper: Option<Vec<u8>>,
-    pub(crate) through: bool,
-    /// Whether a whole file is lost: which others it has replaced nobody knows, so that none of them counts in any view.
-    pub(crate) whole: bool,
-}
-
-impl LostRows {
-    /// Those of a block.
-    pub(crate) fn of_block(family: usize, Piece { first, last, .. }: Piece) -> Self {
-        Self { family, lower: first, upper: last, through: true, whole: false }
-    }
-
-    fn holds(&self, row: &[u8], order: RowOrder) -> bool {
-        let before_end = |upper: &Vec<u8>| match order.compare(row, upper) {
-            Ordering::Less => true,
-            Ordering::Equal => self.through,
-            Ordering::Greater => false,
-        };
-        order.compare(&self.lower, row).is_le() && self.upper.as_ref().is_none_or(before_end)
-    }
-}
 
 /// What the units of a scan share.
 #[derive(Debug)]
@@ -373,7 +345,7 @@ impl Merge {
         let range = from.raw().range_of(piece.block);
         self.scanning.lose(from.named(e.at(range.start)), range, None, own)?;
         self.columns.lose(&piece, order);
-        self.lost.push(LostRows::of_block(family, piece));
+        lost::lose(&mut self.lost, family, piece, order);
         Ok(())
     }
 

@@ -13,7 +13,8 @@ use coldframe_core::format::Fetch;
 use coldframe_core::{OnError, Plan, Result, Unit};
 
 use super::feed::{Feed, Piece};
-use super::merge::{DecodeRows, LostRows, Scanning};
+use super::lost::{self, LostRows};
+use super::merge::{DecodeRows, Scanning};
 use crate::alive::Region;
 use crate::edits::{Edits, Logs};
 use crate::files::{LostFile, Shared, StoreFile};
@@ -157,7 +158,7 @@ impl RegionPlan {
                 let e = feed.file.named(e).within(self.region.describe());
                 let own = self.owns(piece.first.as_slice().max(&feed.file.lower));
                 self.scanning.lose(e, feed.file.raw().range_of(piece.block), None, own)?;
-                self.lost.push(LostRows::of_block(feed.file.family, piece));
+                lost::lose(&mut self.lost, feed.file.family, piece, self.scanning.order);
             }
             let Some((row, e)) = feed.broken.take() else { continue };
             let e = feed.file.named(e).within(self.region.describe());
@@ -192,6 +193,8 @@ impl RegionPlan {
         }
         let structure = format!("{}: rows from \"{}\"", self.region.describe(), lower.escape_ascii());
         let scanning = self.scanning.clone();
+        // Rows are asked for in their order.
+        self.lost.retain(|lost| !lost.ends_before(&lower, order));
         let lost = self.lost.clone();
         let decode = DecodeRows { scanning, files, lower, upper, first, lost, edits };
         Some(Unit { fetch, bytes: 0..0, rows: None, structure, decode: Box::new(decode) })
