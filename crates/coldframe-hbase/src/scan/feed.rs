@@ -97,7 +97,7 @@ impl Feed {
 
 /// Where cells come from: what of them their source decides.
 #[derive(Clone, Debug)]
-pub(crate) struct Of {
+pub(crate) struct Origin {
     pub(crate) family: usize,
     /// Of cells with equal keys and sequence ids that of the greater rank is newer.
     pub(crate) rank: usize,
@@ -112,26 +112,26 @@ pub(crate) enum Cells {
     /// A store file's.
     File(Box<Blocks>),
     /// Those that are in memory, as one block; `None` once it was handed out.
-    Held(Of, Option<Bytes>),
+    Held(Origin, Option<Bytes>),
 }
 
 impl Cells {
-    pub(crate) fn of(&self) -> &Of {
+    pub(crate) fn origin(&self) -> &Origin {
         match self {
-            Self::File(blocks) => &blocks.of,
-            Self::Held(of, _) => of,
+            Self::File(blocks) => &blocks.origin,
+            Self::Held(origin, _) => origin,
         }
     }
 
     /// The cells of edits, which are newer than those of all files.
     pub(crate) fn edits(family: usize, cells: Bytes) -> Self {
-        Self::Held(Of { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
+        Self::Held(Origin { family, rank: usize::MAX, id: None, layout: edits::LAYOUT }, Some(cells))
     }
 
     /// Cells of a store file that were looked up.
     pub(crate) fn found(file: &StoreFile, cells: Bytes) -> Self {
         let (family, rank, id) = (file.family, file.rank, file.of_cells);
-        Self::Held(Of { family, rank, id, layout: edits::LAYOUT }, Some(cells))
+        Self::Held(Origin { family, rank, id, layout: edits::LAYOUT }, Some(cells))
     }
 
     /// The cells of the next block that has any in range, in plain form, and what the index says of the block.
@@ -155,7 +155,7 @@ impl Cells {
 #[derive(Debug)]
 pub(crate) struct Blocks {
     file: Arc<StoreFile>,
-    of: Of,
+    origin: Origin,
     reader: BlockReader,
     /// What is left, with the bytes.
     pieces: VecDeque<(Piece, Bytes)>,
@@ -186,8 +186,9 @@ impl Blocks {
         };
         let upper = upper.map(<[u8]>::to_vec);
         let reader = file.raw().block_reader();
-        let of = Of { family: file.family, rank: file.rank, id: file.of_cells, layout: file.raw().layout() };
-        Self { of, reader, pieces, lower, upper, file }
+        let origin =
+            Origin { family: file.family, rank: file.rank, id: file.of_cells, layout: file.raw().layout() };
+        Self { origin, reader, pieces, lower, upper, file }
     }
 
     fn next(&mut self) -> std::result::Result<Option<(Bytes, Piece)>, Box<BadBlock>> {
@@ -222,7 +223,7 @@ impl Blocks {
     /// Where the first cell from `at` on begins whose row is not before `row`.
     fn find(&self, cells: &[u8], mut at: usize, row: &[u8], order: RowOrder) -> Result<usize> {
         while at < cells.len() {
-            let (cell, end) = self.of.layout.cell(cells, at)?;
+            let (cell, end) = self.origin.layout.cell(cells, at)?;
             if order.compare(cell.row, row).is_ge() {
                 break;
             }

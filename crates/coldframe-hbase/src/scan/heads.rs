@@ -14,7 +14,7 @@ use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_hfile::{Cell, RowOrder};
 
-use super::feed::Of;
+use super::feed::Origin;
 use crate::edits;
 
 /// The next cell of a file, and where it begins and ends in its block.
@@ -33,7 +33,7 @@ pub(super) struct Run<'a> {
     pub(super) cell: Cell<'a>,
     pub(super) end: usize,
     pub(super) block: &'a [u8],
-    pub(super) of: &'a Of,
+    pub(super) origin: &'a Origin,
     pub(super) order: RowOrder,
     /// The first row that another file has, which is behind that of `cell`.
     pub(super) bound: Option<&'a [u8]>,
@@ -48,7 +48,7 @@ pub(super) enum Ended {
 /// The heads of all files.
 pub(super) struct Heads<'a> {
     order: RowOrder,
-    of: &'a [Of],
+    origins: &'a [Origin],
     blocks: &'a [Bytes],
     heads: Vec<Head<'a>>,
     sorted: Vec<usize>,
@@ -58,18 +58,18 @@ impl<'a> Heads<'a> {
     /// The cells at `places` of the files' blocks.
     pub(super) fn new(
         order: RowOrder,
-        of: &'a [Of],
+        origins: &'a [Origin],
         blocks: &'a [Bytes],
         places: impl Iterator<Item = usize>,
     ) -> std::result::Result<Self, Ended> {
         let mut heads = Vec::with_capacity(blocks.len());
-        for (file, ((block, of), at)) in blocks.iter().zip(of).zip(places).enumerate() {
+        for (file, ((block, origin), at)) in blocks.iter().zip(origins).zip(places).enumerate() {
             if at < block.len() {
-                let (cell, end) = read(block, of, at).map_err(|e| Ended::Broken(file, e))?;
+                let (cell, end) = read(block, origin, at).map_err(|e| Ended::Broken(file, e))?;
                 heads.push(Head { cell, file, start: at, end });
             }
         }
-        let mut all = Self { order, of, blocks, sorted: (0..heads.len()).collect(), heads };
+        let mut all = Self { order, origins, blocks, sorted: (0..heads.len()).collect(), heads };
         let mut sorted = std::mem::take(&mut all.sorted);
         sorted.sort_by(|a, b| all.compare(*a, *b));
         all.sorted = sorted;
@@ -78,7 +78,7 @@ impl<'a> Heads<'a> {
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let (Some(a), Some(b)) = (self.heads.get(a), self.heads.get(b)) else { return Ordering::Equal };
-        let rank = |head: &Head<'_>| self.of.get(head.file).map_or(0, |of| of.rank);
+        let rank = |head: &Head<'_>| self.origins.get(head.file).map_or(0, |origin| origin.rank);
         edits::compare(self.order, &a.cell, &b.cell).then_with(|| rank(b).cmp(&rank(a)))
     }
 
@@ -90,8 +90,8 @@ impl<'a> Heads<'a> {
 
     /// What the source of a head says of its cells.
     #[inline]
-    pub(super) fn of(&self, head: &Head<'_>) -> Option<&'a Of> {
-        self.of.get(head.file)
+    pub(super) fn origin(&self, head: &Head<'_>) -> Option<&'a Origin> {
+        self.origins.get(head.file)
     }
 
     /// The run that begins with the first one, if no other file has its row.
@@ -102,22 +102,22 @@ impl<'a> Heads<'a> {
         if bound.is_some_and(|bound| self.order.compare(cell.row, bound).is_ge()) {
             return None;
         }
-        let (block, of) = (self.blocks.get(file)?, self.of.get(file)?);
-        Some(Run { cell, end, block, of, order: self.order, bound })
+        let (block, origin) = (self.blocks.get(file)?, self.origins.get(file)?);
+        Some(Run { cell, end, block, origin, order: self.order, bound })
     }
 
     /// Goes on with the file of the first one, from `end` of its block.
     pub(super) fn go_on(&mut self, end: usize) -> std::result::Result<(), Ended> {
         let Some(&place) = self.sorted.first() else { return Ok(()) };
         let Some(top) = self.heads.get_mut(place) else { return Ok(()) };
-        let (Some(block), Some(of)) = (self.blocks.get(top.file), self.of.get(top.file)) else {
+        let (Some(block), Some(origin)) = (self.blocks.get(top.file), self.origins.get(top.file)) else {
             return Ok(());
         };
         if end >= block.len() {
             self.sorted.remove(0);
             return Err(Ended::UsedUp(top.file));
         }
-        match read(block, of, end) {
+        match read(block, origin, end) {
             Ok((cell, next)) => (top.cell, top.start, top.end) = (cell, end, next),
             Err(e) => {
                 self.sorted.remove(0);
@@ -149,9 +149,9 @@ impl<'a> Heads<'a> {
 
 /// The cell at a place of a block, with the sequence id that its file gives it.
 #[inline(always)]
-fn read<'a>(block: &'a [u8], of: &Of, at: usize) -> Result<(Cell<'a>, usize)> {
-    let (mut cell, end) = of.layout.cell(block, at)?;
-    cell.sequence_id = of.id.unwrap_or(cell.sequence_id);
+fn read<'a>(block: &'a [u8], origin: &Origin, at: usize) -> Result<(Cell<'a>, usize)> {
+    let (mut cell, end) = origin.layout.cell(block, at)?;
+    cell.sequence_id = origin.id.unwrap_or(cell.sequence_id);
     Ok((cell, end))
 }
 
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
         if at >= self.block.len() {
             return None;
         }
-        read(self.block, self.of, at).ok()
+        read(self.block, self.origin, at).ok()
     }
 
     /// Whether another file's cells may come before those of a row.

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
 use coldframe_hfile::{Cell, Columns, Room, RowOrder};
 
-use super::feed::{Blocks, Cells, Of, Piece};
+use super::feed::{Blocks, Cells, Origin, Piece};
 use super::heads::{Ended, Heads};
 use super::lost::{self, LostRows};
 use super::mob::{self, MobFiles};
@@ -254,8 +254,8 @@ impl Merge {
         let order = scanning.order;
         // The blocks stay where they are while the places in them change.
         let cells: Vec<Bytes> = current.iter().map(|c| c.cells.clone()).collect();
-        let of: Vec<Of> = blocks.iter().map(|blocks| blocks.of().clone()).collect();
-        let mut heads = match Heads::new(order, &of, &cells, current.iter().map(|c| c.at)) {
+        let origins: Vec<Origin> = blocks.iter().map(|blocks| blocks.origin().clone()).collect();
+        let mut heads = match Heads::new(order, &origins, &cells, current.iter().map(|c| c.at)) {
             Ok(heads) => heads,
             Err(ended) => return Ok(ended.into()),
         };
@@ -274,7 +274,7 @@ impl Merge {
             {
                 end = sight.follow(&run, columns, &mut before)?;
             } else {
-                let Some(family) = heads.of(top).map(|of| of.family) else { break Stop::End };
+                let Some(family) = heads.origin(top).map(|origin| origin.family) else { break Stop::End };
                 let may_be_lost = |l: &LostRows| (hides || l.whole) && l.family == family;
                 let hidden =
                     looks_for_lost && lost.iter().any(|l| may_be_lost(l) && l.holds(top.cell.row, order));
@@ -338,7 +338,7 @@ impl Merge {
     /// Records that a block is lost, or raises; what others have of its rows may be older.
     fn lose_block(&mut self, file: usize, piece: Piece, e: Error) -> Result<()> {
         let Some(blocks) = self.blocks.get(file) else { return Err(e) };
-        let (Some(from), family) = (blocks.file(), blocks.of().family) else { return Err(e) };
+        let (Some(from), family) = (blocks.file(), blocks.origin().family) else { return Err(e) };
         let order = self.scanning.order;
         let begins = piece.first.as_slice().max(from.lower.as_slice());
         let own = self.owned.first || order.compare(begins, &self.owned.lower).is_ge();

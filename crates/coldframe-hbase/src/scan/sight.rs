@@ -85,7 +85,7 @@ impl Sight {
         columns: &mut Columns,
         before: &mut Option<Cell<'a>>,
     ) -> Result<usize> {
-        let Some(policy) = self.asked.policies.get(run.of.family) else { return Ok(run.end) };
+        let Some(policy) = self.asked.policies.get(run.origin.family) else { return Ok(run.end) };
         let (mut cell, mut end) = (run.cell, run.end);
         let mut step = match before {
             Some(before) => Step::between(before, &cell),
