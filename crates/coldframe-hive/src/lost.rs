@@ -17,7 +17,7 @@ use coldframe_core::{Damage, Error, OnError};
 
 use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::Part;
-use crate::state::{self, DataFile, Role};
+use crate::state::{DataFile, Role};
 
 /// What is in doubt where `data`'s events are lost, of which `events` could be read.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
@@ -38,24 +38,22 @@ pub(crate) struct LostFile {
 }
 
 impl LostFile {
-    /// A file that cannot be opened. If updates of the table are deletes and inserts, only files of deletes speak of other rows.
+    /// A file that cannot be opened.
     pub(crate) fn unopened(data: DataFile, error: Error, splits_updates: bool) -> Self {
         let error = error.within(data.path.clone());
         let damage = Damage::from_error(&error, 0..data.len, None);
-        let tells = data.role == Role::Deletes || !splits_updates;
-        let speaks = tells && data.last_write > 0 && !state::is_in_base(&data.path);
-        Self { doubt: speaks.then(|| doubt(&data, None)), data, damage, part: None }
+        let can_uncover = data.last_write > 0 && data.can_uncover(splits_updates);
+        Self { doubt: can_uncover.then(|| doubt(&data, None)), data, damage, part: None }
     }
 
-    /// A file whose events end in an error; `events` are those that were read. What a base says happened, happened to its own
-    /// rows, which are lost with it.
+    /// A file whose events end in an error; `events` are those that were read.
     pub(crate) fn events_of(part: &Part, error: Error, events: &Events) -> Self {
         let error = error.within(part.data.path.clone());
         let at = error.offset().unwrap_or_default();
         Self {
             data: part.data.clone(),
             damage: Damage::from_error(&error, at..at, None),
-            doubt: part.can_uncover().then(|| doubt(&part.data, Some(events))),
+            doubt: part.data.can_uncover(part.splits_updates).then(|| doubt(&part.data, Some(events))),
             part: Some(part.clone()),
         }
     }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use coldframe_core::{DamageLog, Error, OnError, Op, Predicate, Result, Scan, ScanReader, TableFile};
 
 use crate::events::{Events, IDENTITY, INSERT};
-use crate::state::{self, DataFile, Role};
+use crate::state::{DataFile, Role};
 
 /// One file of the table, opened.
 #[derive(Clone, Debug)]
@@ -66,13 +66,6 @@ impl Part {
             }
             Err(e) => Err(Error::schema(e.to_string())),
         }
-    }
-
-    /// Whether rows of other files may be there only where its events are lost. What a base says happened, happened to its own
-    /// rows, which are lost with it.
-    pub(crate) fn can_uncover(&self) -> bool {
-        let tells = self.data.role == Role::Deletes || !self.splits_updates;
-        tells && !state::is_in_base(&self.data.path)
     }
 
     /// Whether it may say what happened to rows of other files.

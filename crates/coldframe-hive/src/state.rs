@@ -46,6 +46,16 @@ pub(crate) struct DataFile {
     pub(crate) valid_len: Option<u64>,
 }
 
+impl DataFile {
+    /// Whether rows of other files may be there only where its events are lost; if updates of the table are deletes and inserts
+    /// (`splits_updates`), files of deletes alone speak of other rows. What a base says happened, happened to its own rows, which
+    /// are lost with it.
+    pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
+        let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
+        (self.role == Role::Deletes || !splits_updates) && !is_in_base
+    }
+}
+
 /// What a file of a table is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -108,11 +118,6 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
         add_bucket_files(folder, &delta.path, role, write, side_files, &mut files)?;
     }
     Ok(files)
-}
-
-/// Whether a file of the table stands in a base.
-pub(crate) fn is_in_base(path: &str) -> bool {
-    path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some())
 }
 
 fn is_visible(entry: &Entry) -> bool {
