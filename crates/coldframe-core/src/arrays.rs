@@ -154,12 +154,6 @@ fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
     }
 }
 
-/// The first value of `array` that is not UTF-8, if there is one: for those who say where damage is.
-pub fn first_not_text(array: &BinaryArray) -> Option<usize> {
-    (0..array.len())
-        .find(|row| array.is_valid(*row) && simdutf8::basic::from_utf8(array.value(*row)).is_err())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +172,6 @@ mod tests {
         let text = text_of_lengths(&[2, 0, 1], vec![0xc3, 0xa4, b'x'], None).unwrap();
         assert_eq!(text.iter().flatten().collect::<Vec<_>>(), ["ä", "", "x"]);
         text.to_data().validate_full().unwrap();
-        assert_eq!(first_not_text(&BinaryArray::from(vec![&b"a"[..], b"\xff"])), Some(1));
     }
 
     #[test]

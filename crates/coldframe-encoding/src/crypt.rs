@@ -1,4 +1,4 @@
-//! AES as storage formats use it: counter mode for data, single blocks and key wrapping left to whoever needs them.
+//! AES as storage formats use it: counter mode for data, single blocks for keys.
 //!
 //! ```text
 //! counter block = IV (16 bytes, big-endian) + byte position / 16
@@ -8,9 +8,7 @@
 //! NIST SP 800-38A, section 6.5 (CTR) and 6.1 (ECB). Counter mode is its own inverse: [`AesCtr::apply`] both encrypts and
 //! decrypts. It authenticates nothing: a wrong key gives noise, which the checks of the layer above have to refuse.
 
-use aes::cipher::{
-    Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek,
-};
+use aes::cipher::{Block, BlockCipherDecrypt, KeyInit, KeyIvInit, StreamCipher, StreamCipherSeek};
 use aes::{Aes128, Aes192, Aes256};
 
 use crate::{Error, Result};
@@ -59,15 +57,6 @@ impl AesCtr {
 
 /// Decrypts whole blocks one by one (ECB), in place.
 pub fn ecb_decrypt(key: &[u8], blocks: &mut [u8]) -> Result<()> {
-    ecb(key, blocks, true)
-}
-
-/// Encrypts whole blocks one by one (ECB), in place.
-pub fn ecb_encrypt(key: &[u8], blocks: &mut [u8]) -> Result<()> {
-    ecb(key, blocks, false)
-}
-
-fn ecb(key: &[u8], blocks: &mut [u8], decrypt: bool) -> Result<()> {
     if !blocks.len().is_multiple_of(BLOCK) {
         return Err(Error::corrupt(format!(
             "AES: expected a multiple of {BLOCK} bytes, found {}",
@@ -75,25 +64,18 @@ fn ecb(key: &[u8], blocks: &mut [u8], decrypt: bool) -> Result<()> {
         )));
     }
     match key.len() {
-        16 => each_block::<Aes128>(key, blocks, decrypt),
-        24 => each_block::<Aes192>(key, blocks, decrypt),
-        32 => each_block::<Aes256>(key, blocks, decrypt),
+        16 => decrypt_blocks::<Aes128>(key, blocks),
+        24 => decrypt_blocks::<Aes192>(key, blocks),
+        32 => decrypt_blocks::<Aes256>(key, blocks),
         _ => Err(bad_key(key)),
     }
 }
 
-fn each_block<C>(key: &[u8], blocks: &mut [u8], decrypt: bool) -> Result<()>
-where
-    C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt,
-{
+fn decrypt_blocks<C: KeyInit + BlockCipherDecrypt>(key: &[u8], blocks: &mut [u8]) -> Result<()> {
     let cipher = C::new_from_slice(key).map_err(|_| bad_key(key))?;
     for block in blocks.chunks_exact_mut(BLOCK) {
         let Ok(block) = <&mut Block<C>>::try_from(block) else { continue };
-        if decrypt {
-            cipher.decrypt_block(block);
-        } else {
-            cipher.encrypt_block(block);
-        }
+        cipher.decrypt_block(block);
     }
     Ok(())
 }
@@ -141,9 +123,7 @@ mod tests {
     #[test]
     fn single_blocks() {
         let key = hex("000102030405060708090a0b0c0d0e0f");
-        let mut block = hex("00112233445566778899aabbccddeeff");
-        ecb_encrypt(&key, &mut block).unwrap();
-        assert_eq!(block, hex("69c4e0d86a7b0430d8cdb78070b4c55a"));
+        let mut block = hex("69c4e0d86a7b0430d8cdb78070b4c55a");
         ecb_decrypt(&key, &mut block).unwrap();
         assert_eq!(block, hex("00112233445566778899aabbccddeeff"));
         assert!(ecb_decrypt(&key, &mut block[..5]).is_err());

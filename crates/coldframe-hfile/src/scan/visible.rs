@@ -187,11 +187,6 @@ impl Visibility {
         last != self.last
     }
 
-    /// Whether the cell before was of this row and family.
-    pub fn is_within(&self, row: &[u8], family: &[u8]) -> bool {
-        self.started && self.row == row && self.family == family
-    }
-
     fn mark(&mut self, time: i64, kind: u8) -> Result<()> {
         match kind {
             DELETE_FAMILY => self.family_deleted = self.family_deleted.max(Some(time)),
