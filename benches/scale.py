@@ -56,7 +56,8 @@ class Copying(InProcess):
                 yield work.run()
 
     def _copied(self, work: Task, staged: str) -> dict[str, Any]:
-        content = Path(work.source).read_bytes()
+        # Iceberg's files have their partition's values in them.
+        content = Path(work.source).read_bytes() + repr(work.constants).encode()
         if content not in self._made:
             outcome = work.run()
             written = Path(outcome["files"][0]["staged"])
@@ -136,6 +137,7 @@ def main() -> None:
     )
     parser.add_argument("--files", default="1000,10000,100000")
     parser.add_argument("--target-file-bytes", type=int, default=128 << 20, help="0: a file for each source")
+    parser.add_argument("--to", default="parquet", help="delta and iceberg: with --target-file-bytes 0")
     parser.add_argument("--convert", type=int, default=0, metavar="N")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -145,7 +147,9 @@ def main() -> None:
             make(source, files)
 
             def run(source: Path = source, target: Path = target) -> None:
-                report = migrate(Copying(), source, target, target_file_bytes=given.target_file_bytes)
+                report = migrate(
+                    Copying(), source, target, to=given.to, target_file_bytes=given.target_file_bytes
+                )
                 assert report.exit_code == 0
 
             row: dict[str, Any] = {

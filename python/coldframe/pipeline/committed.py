@@ -40,7 +40,8 @@ class CommittedTable:
     schema: pa.Schema | None
     """Of the files; None where files are only taken out of the table."""
     partitions: Sequence[pa.Field]
-    entries: Sequence[Entry]
+    entries: Iterable[Entry]
+    """They are asked for more than once, and need not be in memory: there may be millions."""
     run: str = ""
     """What the run that registers it is called, and its number."""
     epoch: int = 0

@@ -158,7 +158,9 @@ def _counts(found: Any, partitions: Sequence[str]) -> Counts:
     counts: Counter[tuple[Any, ...]] = Counter()
     for fragment in found.to_pyarrow_dataset().get_fragments():
         keys = pads.get_partition_keys(fragment.partition_expression)
-        counts[tuple(keys.get(name) for name in partitions)] += fragment.count_rows()
+        # Another one of the same file: the table's own would keep the footer for as long as there is a table.
+        one = fragment.format.make_fragment(fragment.path, fragment.filesystem)
+        counts[tuple(keys.get(name) for name in partitions)] += one.count_rows()
     return counts
 
 

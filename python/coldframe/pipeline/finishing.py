@@ -12,6 +12,7 @@ from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Journal
+from coldframe.pipeline.ledger import TableEntries
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking
 from coldframe.pipeline.report import TableReport
@@ -28,8 +29,8 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
         path = work.table.path
         if work.report.error is not None or (work.schema is None and not work.drops):
             continue
-        entries = list(journal.done.of_table(path))
-        if not (entries or work.drops):
+        entries = TableEntries(journal.done, path)
+        if next(iter(entries), None) is None and not work.drops:
             continue
         try:
             _settle_killed(work, journal, target)

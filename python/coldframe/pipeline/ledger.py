@@ -184,6 +184,17 @@ class Ledger(Mapping[str, Entry]):
         return self._length
 
 
+@dataclass(frozen=True)
+class TableEntries:
+    """The entries of a table, by its path; read anew each time that they are asked for."""
+
+    ledger: Ledger
+    table: str
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self.ledger.of_table(self.table)
+
+
 def _member(part: Part) -> bytes:
     return key_of(part.final) + b"\0%012d" % part.first
 
