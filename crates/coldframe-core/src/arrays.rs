@@ -14,7 +14,7 @@ pub mod words;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use coldframe_encoding::{Error, Result};
 
@@ -157,6 +157,7 @@ fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::Array;
     use proptest::prelude::*;
 
     #[test]
