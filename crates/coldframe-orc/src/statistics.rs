@@ -42,43 +42,41 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
             }
         }
     }
-    let mut paths = Paths::new(shape);
     let mut stripes = Vec::with_capacity(shape.stripes.len());
     for stripe in &shape.stripes {
-        let columns = match of_stripes.get(stripe.number) {
-            Some(stats) => paths.by_column(stats.iter().map(proto::statistics))?,
-            None => Value::Null,
-        };
+        let columns = of_stripes
+            .get(stripe.number)
+            .map_or(Value::Null, |s| by_column(shape, s.iter().map(proto::statistics)));
         stripes.push(Value::map([
             ("rows", Value::from(stripe.rows)),
             ("columns", columns),
-            ("row_groups", row_groups(shape, stripe, &mut paths)?),
+            ("row_groups", row_groups(shape, stripe)?),
         ]));
     }
-    let of_file = paths.by_column(of_file.iter().map(proto::statistics))?;
+    let of_file = by_column(shape, of_file.iter().map(proto::statistics));
     Ok(Value::map([("file", of_file), ("stripes", Value::List(stripes))]))
 }
 
 /// What the file says of the columns of the stripes that begin in `range`: a list of columns for each of these, or one of the
 /// file's own where they are all that it has. Of encrypted columns nothing: a mask may stand in for their values.
 pub(crate) fn stated(shape: &Shape, range: &Range<u64>) -> Result<Value> {
-    let mut paths = Paths::new(shape);
-    let mut clear = |stats: &[Bytes]| {
-        let stats = stats.iter().map(proto::statistics).enumerate();
-        paths.by_column(stats.map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none())))
+    let clear = |stats: &mut dyn Iterator<Item = Option<ColumnStatistics>>| {
+        let clear =
+            stats.enumerate().map(|(at, one)| one.filter(|_| shape.encryption.variant_of(at).is_none()));
+        by_column(shape, clear)
     };
     let inside: Vec<&Stripe> = shape.stripes.iter().filter(|s| range.contains(&s.bytes.start)).collect();
     if inside.len() == shape.stripes.len() {
-        return Ok(Value::List(vec![clear(&shape.tail.footer.statistics)?]));
+        let of_file = &shape.tail.footer.statistics;
+        return Ok(Value::List(vec![clear(&mut of_file.iter().map(proto::statistics))]));
     }
     let metadata = found(shape.metadata())?.unwrap_or_default();
-    let mut of_stripes = Vec::with_capacity(inside.len());
-    for stripe in inside {
-        // Of a part for which one stripe says nothing, nothing can be said.
-        let Some(stats) = metadata.stripe_stats.get(stripe.number) else { return Ok(Value::Null) };
-        of_stripes.push(clear(&stats.col_stats)?);
-    }
-    Ok(Value::List(of_stripes))
+    let of_stripes = inside.iter().map(|stripe| {
+        let stats = &metadata.stripe_stats.get(stripe.number)?.col_stats;
+        Some(clear(&mut stats.iter().map(proto::statistics)))
+    });
+    // Of a part for which one stripe says nothing, nothing can be said.
+    Ok(of_stripes.collect::<Option<Vec<_>>>().map_or(Value::Null, Value::List))
 }
 
 /// What is not damaged; statistics that are cost nothing but themselves, and [`crate::verify`] tells.
@@ -125,7 +123,7 @@ fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
 }
 
 /// One list of columns for each row group; nothing without indexes.
-fn row_groups(shape: &Shape, stripe: &Stripe, paths: &mut Paths<'_>) -> Result<Value> {
+fn row_groups(shape: &Shape, stripe: &Stripe) -> Result<Value> {
     let columns: Vec<usize> = (0..shape.tree.columns().len()).collect();
     let Some(layout) = found(shape.layout(stripe))? else { return Ok(Value::Null) };
     let indexes = match found(shape.row_indexes::<RowIndex>(stripe, &layout, &columns))? {
@@ -144,44 +142,23 @@ fn row_groups(shape: &Shape, stripe: &Stripe, paths: &mut Paths<'_>) -> Result<V
     for (column, index) in shape.tree.columns().iter().zip(&indexes) {
         let entries = index.iter().flat_map(|index| &index.entry);
         for (group, entry) in groups.iter_mut().zip(entries) {
-            if let Some(stats) = &entry.statistics {
-                group.push(paths.of_column(column, stats)?);
-            }
+            group.extend(entry.statistics.as_ref().map(|stats| of_column(column, stats)));
         }
     }
     Ok(Value::List(groups.into_iter().map(Value::List).collect()))
 }
 
-/// Statistics beside the paths of their columns: which may be long where the statistics have two bytes, and stand there once for each
-/// row group.
-struct Paths<'a> {
-    shape: &'a Shape,
-    /// Of the paths so far.
-    bytes: u64,
+/// One map for each column that has statistics.
+fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>>) -> Value {
+    let columns = shape.tree.columns().iter().zip(stats);
+    Value::List(columns.filter_map(|(column, stats)| Some(of_column(column, &stats?))).collect())
 }
 
-impl<'a> Paths<'a> {
-    fn new(shape: &'a Shape) -> Self {
-        Self { shape, bytes: 0 }
-    }
-
-    /// One map for each column that has statistics.
-    fn by_column(&mut self, stats: impl Iterator<Item = Option<ColumnStatistics>>) -> Result<Value> {
-        let columns = self.shape.tree.columns().iter().zip(stats);
-        let found = columns.filter_map(|(column, stats)| Some((column, stats?)));
-        Ok(Value::List(found.map(|(column, stats)| self.of_column(column, &stats)).collect::<Result<_>>()?))
-    }
-
-    fn of_column(&mut self, column: &Column, stats: &ColumnStatistics) -> Result<Value> {
-        self.bytes = self.bytes.saturating_add(column.path.len() as u64);
-        self.shape.options.limits.metadata("the columns' paths beside their statistics", self.bytes)?;
-        let mut out = vec![
-            ("column".to_owned(), Value::from(column.id)),
-            ("path".to_owned(), column.path.clone().into()),
-        ];
-        out.extend(to_fields(stats));
-        Ok(Value::Map(out))
-    }
+fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
+    let mut out =
+        vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
+    out.extend(to_fields(stats));
+    Value::Map(out)
 }
 
 /// Text, or bytes that are none.

@@ -323,22 +323,6 @@ fn statistics_that_are_not_text_cost_nothing() {
     assert_eq!(file[1].get("min"), Some(&Value::Bytes(b"\xfcber".to_vec())));
 }
 
-/// A path stands once in the file, and in what is told of it beside the statistics of each row group.
-#[test]
-fn paths_beside_statistics_are_counted() {
-    let _alone = alone();
-    let name = "n".repeat(100_000);
-    let column = Arc::new(Int64Array::from_iter_values(0..10_000)) as ArrayRef;
-    let batch = RecordBatch::try_from_iter([(name.as_str(), column)]).unwrap();
-    let bytes = written(&batch, &[("row_index_stride", Value::Int(1_000)), ("codec", Value::from("none"))]);
-    let mut options = OpenOptions::default();
-    let opened = open("long", bytes.clone(), &options).unwrap();
-    assert!(opened.file.statistics().is_ok());
-    options.limits.max_metadata_bytes = 500_000;
-    let error = open("long", bytes, &options).unwrap().file.statistics().unwrap_err();
-    assert!(error.to_string().contains("the columns' paths"), "{error}");
-}
-
 /// A stripe without a footer has no node for it.
 #[test]
 fn damaged_stripes_have_no_empty_nodes() {
