@@ -1,0 +1,91 @@
+"""Fingerprints are what docs/migration-state.md says, so that another program can take them."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coldframe._coldframe import RawFingerprint
+
+WORD = (1 << 64) - 1
+NULL = 0xA0761D6478BD642F
+NESTED = 0x632BE59BD9B4E019
+
+
+def mix(value: int) -> int:
+    value = (value + 0x9E3779B97F4A7C15) & WORD
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & WORD
+    return value ^ value >> 31
+
+
+def whole(value: int) -> int:
+    low, high = value & WORD, value >> 64 & WORD
+    fits = -(1 << 63) <= value < 1 << 63
+    return mix(low) if fits else mix(mix(low) ^ 3 * high & WORD)
+
+
+def number(value: float) -> int:
+    return mix(struct.unpack("<Q", struct.pack("<d", value))[0] if value == value else 0x7FF8 << 48)
+
+
+def row(hashes: list[int]) -> int:
+    found = 0xE7037ED1A0B428DB
+    for one in hashes:
+        found = (found ^ one) * 0x2545F4914F6CDD1D & WORD
+        found = (found << 29 | found >> 35) & WORD
+    return mix(found)
+
+
+def checksum(hashes: list[int]) -> str:
+    high = sum(mix(one ^ 0xD6E8FEB86659FD93) for one in hashes) & WORD
+    return f"{high:016x}{sum(hashes) & WORD:016x}"
+
+
+def listed(values: list[int]) -> int:
+    found = mix(len(values) ^ NESTED)
+    for one in values:
+        found = mix(found ^ whole(one))
+    return found
+
+
+DAY = datetime.date(1970, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "of"),
+    [
+        (pa.int32(), [0, -1, None, 2**31 - 1], whole),
+        (pa.uint64(), [0, 2**63, None, 2**64 - 1], whole),
+        (pa.bool_(), [True, False, None], whole),
+        (pa.float64(), [0.5, -0.0, float("nan"), None], number),
+        (pa.float32(), [1.5, float("inf")], number),
+        (
+            pa.decimal128(38, 2),
+            [Decimal("1.25"), Decimal("-1e30"), None],
+            lambda v: whole(int(v.scaleb(2))),
+        ),
+        (pa.date32(), [DAY, datetime.date(1969, 12, 31), None], lambda v: whole((v - DAY).days)),
+        (pa.list_(pa.int64()), [[1, 2], [], None], listed),
+        (pa.struct([("a", pa.int8())]), [{"a": 3}, None], lambda v: mix(NESTED ^ whole(v["a"]))),
+    ],
+    ids=str,
+)
+def test_they_are_what_the_page_says(kind: Any, values: list[Any], of: Callable[[Any], int]) -> None:
+    # More values than are looked at together, so that each loop that there is has some.
+    values *= 3_000
+    found = RawFingerprint(pa.schema([("x", kind), ("n", pa.int64())]))
+    numbers = list(range(len(values)))
+    found.add(pa.record_batch([pa.array(values, kind), pa.array(numbers, pa.int64())], names=["x", "n"]))
+    hashes = [NULL if value is None else of(value) for value in values]
+    told = found.to_json()
+    assert told["columns"]["x"]["checksum"] == checksum(hashes)
+    assert told["row_checksum"] == checksum(
+        [row([one, whole(n)]) for one, n in zip(hashes, numbers, strict=True)]
+    )
