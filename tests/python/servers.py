@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,36 @@ def free_port() -> int:
         return port
 
 
-class S3:
+class Server:
+    """A process that writes to `folder`/log."""
+
+    port: int
+    _process: subprocess.Popen[Any]
+
+    def __init__(self, folder: Path) -> None:
+        self._place = folder / "log"
+        self._log = self._place.open("wb")
+
+    def wait(self, name: str) -> None:
+        """Until it listens at its port; where it does not come to that the test is skipped."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    pytest.skip(f"{name} does not start: {self._place.read_text()[-300:]}")
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+
+class S3(Server):
     """S3Proxy over a directory: the bucket `data`."""
 
     KEY, SECRET = "cold", "frame-secret"
@@ -66,19 +96,10 @@ class S3:
             "jclouds.provider=filesystem-nio2\njclouds.identity=x\njclouds.credential=x\n"
             f"jclouds.filesystem.basedir={folder}\n"
         )
-        self._log = (folder / "log").open("wb")
+        super().__init__(folder)
         command = ["java", "-Xmx256m", "-jar", str(jar), "--properties", str(properties)]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                break
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    pytest.skip("S3Proxy does not start: " + (folder / "log").read_text()[-300:])
-                time.sleep(0.1)
+        self.wait("S3Proxy")
 
     @property
     def endpoint(self) -> str:
@@ -88,13 +109,8 @@ class S3:
     def options(self) -> dict[str, str]:
         return {"endpoint": self.endpoint, "access_key_id": self.KEY, "secret_access_key": self.SECRET}
 
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
 
-
-class Hdfs:
+class Hdfs(Server):
     """A NameNode and two DataNodes in one process."""
 
     def __init__(self, folder: Path, *modes: str) -> None:
@@ -104,7 +120,7 @@ class Hdfs:
         folder.mkdir(parents=True, exist_ok=True)
         path = f"{program / 'target' / 'classes'}:{classpath.read_text()}"
         command = ["java", "-Xmx512m", "-cp", path, "reference.Cluster", str(folder), *modes]
-        self._log = (folder / "log").open("wb")
+        super().__init__(folder)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=folder
         )
@@ -132,13 +148,8 @@ class Hdfs:
                 return line.strip()
         return ""
 
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
 
-
-class HiveMetastore:
+class HiveMetastore(Server):
     """Hive 2.3's metastore out of PySpark's own jars, on an empty Derby."""
 
     def __init__(self, folder: Path) -> None:
@@ -162,7 +173,7 @@ class HiveMetastore:
             "hive.async.log.enabled": "false",
         }
         given = [word for name, value in settings.items() for word in ("--hiveconf", f"{name}={value}")]
-        self._log = (folder / "log").open("wb")
+        super().__init__(folder)
         self._process = subprocess.Popen(
             [
                 *(str(java), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
@@ -175,22 +186,8 @@ class HiveMetastore:
             stderr=subprocess.STDOUT,
             cwd=folder,
         )
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                break
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    pytest.skip("Hive's metastore does not start: " + (folder / "log").read_text()[-300:])
-                time.sleep(0.1)
+        self.wait("Hive's metastore")
 
     @property
     def url(self) -> str:
         return f"thrift://127.0.0.1:{self.port}"
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
