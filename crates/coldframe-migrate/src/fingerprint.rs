@@ -21,7 +21,7 @@
 //! | [`words`] | the loops over all of them |
 
 mod absent;
-mod extremes;
+pub(crate) mod extremes;
 mod hash;
 mod numbers;
 mod words;
@@ -33,7 +33,6 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe_core::{Error, Result};
 
 pub use extremes::{Ends, Extreme};
-pub(crate) use extremes::{extremes as ends_of, merged as merged_ends};
 use words::Sum;
 
 /// What is known of a column's values.
@@ -67,14 +66,16 @@ pub struct Fingerprint {
 
 /// Where a row's hash begins.
 const ROW: u64 = 0xe703_7ed1_a0b4_28db;
-/// How many values are looked at together: as many as the processor's cache still has when they are for the second time. Those
-/// of dictionaries and nested types all, since each piece would look at all entries or take its children apart.
-fn piece_rows(kind: &DataType, rows: usize) -> usize {
-    let is_flat = !kind.is_nested() && !matches!(kind, DataType::Dictionary(_, _));
-    if is_flat { PIECE_ROWS } else { rows.max(1) }
-}
 
+/// How many values are looked at together: as many as the processor's cache still has when they are for the second time.
 const PIECE_ROWS: usize = 4096;
+
+/// The same for a type. Those of dictionaries, runs and nested types all, since each piece would look at all entries or take its
+/// children apart.
+fn piece_rows(kind: &DataType, rows: usize) -> usize {
+    let shares_entries = matches!(kind, DataType::Dictionary(_, _) | DataType::RunEndEncoded(_, _));
+    if shares_entries || kind.is_nested() { rows.max(1) } else { PIECE_ROWS }
+}
 
 fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
     let (expected, found) = (target.fields().len(), batch.num_columns());

@@ -9,7 +9,7 @@
 //! | truth values | how many are true |
 //! | texts, bytes | bytes of all together |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -19,7 +19,8 @@ use arrow_schema::DataType;
 use arrow_select::take::take;
 use coldframe_core::{Result, arrow_error};
 
-use crate::fingerprint::{Ends, ends_of, merged_ends};
+use crate::fingerprint::Ends;
+use crate::fingerprint::extremes::{extremes, merged};
 
 /// What is known of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,9 +52,12 @@ impl Observed {
     /// The next rows. Columns that share a name are not looked at, nor unions, which have no nulls of their own.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let schema = batch.schema();
+        let mut named: HashMap<&str, Option<&ArrayRef>> = HashMap::new();
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            named.entry(field.name()).and_modify(|known| *known = None).or_insert(Some(column));
+        }
         for (name, seen) in &mut self.0 {
-            let mut named = schema.fields().iter().zip(batch.columns()).filter(|(f, _)| f.name() == name);
-            if let (Some((_, column)), None) = (named.next(), named.next())
+            if let Some(Some(column)) = named.get(name.as_str())
                 && !matches!(column.data_type(), DataType::Union(_, _))
             {
                 seen.get_or_insert_default().add(column)?;
@@ -88,8 +92,7 @@ impl ObservedColumn {
             DataType::Binary => self.add_bytes::<BinaryType>(column),
             DataType::LargeBinary => self.add_bytes::<LargeBinaryType>(column),
             kind if kind.is_numeric() || *kind == DataType::Date32 => {
-                let found = ends_of(column, kind)?;
-                self.ends = merged_ends(self.ends.take(), found);
+                self.ends = merged(self.ends.take(), extremes(column, kind)?);
                 self.add_sum(column);
                 self.has_nan |= has_nan(column);
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
-    StringArray,
+    RunArray, StringArray,
 };
 use arrow_schema::{DataType, Field, Schema};
 use coldframe_migrate::{Fingerprint, row_hashes};
@@ -121,4 +121,19 @@ fn pieces_of_a_column_add_up() {
     assert_eq!(decimals.nulls, 3_334);
     let (low, high) = decimals.extremes.clone().unwrap();
     assert_eq!([low.to_string(), high.to_string()], ["5".to_owned(), (9_994i128 << 64).to_string()]);
+}
+
+#[test]
+fn runs_and_dictionaries_longer_than_a_piece_count_as_their_values() {
+    let texts: Vec<String> = (0..10_000).map(|n| format!("text {}", n / 700)).collect();
+    let plain: ArrayRef = Arc::new(StringArray::from(texts.clone()));
+    let entries: DictionaryArray<Int32Type> = texts.iter().map(String::as_str).collect();
+    let runs: RunArray<Int32Type> = texts.iter().map(String::as_str).collect();
+    let expected = print(&[one(plain.clone())]);
+    for stored in [Arc::new(entries) as ArrayRef, Arc::new(runs)] {
+        let mut found = Fingerprint::new(Arc::new(target(DataType::Utf8)));
+        found.add(&one(stored.slice(0, 4_500))).unwrap();
+        found.add(&one(stored.slice(4_500, 5_500))).unwrap();
+        assert_eq!(expected.differences(&found), Vec::<String>::new(), "{}", stored.data_type());
+    }
 }
