@@ -190,7 +190,6 @@ const K2: u64 = 0xc47b_6e9e_3a97_0ed3;
 const K3: u64 = 0xc70f_6907_e782_aa0b;
 
 /// CityHash64 as Kudu's `gutil` has it.
-#[inline]
 pub fn city64(data: &[u8]) -> u64 {
     match data.len() {
         0..=16 => city_0_to_16(data),
@@ -216,19 +215,16 @@ fn at(data: &[u8], i: usize) -> u64 {
     u64::from_le_bytes(bytes.copied().unwrap_or_default())
 }
 
-#[inline]
 fn shift_mix(v: u64) -> u64 {
     v ^ v >> 47
 }
 
-#[inline]
 fn city_128_to_64(high: u64, low: u64) -> u64 {
     const M: u64 = 0xc6a4_a793_5bd1_e995;
     let a = shift_mix((low ^ high).wrapping_mul(M));
     shift_mix((high ^ a).wrapping_mul(M)).wrapping_mul(M)
 }
 
-#[inline]
 fn city_0_to_16(data: &[u8]) -> u64 {
     let n = data.len();
     if n > 8 {
@@ -245,7 +241,6 @@ fn city_0_to_16(data: &[u8]) -> u64 {
     shift_mix(y.wrapping_mul(K2) ^ z.wrapping_mul(K3)).wrapping_mul(K2)
 }
 
-#[inline]
 fn city_17_to_32(data: &[u8]) -> u64 {
     let ([a, b], [d, c]) = (words64(data.first_chunk::<16>()), words64(data.last_chunk::<16>()));
     let (a, c, d) = (a.wrapping_mul(K1), c.wrapping_mul(K2), d.wrapping_mul(K0));
@@ -254,7 +249,6 @@ fn city_17_to_32(data: &[u8]) -> u64 {
     city_128_to_64(high, low)
 }
 
-#[inline]
 fn city_33_to_64(data: &[u8]) -> u64 {
     let half = |mut a: u64, z: u64, x: u64, y: u64| {
         let b = a.wrapping_add(z).rotate_right(52);
