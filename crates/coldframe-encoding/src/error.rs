@@ -202,6 +202,16 @@ impl Error {
         }
         self
     }
+
+    /// The same where damage is passed over: a number or name that nobody knows, or a value that its type cannot hold, is damage
+    /// there, as what lies behind it need not be lost with it.
+    #[must_use]
+    pub fn as_damage(mut self) -> Self {
+        if let ErrorKind::Unsupported(what) | ErrorKind::Schema(what) = &mut self.0.kind {
+            self.0.kind = ErrorKind::Corrupt(std::mem::take(what));
+        }
+        self
+    }
 }
 
 impl fmt::Display for ErrorKind {

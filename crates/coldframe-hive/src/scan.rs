@@ -160,7 +160,7 @@ fn knows(part: &Part, predicate: &Predicate) -> bool {
 
 impl Plan for AcidPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        let unit = match self.inner.next_unit() {
+        let unit = match self.inner.next_unit().map_err(|e| self.context.as_loss(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
             // How many rows are lost is not known, so those behind cannot be told from deleted ones.
@@ -207,12 +207,12 @@ struct LiveRows {
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        let batches = inner.decode(bytes)?;
+        let batches = inner.decode(bytes).map_err(|e| context.as_loss(e))?;
         // Batches are counted by whoever takes them, on one thread after the other.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
         let (total, shared) = (seen.clone(), context.clone());
         let lives = batches.map(move |batch| {
-            let batch = batch?;
+            let batch = batch.map_err(|e| context.as_loss(e))?;
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             let at = first.saturating_add(seen.0);
             seen.0 = seen.0.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
@@ -231,6 +231,11 @@ impl DecodeUnit for LiveRows {
 }
 
 impl Shared {
+    /// Files whose rows are counted are read as if nothing may be lost: what is damage to others comes here as it is.
+    fn as_loss(&self, e: Error) -> Error {
+        if self.on_error == OnError::Raise { e } else { e.as_damage() }
+    }
+
     /// The live rows of a batch with the columns that are handed on, and how many were left out that nobody knows to be live.
     fn live(&self, batch: &RecordBatch, first: i64) -> Result<(RecordBatch, u64)> {
         let known = self.known(batch)?;

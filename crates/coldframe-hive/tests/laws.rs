@@ -246,6 +246,16 @@ fn wiped(file: &Bytes, place: std::ops::Range<usize>) -> Bytes {
     bytes.into()
 }
 
+/// Of the last column.
+fn of_unknown_encoding(file: &Bytes, footer: std::ops::Range<usize>) -> Bytes {
+    let mut bytes = file.to_vec();
+    // `columns` of two bytes, whose `kind` is DIRECT_V2.
+    let columns = [0x12, 2, 8, 2];
+    let at = bytes[footer.clone()].windows(4).rposition(|w| w == columns).unwrap();
+    bytes[footer.start + at + 3] = 10;
+    bytes.into()
+}
+
 /// A base that may hold updates is read for events first: damage there costs its own stripe, not the table.
 #[test]
 fn a_damaged_stripe_of_a_base_costs_that_stripe() {
@@ -321,13 +331,11 @@ fn damage_of_counted_rows_uncovers_nothing() {
     };
     let footers = stripe_footers(&plain);
     assert!(footers.len() > 1);
-    for footer in footers {
-        let mut options = OpenOptions::default();
-        options.extra.insert("acid".to_owned(), Value::Bool(true));
-        let folder = MemoryFolder::default()
-            .with("000000_0", wiped(&plain, footer))
-            .with("delete_delta_2_2/bucket_00000", deletes.clone());
-        let table = HiveFormat.open(&folder.source(), &options).unwrap();
+    let wiped = footers.iter().map(|footer| wiped(&plain, footer.clone()));
+    let unknown = footers.iter().map(|footer| of_unknown_encoding(&plain, footer.clone()));
+    for damaged in wiped.chain(unknown) {
+        let table =
+            opened(&[("000000_0", damaged), ("delete_delta_2_2/bucket_00000", deletes.clone())]).unwrap();
         for on_error in [OnError::Skip, OnError::Null] {
             let got = rows::read(table.as_ref(), on_error).unwrap();
             assert!(got.error.is_none() && got.damage.len() == 1, "{:?} {:?}", got.error, got.damage);

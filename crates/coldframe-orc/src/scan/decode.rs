@@ -185,7 +185,7 @@ impl StripeBatches {
     /// over: a reader of other stripes need not end for it.
     fn as_loss(&self, e: Error) -> Error {
         match e.kind() {
-            ErrorKind::Unsupported(what) if self.scan.on_error != OnError::Raise => lost(&e, what),
+            ErrorKind::Unsupported(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
             _ => e,
         }
     }
@@ -193,7 +193,7 @@ impl StripeBatches {
     /// So is a value that the type of its column cannot hold: an instant that nanoseconds do not reach.
     fn value_as_loss(&self, e: Error) -> Error {
         match e.kind() {
-            ErrorKind::Schema(what) if self.scan.on_error != OnError::Raise => lost(&e, what),
+            ErrorKind::Schema(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
             _ => e,
         }
     }
@@ -367,15 +367,6 @@ impl StripeBatches {
         let stream = at.and_then(|at| self.job.layout.streams.iter().find(|s| s.bytes.contains(&at)));
         let bytes = stream.map_or_else(|| self.job.stripe.bytes.clone(), |s| s.bytes.clone());
         self.scan.damage.push(Damage::from_error(&e, bytes, rows));
-    }
-}
-
-/// An error as the damage `what`.
-fn lost(e: &Error, what: &str) -> Error {
-    let lost = Error::corrupt(what).within(e.structure());
-    match e.offset() {
-        Some(at) => lost.at(at),
-        None => lost,
     }
 }
 
