@@ -17,6 +17,16 @@ pub enum OnError {
     Null,
 }
 
+impl OnError {
+    /// An error as it counts here. Where damage is passed over, what nobody reads in one part of a table (a version, an
+    /// algorithm, an encoding with a number of no meaning) is damage of that part, and the rest goes on; where it is raised,
+    /// it is what it is.
+    #[must_use]
+    pub fn weigh(self, e: Error) -> Error {
+        if self == Self::Raise { e } else { e.as_damage() }
+    }
+}
+
 /// One damaged place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {

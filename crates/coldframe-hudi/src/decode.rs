@@ -76,7 +76,8 @@ impl Context {
     }
 
     /// Records damage, or returns it where it is to be raised.
-    fn lose(&self, e: Error, bytes: std::ops::Range<u64>, rows: Option<u64>) -> Result<()> {
+    pub(crate) fn lose(&self, e: Error, bytes: std::ops::Range<u64>, rows: Option<u64>) -> Result<()> {
+        let e = self.on_error.weigh(e);
         if self.on_error == OnError::Raise || !e.is_damage() {
             return Err(e);
         }
@@ -185,8 +186,7 @@ fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
 fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes> {
     let mut found: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
-        let mut blocks =
-            log::blocks(bytes, context.limits()).map_err(|e| e.within(format!("log file {name}")))?;
+        let mut blocks = log::blocks(bytes, context.limits());
         // A log that one commit writes is named by it.
         if let (None, Some(instant)) = (&context.visible.appended, slice::log_instant(name)) {
             blocks.iter_mut().for_each(|block| block.written_at(instant));
@@ -278,6 +278,7 @@ fn apply_block(
             }
         }
         Kind::Corrupt => return Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
+        Kind::Unknown => return Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
         Kind::Parquet | Kind::ChangeData => {
             return Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())));
         }
@@ -359,19 +360,25 @@ impl Rows {
                 self.dropped += 1;
                 Ok(())
             }
-            Change::Record(r) => match self.lost.hold(&key) && !merge::replaces(&r, self.context.limits())? {
+            Change::Record(r) => match self.stands_alone(&key, &r) {
                 // What it was to be merged with is gone.
-                true => {
+                Ok(false) => {
                     self.dropped += 1;
                     Ok(())
                 }
-                false => self.batch.push(&self.context, &key, &r.datum, &r.schema),
+                Ok(true) => self.batch.push(&self.context, &key, &r.datum, &r.schema),
+                Err(e) => Err(e),
             },
         };
         if let Err(e) = result {
             self.context.lose(e.within("log files"), 0..0, Some(1))?;
         }
         Ok(true)
+    }
+
+    /// Whether nothing that was lost of the base file is missing in a record of the logs.
+    fn stands_alone(&self, key: &[u8], record: &Record) -> Result<bool> {
+        Ok(!self.lost.hold(key) || merge::replaces(record, self.context.limits())?)
     }
 
     /// Records the rows that what was lost may have changed. The blocks themselves are recorded already.

@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Parquet,
     /// Before and after images: in logs of data, never of metadata.
     ChangeData,
+    /// A block of another version of the format: only how long it is, is known.
+    Unknown,
 }
 
 impl Kind {
@@ -76,6 +78,7 @@ impl Kind {
             Self::HFile => "hfile",
             Self::Parquet => "parquet",
             Self::ChangeData => "cdc",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -91,7 +94,7 @@ pub(crate) struct Block {
     pub kind: Kind,
     /// Its header.
     pub header: BTreeMap<i32, String>,
-    /// Why it does not count, for one that is corrupt.
+    /// Why it cannot be read, for one that is corrupt or unknown.
     pub reason: String,
     /// Whether the file ends in it.
     pub cut: bool,
@@ -120,9 +123,15 @@ impl Block {
 
     /// Notes the instant that the file's name says, where the block does not say any.
     pub(crate) fn written_at(&mut self, instant: &str) {
-        if self.kind == Kind::Corrupt {
+        if matches!(self.kind, Kind::Corrupt | Kind::Unknown) {
             self.header.entry(INSTANT_TIME).or_insert_with(|| instant.to_owned());
         }
+    }
+
+    /// The whole block in `bytes`, of another version of the format: where its header stands, nobody knows.
+    fn unknown(bytes: Range<u64>, reason: String) -> Self {
+        let header = BTreeMap::new();
+        Self { content: bytes.clone(), bytes, kind: Kind::Unknown, header, reason, cut: false }
     }
 
     /// The bytes `block` at `at` of the file, which are no whole block.
@@ -139,9 +148,9 @@ impl Block {
     }
 }
 
-/// The blocks of a log file, all of whose bytes are given. What is cut off or overwritten is a corrupt block; only a
-/// block that is whole and of another version of the format is an error.
-pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
+/// The blocks of a log file, all of whose bytes are given. What is cut off or overwritten is a corrupt block; one that is whole and
+/// of another version of the format is unknown, and those behind it are there.
+pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut at = 0;
     while at < log.len() {
@@ -155,7 +164,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
                         let reason = e.within("log block").to_string();
                         blocks.push(Block::corrupt(whole, at, reason, limits, false));
                     }
-                    Err(e) => return Err(e.at(at as u64).within("log block")),
+                    Err(e) => blocks.push(Block::unknown(range(at, length), e.reason())),
                 }
                 length
             }
@@ -171,7 +180,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Result<Vec<Block>> {
         };
         at += length;
     }
-    Ok(blocks)
+    blocks
 }
 
 /// Whether a file that ends in `rest`, which is no whole block, may have been cut off in one.

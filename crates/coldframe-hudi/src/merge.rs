@@ -38,7 +38,7 @@ impl Visible {
 
 /// The blocks that count, in the order in which they are merged: indexes of `blocks`, which are those of all logs of a
 /// slice. Corrupt blocks that no rollback took back come too: they are damage, unless a writer died over them: of what it
-/// was to write, nothing counts.
+/// was to write, nothing counts. So do blocks of an unknown version, unless the file's name says that they do not count.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -53,6 +53,7 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
             }
             Kind::Corrupt if !block.instant().map_or(!block.cut, |instant| visible.sees(instant)) => {}
             Kind::Corrupt => queue.push(i),
+            Kind::Unknown if block.instant().is_none_or(|instant| visible.sees(instant)) => queue.push(i),
             _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
             _ => {}
         }
@@ -66,10 +67,11 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
 /// The same where some blocks hold the merged records of others: each stands where the last of those stood.
 fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
-    let mut order: Vec<usize> = Vec::new();
+    // What of no known instant was lost may be newer than any.
+    let mut unplaced: Vec<usize> = Vec::new();
     for q in queue {
         let Some(instant) = blocks.get(*q).and_then(|b| b.instant()) else {
-            order.push(*q);
+            unplaced.push(*q);
             continue;
         };
         let all = of_instant.entry(instant).or_default();
@@ -95,8 +97,7 @@ fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
             latest_first.extend(of_instant.get(last).map(Vec::as_slice));
         }
     }
-    order.extend(latest_first.into_iter().rev().flatten());
-    order
+    latest_first.into_iter().rev().flatten().copied().chain(unplaced).collect()
 }
 
 /// An encoded record and the schema it is encoded by.

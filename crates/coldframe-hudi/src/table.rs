@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use coldframe_core::format::Fetch;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, ErrorContext, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt, Result, Source,
+    Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt, Result, Source,
     Split, TableFile, Unit, Value,
 };
 
@@ -264,7 +264,8 @@ fn find_schema(root: &dyn Folder, groups: &[Group], options: &Options) -> Result
         match schema_in(root, file, options).map_err(|e| e.in_file(file.path.clone())) {
             Ok(Some(schema)) => return Ok(schema),
             Ok(None) => {}
-            Err(e) if e.is_damage() => failed = Some(e),
+            // Another file's may do.
+            Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => failed = Some(e),
             Err(e) => return Err(e),
         }
     }
@@ -283,7 +284,7 @@ fn schema_in(root: &dyn Folder, file: &GroupFile, options: &Options) -> Result<O
     if !file.path.ends_with(".hfile") {
         options.limits.block("a log file", source.len())?;
         let log = source.read(0..source.len())?;
-        let blocks = log::blocks(&log, &options.limits)?;
+        let blocks = log::blocks(&log, &options.limits);
         let json = blocks.iter().rev().find_map(|b| b.schema().filter(|_| b.kind != Kind::Command));
         return json.map(|json| Schema::parse(json.as_bytes(), &options.limits)).transpose();
     }
@@ -427,9 +428,11 @@ fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Option
     if file.path.ends_with(".hfile") {
         return Ok(node);
     }
-    options.limits.block("a log file", source.len())?;
+    if let Err(e) = options.limits.block("a log file", source.len()) {
+        return Ok(node.with("damage", e.to_string()));
+    }
     let log = source.read(0..source.len())?;
-    for block in log::blocks(&log, &options.limits)? {
+    for block in log::blocks(&log, &options.limits) {
         let mut child =
             Node::new(format!("{} block", block.kind.name()), at + block.bytes.start..at + block.bytes.end);
         if let Some(instant) = block.instant() {
@@ -467,8 +470,27 @@ struct GroupPlan {
 
 impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        let Some(group) = self.groups.pop_front() else { return Ok(None) };
-        let bytes = group.files.iter().map(|(_, source)| source.len()).fold(0, u64::saturating_add);
+        while let Some(group) = self.groups.pop_front() {
+            let bytes = group.bytes();
+            let structure = format!("file group {}", group.file_id);
+            match self.unit(group, structure.clone()) {
+                Ok(unit) => return Ok(Some(unit)),
+                Err(e) => self.context.lose(e.within(structure), 0..bytes, None)?,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl PlannedGroup {
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|(_, source)| source.len()).fold(0, u64::saturating_add)
+    }
+}
+
+impl GroupPlan {
+    fn unit(&self, group: PlannedGroup, structure: String) -> Result<Unit> {
+        let bytes = group.bytes();
         // Of a base file, a few keys are looked up by its index, a request for each block; all else is read whole.
         let few = |source: &Arc<dyn ReadAt>| {
             let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);
@@ -491,12 +513,6 @@ impl Plan for GroupPlan {
             files: group.files.into_iter().map(|(path, _)| path).collect(),
             base,
         };
-        Ok(Some(Unit {
-            fetch,
-            bytes: 0..bytes,
-            rows: None,
-            structure: format!("file group {}", group.file_id),
-            decode: Box::new(decode),
-        }))
+        Ok(Unit { fetch, bytes: 0..bytes, rows: None, structure, decode: Box::new(decode) })
     }
 }

@@ -4,10 +4,13 @@
 
 mod lab;
 
-use coldframe_core::{Error, Format, OpenOptions, Source};
+use std::sync::Arc;
+
+use coldframe_core::{Error, ErrorKind, Format, OnError, OpenOptions, Source, TableFile};
 use coldframe_hudi::HudiFormat;
 use coldframe_testing::folder::MemoryFolder;
-use coldframe_testing::laws::Subject;
+use coldframe_testing::laws::{Subject, assert_tolerant};
+use coldframe_testing::rows;
 
 /// The newest files of the table's partitions: those that its latest state is made of.
 const NEWEST: &str = "20261121143920945";
@@ -42,4 +45,32 @@ fn base_files() {
 #[test]
 fn logs() {
     obey(|path| path.contains(".log."), 15, |subject| subject);
+}
+
+/// What nobody reads of one log is no error of the others.
+#[test]
+fn a_log_block_of_another_version_costs_what_it_may_have_changed() {
+    let (_dir, table) = lab::unpack();
+    let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
+    let all = rows::read(open(&folder).as_ref(), OnError::Raise).unwrap().batch.num_rows();
+    let mut refused = 0;
+    for (path, log) in folder.files.iter().filter(|(path, log)| path.contains(".log.") && !log.is_empty()) {
+        let mut log = log.to_vec();
+        assert_eq!(&log[14..18], [0, 0, 0, 1], "{path}");
+        log[17] = 2;
+        let table = open(&folder.with(path, log));
+        assert_tolerant(table.as_ref(), None, &[1 << 11]);
+        let plain = rows::read(table.as_ref(), OnError::Raise).unwrap();
+        let Some(e) = plain.error else { continue };
+        assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("version 2"), "{e}");
+        let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
+        assert!(left.damage[0].reason.contains("version 2"), "{:?}", left.damage);
+        assert!((1..all).contains(&left.batch.num_rows()), "{path}: {} of {all}", left.batch.num_rows());
+        refused += 1;
+    }
+    assert!(refused > 3, "{refused}");
+}
+
+fn open(folder: &MemoryFolder) -> Arc<dyn TableFile> {
+    HudiFormat.open(&folder.source(), &OpenOptions::default()).unwrap()
 }

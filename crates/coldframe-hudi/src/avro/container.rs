@@ -30,8 +30,13 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, mut each: impl FnMut(&Schema, 
                     b"deflate" => Algorithm::Deflate,
                     b"bzip2" => Algorithm::Bzip2,
                     b"zstandard" => Algorithm::Zstd,
+                    // The others that the specification names.
+                    b"snappy" | b"xz" => {
+                        return Err(Error::unsupported(format!("Avro codec \"{}\"", value.escape_ascii())));
+                    }
                     other => {
-                        return Err(Error::unsupported(format!("Avro codec \"{}\"", other.escape_ascii())));
+                        let found = other.escape_ascii();
+                        return Err(Error::corrupt(format!("expected an Avro codec, found \"{found}\"")));
                     }
                 }
             }

@@ -25,7 +25,7 @@ fn block(kind: i32, header: &[(i32, &str)], content: &[u8]) -> Vec<u8> {
 }
 
 fn kinds(log: &[u8]) -> Vec<(Kind, Range<u64>)> {
-    let all = blocks(log, &Limits::default()).unwrap();
+    let all = blocks(log, &Limits::default());
     all.into_iter().map(|b| (b.kind, b.bytes)).collect()
 }
 
@@ -34,7 +34,7 @@ fn blocks_and_their_headers() {
     let mut log = block(4, &[(0, "20250101000000001"), (2, "{}")], b"hfile");
     let second = log.len();
     log.extend(block(0, &[(0, "20250101000000003"), (1, "20250101000000001"), (3, "0")], &[0; 4]));
-    let found = blocks(&log, &Limits::default()).unwrap();
+    let found = blocks(&log, &Limits::default());
     let [data, command] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (data.kind, data.instant(), data.schema()),
@@ -52,7 +52,7 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
     let mut log = whole.clone();
     log.extend(&whole);
     for end in whole.len() + 1..log.len() {
-        let found = blocks(&log[..end], &Limits::default()).unwrap();
+        let found = blocks(&log[..end], &Limits::default());
         let [first, last] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((first.kind, last.kind, last.cut), (Kind::HFile, Kind::Corrupt, true), "cut at {end}");
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
@@ -61,7 +61,7 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
         let mut inside = whole.clone();
         inside.extend(b"other bytes");
         inside.extend(&whole);
-        assert!(blocks(&inside, &Limits::default()).unwrap().iter().all(|b| !b.cut));
+        assert!(blocks(&inside, &Limits::default()).iter().all(|b| !b.cut));
     }
 }
 
@@ -109,13 +109,24 @@ fn no_flip_of_a_byte_panics_or_hangs() {
         for bit in 0..8 {
             let mut flipped = log.clone();
             flipped[at] ^= 1 << bit;
-            if let Ok(found) = blocks(&flipped, &Limits::default()) {
-                let end = found.iter().fold(0, |at, b| {
-                    assert_eq!(b.bytes.start, at);
-                    b.bytes.end
-                });
-                assert_eq!(end, log.len() as u64);
-            }
+            let end = blocks(&flipped, &Limits::default()).iter().fold(0, |at, b| {
+                assert_eq!(b.bytes.start, at);
+                b.bytes.end
+            });
+            assert_eq!(end, log.len() as u64);
         }
     }
+}
+
+#[test]
+fn a_block_of_another_version_is_one_that_nobody_knows() {
+    let mut log = block(4, &[(0, "20250101000000001")], b"hfile");
+    let second = log.len();
+    log.extend(block(4, &[(0, "20250101000000003")], b"hfile"));
+    log[second + HEAD + 3] = 2;
+    let found = blocks(&log, &Limits::default());
+    let [first, unknown] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((first.kind, unknown.kind), (Kind::HFile, Kind::Unknown));
+    assert_eq!((unknown.bytes.clone(), unknown.instant()), (second as u64..log.len() as u64, None));
+    assert_eq!(unknown.reason, "version 2 of Hudi's log format");
 }
