@@ -10,8 +10,8 @@ use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use coldframe_core::format::Fetch;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt, Result, Source,
-    Split, TableFile, Unit, Value,
+    Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt,
+    Result, Source, Split, TableFile, Unit, Value,
 };
 
 use crate::avro::Schema;

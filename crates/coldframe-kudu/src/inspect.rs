@@ -7,6 +7,7 @@ use coldframe_cfile::options::Options;
 use coldframe_core::io::Entry;
 use coldframe_core::{Node, Result, TableFile};
 
+use crate::fault::Fault;
 use crate::open::Found;
 use crate::store::crypt::HEADER;
 use crate::tablet::{RowSet, Tablet};
@@ -66,7 +67,7 @@ pub(crate) fn folder(table: &Found) -> Result<Node> {
         match tree(table, &block) {
             Ok((path, node)) => parts.entry(path).or_default().push(node),
             // A block that is not there has no place in the tree; `verify` names it.
-            Err(e) if e.is_damage() => {}
+            Err(e) if Fault::is(&e) => {}
             Err(e) => return Err(e),
         }
     }
@@ -140,9 +141,9 @@ pub(crate) fn options(table: &Found) -> Options {
 fn tree(table: &Found, block: &Block<'_>) -> Result<(String, Node)> {
     let open = block.tablet.server.store.open(block.id)?;
     let end = open.offset.saturating_add(open.bytes.len());
-    let node = match CFileTable::open(open.bytes, options(table)) {
-        Ok(file) => moved(file.inspect()?, open.offset),
-        Err(e) if e.is_damage() => Node::new("", open.offset..end).with("damaged", e.to_string()),
+    let node = match CFileTable::open(open.bytes, options(table)).and_then(|file| file.inspect()) {
+        Ok(node) => moved(node, open.offset),
+        Err(e) if Fault::is(&e) => Node::new("", open.offset..end).with("damaged", e.to_string()),
         Err(e) => return Err(e),
     };
     let mut node = Node { name: block.name.clone(), ..node };

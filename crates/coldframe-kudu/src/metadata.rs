@@ -2,6 +2,7 @@
 
 use coldframe_core::{Error, Result, Value};
 
+use crate::fault::Fault;
 use crate::prune::rows::key_index;
 use crate::rowset::{Reading, open_block, row_count};
 use crate::tablet::{RowSet, Tablet};
@@ -17,7 +18,8 @@ pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
         ("rows".to_owned(), sum(&|log| log.rows)),
         ("changes".to_owned(), sum(&|log| log.changes)),
     ];
-    let broken = read().flat_map(|log| &log.broken).map(|d| format!("{}: {}", d.structure, d.reason));
+    let broken =
+        read().flat_map(|log| &log.broken).map(|f| format!("{}: {}", f.damage.structure, f.damage.reason));
     let failed = logs.iter().filter_map(|log| log.as_ref().err()).map(ToString::to_string);
     let damage: Vec<Value> = broken.chain(failed).map(|text| Value::from(text.as_str())).collect();
     if !damage.is_empty() {
@@ -31,7 +33,7 @@ pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
 pub(crate) fn statistics(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<Value> {
     let mut damaged = None;
     let mut note = |e: Error| {
-        if !e.is_damage() {
+        if !Fault::is(&e) {
             return Err(e);
         }
         damaged = Some(e.to_string());

@@ -47,7 +47,7 @@ pub(crate) fn tables(
 ) -> Result<Vec<(String, String)>> {
     let (_, all, unreadable) = replicas(folder, path, options)?;
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
-        return Err(first.damage.to_error());
+        return Err(first.fault.to_error());
     }
     // A table that is being renamed has tablets of both names: the newest schema's counts.
     let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
@@ -98,7 +98,7 @@ impl Found {
         let all = by_tablet(all, &reading);
         let tables = table_names(&all);
         if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
-            return Err(first.damage.to_error());
+            return Err(first.fault.to_error());
         }
         let chosen = choose(all, &own, &tables)?;
         let mut absent = Vec::new();

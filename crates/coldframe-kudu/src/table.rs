@@ -11,6 +11,7 @@ use coldframe_core::{
     Value,
 };
 
+use crate::fault::Fault;
 use crate::metadata::{log_metadata, statistics};
 use crate::open::Found;
 use crate::replicas::Absent;
@@ -80,7 +81,7 @@ impl KuduTable {
         let rows = match row_count(&part.tablet, &part.rowset, &self.found.reading) {
             Ok(rows) => rows,
             // Reading it will say so; the split only has to be there.
-            Err(e) if e.is_damage() => return Ok(1),
+            Err(e) if Fault::is(&e) => return Ok(1),
             Err(e) => return Err(e.within(format!("rowset {}", part.rowset.id))),
         };
         Ok(*part.rows.get_or_init(|| rows))
@@ -247,9 +248,9 @@ impl TableFile for KuduTable {
         let lost = behind.and_then(|i| i.checked_sub(self.found.logs.len()));
         if let Some(lost) = lost.and_then(|i| self.found.unreadable.get(i)) {
             if request.scan.on_error == OnError::Raise {
-                return Err(lost.damage.to_error());
+                return Err(lost.fault.to_error());
             }
-            request.damage.push(lost.damage.clone());
+            request.damage.push(lost.fault.damage.clone());
             return Ok(Box::new(NoUnits));
         }
         let wanted = request.decode.fields().iter().map(|f| {

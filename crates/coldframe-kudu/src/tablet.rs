@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, ErrorContext, ErrorKind, Limits, Result, Value};
+use coldframe_core::{Error, ErrorContext, ErrorKind, Limits, Result, Value};
 use coldframe_encoding::limits::message::{self, Shaped};
 
+use crate::fault::Fault;
 use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};
 use crate::layout::proto::{self, Consensus, SuperBlock};
 use crate::schema::TableSchema;
@@ -40,11 +41,11 @@ pub(crate) struct Server {
     keys: ServerKeys,
 }
 
-/// A tablet that cannot be read: its super block is damaged, its data is not whole, or it is not there.
+/// A tablet that cannot be read: its super block is damaged or of an unknown kind, its data is not whole, or it is not there.
 #[derive(Clone, Debug)]
 pub(crate) struct Unreadable {
     pub(crate) tablet: String,
-    pub(crate) damage: Damage,
+    pub(crate) fault: Fault,
 }
 
 /// A replica of a tablet.
@@ -125,7 +126,7 @@ impl Server {
         limits: &Limits,
         unreadable: &mut Vec<Unreadable>,
     ) -> Result<Vec<Tablet>> {
-        let mut tablets = Vec::new();
+        let (mut tablets, mut locked) = (Vec::new(), None);
         for entry in folder.list(&join(&self.dirs.metadata, "tablet-meta"))? {
             let name = name_of(&entry.path);
             // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
@@ -134,16 +135,24 @@ impl Server {
             }
             match self.tablet(folder, &entry.path, checked, limits) {
                 Ok(tablet) => tablets.push(tablet),
-                Err(e) if e.is_damage() => {
+                Err(e) => {
                     let path = self.store.full_path(&entry.path);
+                    let is_locked = matches!(e.kind(), ErrorKind::KeyUnavailable(_));
+                    if !is_locked && !Fault::is(&e) {
+                        return Err(e.in_file(path));
+                    }
+                    let tablet = name.to_owned();
                     let e = e.within(format!("super block {path}"));
-                    let damage = Damage::from_error(&e, 0..entry.len, None);
-                    unreadable.push(Unreadable { tablet: name.to_owned(), damage });
+                    let fault = Fault::from_error(&e, 0..entry.len);
+                    if is_locked {
+                        locked.get_or_insert(e);
+                    }
+                    unreadable.push(Unreadable { tablet, fault });
                 }
-                Err(e) => return Err(e.in_file(self.store.full_path(&entry.path))),
             }
         }
-        Ok(tablets)
+        // The key that opens another is the server's: what it does not open is damaged.
+        locked.filter(|_| tablets.is_empty()).map_or(Ok(tablets), Err)
     }
 
     fn tablet(

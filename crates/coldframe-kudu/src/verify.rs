@@ -3,6 +3,7 @@
 use coldframe_cfile::CFileTable;
 use coldframe_core::{Damage, Error, Result, TableFile, scan};
 
+use crate::fault::Fault;
 use crate::inspect::{Block, blocks, options};
 use crate::open::Found;
 
@@ -11,11 +12,11 @@ use crate::open::Found;
 pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for server in &table.servers {
-        all.extend(server.store.containers()?.damage.iter().cloned());
+        all.extend(server.store.containers()?.faults.iter().map(|fault| fault.damage.clone()));
     }
     for log in &table.logs {
         // Of what cost rows the scan has told.
-        all.extend(log.summary()?.harmless.iter().map(|what| what.as_ref().clone()));
+        all.extend(log.summary()?.harmless.iter().map(|what| what.damage.clone()));
     }
     for block in blocks(table) {
         match check(table, &block) {
@@ -26,8 +27,8 @@ pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
                 reason: d.reason,
             })),
             // The scan has reported those that it reads.
-            Err(e) if e.is_damage() && block.scanned => {}
-            Err(e) if e.is_damage() => {
+            Err(e) if Fault::is(&e) && block.scanned => {}
+            Err(e) if Fault::is(&e) => {
                 all.push(Damage::from_error(&e.within(block.name), 0..0, None));
             }
             Err(e) => return Err(e),

@@ -15,6 +15,7 @@ use coldframe_core::{BatchIter, DamageLog, Error, ErrorContext, OnError, PlanReq
 
 use super::patch::Changes;
 use super::source::{DeltaFile, Source};
+use crate::fault::Fault;
 use crate::rowset::Location;
 use crate::schema::Column;
 use crate::wal::Replayed;
@@ -139,7 +140,8 @@ impl DecodeRows {
         let nullable = self.columns.iter().map(|c| c.column.nullable);
         let damage = DamageLog::default();
         let mut salvage = Salvage::new(self.request.scan.on_error, nullable, damage.clone());
-        let batch = Rows { unit: self, rows, count }.decode(bytes, &mut salvage)?;
+        let batch = Rows { unit: self, rows, count }.decode(bytes, &mut salvage);
+        let batch = batch.map_err(|e| self.request.scan.on_error.weigh(e))?;
         damage.records().into_iter().for_each(|record| self.request.damage.push(record));
         Ok(batch)
     }
@@ -245,6 +247,7 @@ impl<'u> Rows<'u> {
     fn lose_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
         let rows = block.file.rows_of(block.index);
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
+        let e = self.unit.request.scan.on_error.weigh(e);
         let e = block.file.opened.place.explain(e.at(block.at).within("delta block"));
         if !self.tolerant() || !e.is_damage() {
             return Err(e);
@@ -396,7 +399,7 @@ impl<'u> Rows<'u> {
                 let (part, stored) = self.part(scan, input, bytes);
                 match part.open(stored.clone()).and_then(|mut r| r.read(self.count)) {
                     Ok(array) => array,
-                    Err(e) if self.tolerant() && e.is_damage() => {
+                    Err(e) if self.tolerant() && Fault::is(&e) => {
                         let column = Hurt { scan, part, stored, location, index: lost };
                         self.salvage(place, input, &column, salvage)?
                     }

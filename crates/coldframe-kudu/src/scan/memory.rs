@@ -47,7 +47,7 @@ impl MemoryPlan {
         let mut losses = inserts.chain(&log.lost_rows).filter(counts);
         if self.request.scan.on_error == OnError::Raise {
             if let Some(loss) = losses.find(|loss| loss.rows.is_empty() || overlap(&loss.rows, &self.rows)) {
-                return Err(loss.record(&self.name).to_error());
+                return Err(loss.to_error(&self.name));
             }
         } else {
             for loss in losses.filter(|loss| loss.rows.is_empty()) {
@@ -117,7 +117,7 @@ impl DecodeUnit for DecodeMemory {
                     let middle = rows.start + (rows.end - rows.start) / 2;
                     open.extend([middle..rows.end, rows.start..middle]);
                 }
-                other => batches.push(other?),
+                other => batches.push(other.map_err(|e| self.request.scan.on_error.weigh(e))?),
             }
         }
         Ok(Box::new(batches.into_iter().flat_map(move |batch| in_batches(batch, most))))

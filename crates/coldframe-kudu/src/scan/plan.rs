@@ -12,6 +12,7 @@ use coldframe_core::{
 
 use super::decode::{ColumnInput, DecodeRows, DeltaInput};
 use super::source::{DeltaFile, Source, column_source, delta_files};
+use crate::fault::Fault;
 use crate::prune::rows::key_rows;
 use crate::rowset::{Reading, row_count};
 use crate::schema::Column;
@@ -87,7 +88,7 @@ impl RowSetPlan {
             match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
                 Ok(rows) => self.rows = rows,
                 // An index that cannot be read saves no work.
-                Err(e) if e.is_damage() && self.tolerant() => {}
+                Err(e) if Fault::is(&e) && self.tolerant() => {}
                 Err(e) => return Err(e),
             }
         }
@@ -125,9 +126,7 @@ impl RowSetPlan {
         let mut losses = log.lost_changes.get(&self.rowset.id).into_iter().flatten();
         match losses.find(counts).filter(|_| !self.tolerant()) {
             None => Ok(()),
-            Some(loss) => {
-                Err(loss.record(&format!("ordinals {}..{}", self.rows.start, self.rows.end)).to_error())
-            }
+            Some(loss) => Err(loss.to_error(&format!("ordinals {}..{}", self.rows.start, self.rows.end))),
         }
     }
 
@@ -160,6 +159,7 @@ impl RowSetPlan {
     }
 
     fn give_up(&self, e: Error, rows: Option<u64>) -> Result<bool> {
+        let e = self.request.scan.on_error.weigh(e);
         if !self.tolerant() || !e.is_damage() {
             return Err(e);
         }

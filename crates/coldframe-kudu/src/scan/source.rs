@@ -17,6 +17,7 @@ use coldframe_core::salvage::Loss;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, PlanRequest, Result};
 use coldframe_encoding::Cursor;
 
+use crate::fault::Fault;
 use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
@@ -195,7 +196,7 @@ pub(crate) fn column_source(
     };
     match open() {
         Ok(source) => Ok(Some(source)),
-        Err(e) if tolerant && e.is_damage() => {
+        Err(e) if tolerant && Fault::is(&e) => {
             let e = e.within(format!("ordinals {}..{}", rows.start, rows.end));
             let e = e.within(format!("rowset {}", rowset.id)).within(format!("tablet {}", tablet.id));
             let filled = request.scan.on_error == OnError::Null && column.nullable;

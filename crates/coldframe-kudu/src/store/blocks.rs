@@ -15,11 +15,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, Limits, ReadAt, Result};
+use coldframe_core::{Error, Limits, ReadAt, Result};
 
+use crate::fault::Fault;
 use crate::layout::container::{MAGIC, Records, decode, whole_file};
 use crate::layout::proto::BlockRecord;
-use crate::store::crypt::{Expected, HEADER, Section, ServerKeys, decrypted, decrypted_block};
+use crate::store::crypt::{Expected, HEADER, Section, ServerKeys, decrypted_block};
 use crate::store::logr;
 use crate::store::rocks::Reading;
 use crate::store::roots::{BlockManager, DATABASE, DataDir, join};
@@ -44,8 +45,8 @@ pub(crate) struct Containers {
     blocks: HashMap<u64, Extent>,
     /// Paths of the containers without their endings.
     files: Vec<String>,
-    /// Containers whose metadata cannot be read to its end.
-    pub(crate) damage: Vec<Damage>,
+    /// Containers whose metadata cannot be read to its end, and databases.
+    pub(crate) faults: Vec<Fault>,
 }
 
 #[derive(Clone, Debug)]
@@ -123,9 +124,9 @@ impl BlockStore {
     fn open_in_container(&self, id: u64) -> Result<Option<OpenBlock>> {
         let containers = self.containers()?;
         let Some(place) = containers.blocks.get(&id) else {
-            return match containers.damage.first() {
-                Some(damage) if self.dirs.iter().all(|d| d.manager.has_containers()) => {
-                    let e = damage.to_error();
+            return match containers.faults.first() {
+                Some(fault) if self.dirs.iter().all(|d| d.manager.has_containers()) => {
+                    let e = fault.to_error();
                     Err(e.within(format!("block {id}, which no readable record creates")))
                 }
                 _ => Ok(None),
@@ -169,9 +170,16 @@ impl BlockStore {
     /// Adds the live blocks of a data directory with a database, and notes what of it cannot be read.
     fn read_database(&self, path: &str, all: &mut Containers) -> Result<()> {
         let reading = Reading { checked: self.checked, limits: self.limits };
-        let database = logr::Blocks::read(self.folder.as_ref(), path, reading);
-        let mut database = database.map_err(|e| e.in_file(self.full_path(&join(path, DATABASE))))?;
-        all.damage.append(&mut database.damage);
+        let database = match logr::Blocks::read(self.folder.as_ref(), path, reading) {
+            Ok(database) => database,
+            Err(e) if Fault::is(&e) => {
+                let e = e.within(self.full_path(&join(path, DATABASE)));
+                all.faults.push(Fault::from_error(&e, 0..0));
+                return Ok(());
+            }
+            Err(e) => return Err(e.in_file(self.full_path(&join(path, DATABASE)))),
+        };
+        all.faults.extend(database.damage.iter().cloned().map(Fault::from));
         let before = all.files.len();
         let (files, blocks) = database.live(path);
         all.files.extend(files);
@@ -180,11 +188,25 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Adds the live blocks of one container. Damage in it is noted; what stands before it holds.
+    /// Adds the live blocks of one container. What cannot be read of it is noted; what stands before it holds.
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
-        let (file, start) = decrypted(self.folder.open(&metadata)?, &self.keys, &Expected::start(&[MAGIC]))
-            .map_err(|e| e.in_file(self.full_path(&metadata)))?;
+        let stored = self.folder.open(&metadata)?;
+        let len = stored.len();
+        match self.read_metadata(stored, path, all) {
+            Err(e) if Fault::is(&e) => {
+                let e = e.within(metadata);
+                let at = e.offset().unwrap_or(0);
+                all.faults.push(Fault::from_error(&e, at..len.max(at)));
+                Ok(())
+            }
+            read => read.map_err(|e| e.in_file(self.full_path(&metadata))),
+        }
+    }
+
+    fn read_metadata(&self, stored: Arc<dyn ReadAt>, path: &str, all: &mut Containers) -> Result<()> {
+        // That the key is right the super blocks have shown.
+        let (file, start) = decrypted_block(stored, &self.keys, &Expected::start(&[MAGIC]))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
         all.files.push(path.to_owned());
@@ -192,15 +214,7 @@ impl BlockStore {
             return Ok(()); // a server that stopped while it created the container
         }
         let bytes = whole_file(file.as_ref(), &self.limits)?;
-        if let Err(e) = self.read_records(&bytes, container, all) {
-            if !e.is_damage() {
-                return Err(e.in_file(self.full_path(&metadata)));
-            }
-            let e = e.within(metadata);
-            let at = e.offset().unwrap_or(0);
-            all.damage.push(Damage::from_error(&e, at..bytes.len() as u64, None));
-        }
-        Ok(())
+        self.read_records(&bytes, container, all)
     }
 
     fn read_records(&self, bytes: &[u8], container: usize, all: &mut Containers) -> Result<()> {

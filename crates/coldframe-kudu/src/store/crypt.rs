@@ -27,11 +27,15 @@ const HOLE: usize = 16;
 
 /// The keys under which a server's files may be.
 #[derive(Clone, Default)]
-pub(crate) struct ServerKeys(Vec<Vec<u8>>);
+pub(crate) struct ServerKeys {
+    keys: Vec<Vec<u8>>,
+    /// Whether the server encrypts its files: all of them, or none.
+    encrypts: bool,
+}
 
 impl std::fmt::Debug for ServerKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ServerKeys({} keys)", self.0.len())
+        write!(f, "ServerKeys({} keys)", self.keys.len())
     }
 }
 
@@ -39,10 +43,12 @@ impl ServerKeys {
     /// The key that was given, or else those that `instance` holds in the manner of the test provider.
     pub(crate) fn new(given: Option<&Vec<u8>>, instance: &Instance) -> Self {
         if let Some(key) = given {
-            return Self(vec![key.clone()]);
+            return Self { keys: vec![key.clone()], encrypts: true };
         }
         let tenants = instance.tenants.iter().filter_map(|t| t.key.as_deref());
-        Self(tenants.chain(instance.server_key.as_deref()).filter_map(unmask).collect())
+        let stored: Vec<&str> = tenants.chain(instance.server_key.as_deref()).collect();
+        let keys = stored.iter().copied().filter_map(unmask).collect();
+        Self { keys, encrypts: !stored.is_empty() }
     }
 }
 
@@ -120,7 +126,7 @@ fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -
         return Ok((file, HEADER, Some(())));
     }
     let mut first = None;
-    for key in &keys.0 {
+    for key in &keys.keys {
         let Ok(file_key) = header.file_key(key) else { continue };
         let clear: Arc<dyn ReadAt> = Arc::new(Decrypted { inner: file.clone(), key: file_key });
         if expected.is_in(clear.as_ref())? {
@@ -132,7 +138,13 @@ fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -
 }
 
 fn no_key(keys: &ServerKeys) -> Error {
-    let what = if keys.0.is_empty() { "the server key is held by a key provider" } else { "no key opens it" };
+    if !keys.encrypts {
+        return Error::corrupt(
+            "expected a file in the clear, as the server has no key, found an encrypted one",
+        );
+    }
+    let what =
+        if keys.keys.is_empty() { "the server key is held by a key provider" } else { "no key opens it" };
     Error::new(ErrorKind::KeyUnavailable(format!(
         "the file is encrypted and {what}; give the server's key as keys={{\"server\": ..}}"
     )))

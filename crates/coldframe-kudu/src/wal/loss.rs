@@ -15,16 +15,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use coldframe_core::Damage;
 use coldframe_core::salvage::Loss;
+use coldframe_core::{Damage, Error};
 
+use crate::fault::Fault;
 use crate::layout::operations::{OpId, Store};
 
 /// A place in the log where something is missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Hole {
     /// Where, and why.
-    pub(crate) what: Arc<Damage>,
+    pub(crate) what: Arc<Fault>,
     /// The last operation before it.
     pub(crate) before: Option<OpId>,
     /// No operation in it is older.
@@ -50,13 +51,13 @@ pub(crate) struct LogLoss {
     pub(crate) rows: Range<u64>,
     /// A snapshot of this time or before knows them.
     pub(crate) since: u64,
-    pub(crate) what: Arc<Damage>,
+    pub(crate) what: Arc<Fault>,
 }
 
 impl LogLoss {
     /// As the loss of `rows`, which are a part of its own.
     pub(crate) fn of(&self, rows: Range<u64>, within: &str) -> Loss {
-        let Damage { bytes, structure, reason, .. } = self.what.as_ref();
+        let Damage { bytes, structure, reason, .. } = &self.what.damage;
         let structure = format!("{within}: {structure}");
         Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
     }
@@ -65,6 +66,11 @@ impl LogLoss {
     pub(crate) fn record(&self, within: &str) -> Damage {
         let loss = self.of(0..0, within);
         Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
+    }
+
+    /// As the error that ends a plain read.
+    pub(crate) fn to_error(&self, within: &str) -> Error {
+        self.what.as_error(&self.record(within))
     }
 }
 
@@ -122,7 +128,7 @@ mod tests {
     fn hole(gap: Gap) -> Hole {
         let what =
             Damage { bytes: 0..1, rows_lost: None, structure: "log".to_owned(), reason: "hurt".to_owned() };
-        Hole { what: Arc::new(what), before: None, time: 0, gap }
+        Hole { what: Arc::new(what.into()), before: None, time: 0, gap }
     }
 
     #[test]

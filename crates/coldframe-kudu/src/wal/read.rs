@@ -18,6 +18,7 @@ use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::limits::message;
 
 use super::loss::{Gap, Hole};
+use crate::fault::Fault;
 use crate::layout::log::{Record, Segment};
 use crate::layout::operations::{
     AlterSchema, Commit, Entry, EntryBatch, OpId, ParticipantOp, Replicate, Store, Write, kind,
@@ -163,7 +164,9 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
             Ok(None) => {
                 reader.hole(&place, 0..len, "log segment", "expected a segment, found none".to_owned());
             }
-            Err(e) if e.is_damage() => reader.hole(&place, 0..len, "log segment", e.to_string()),
+            Err(e) if Fault::is(&e) => {
+                reader.hole_of(&place, 0..len, "log segment", &e);
+            }
             Err(e) => return Err(e.in_file(place.path)),
         }
     }
@@ -195,7 +198,7 @@ impl Reader<'_> {
         let schema = segment.header.schema.as_ref().map(TableSchema::new).transpose();
         let schema = schema.and_then(|schema| self.check(schema));
         if let Err(e) = &schema {
-            self.hole(place, 0..segment.bounds().0, "header of log segment", e.reason());
+            self.hole_of(place, 0..segment.bounds().0, "header of log segment", e);
         }
         if let (Ok(()), Some(schema)) = (schema, &segment.header.schema) {
             let next = self.log.last.map_or(i64::MIN, |id| id.index.saturating_add(1));
@@ -211,7 +214,9 @@ impl Reader<'_> {
                         entries = entries.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
                         batch.into_iter().for_each(|entry| self.entry(entry, place, &bytes));
                     }
-                    Err(e) if e.is_damage() => self.hole(place, bytes, "log record", e.reason()),
+                    Err(e) if Fault::is(&e) => {
+                        self.hole_of(place, bytes, "log record", &e);
+                    }
                     Err(e) => return Err(e.at(bytes.start).in_file(place.path.clone())),
                 },
             }
@@ -253,17 +258,19 @@ impl Reader<'_> {
     }
 
     fn hole(&mut self, place: &Place, bytes: Range<u64>, structure: &str, reason: String) {
+        self.hole_of(place, bytes, structure, &Error::corrupt(reason));
+    }
+
+    fn hole_of(&mut self, place: &Place, bytes: Range<u64>, structure: &str, e: &Error) {
         if self.log.holes.len() >= MOST_HOLES {
             self.log.riddled = true;
             return;
         }
+        let mut what = Fault::from_error(e, bytes);
+        (what.damage.structure, what.damage.reason) =
+            (format!("{structure} of {}", place.path), e.to_string());
         self.log.holes.push(Hole {
-            what: Arc::new(coldframe_core::Damage {
-                bytes,
-                rows_lost: None,
-                structure: format!("{structure} of {}", place.path),
-                reason,
-            }),
+            what: Arc::new(what),
             before: self.log.last,
             time: self.log.time,
             gap: Gap::Unknown,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use coldframe_cfile::layout::delta::ChangeType;
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, Result};
+use coldframe_core::{Error, Result};
 
 use super::find::RowSetKeys;
 use super::loss::LogLoss;
@@ -22,6 +22,7 @@ use super::memory::Entries;
 use super::read::{Applied, Log, Op, Target, What, read};
 use super::rows::{Kind, RowOp, RowOps};
 use super::summary::Summary;
+use crate::fault::Fault;
 use crate::layout::operations::{OpId, ParticipantOp, Write};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
@@ -43,7 +44,7 @@ pub(crate) struct Replayed {
     /// By rowset: rows that are not known as they were.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
     /// All that is broken in the log.
-    pub(crate) broken: Vec<Arc<Damage>>,
+    pub(crate) broken: Vec<Arc<Fault>>,
     /// How many live rows more than were flushed there are, if nothing is lost.
     pub(crate) live: i64,
     /// How many operations the log has, and how many of them are not committed.
@@ -61,7 +62,7 @@ impl Replayed {
 
     pub(crate) fn summary(&self) -> Summary {
         let told = self.lost_changes.values().flatten().chain(&self.lost_rows).chain(&self.lost_inserts);
-        let told: HashSet<*const Damage> = told.map(|loss| Arc::as_ptr(&loss.what)).collect();
+        let told: HashSet<*const Fault> = told.map(|loss| Arc::as_ptr(&loss.what)).collect();
         let harmless = self.broken.iter().filter(|what| !told.contains(&Arc::as_ptr(what)));
         Summary {
             rows: self.keys.len() as u64,
@@ -110,7 +111,7 @@ struct Row {
     number: u64,
     live: bool,
     /// Since when it is not known, and why.
-    lost: Option<(u64, Arc<Damage>)>,
+    lost: Option<(u64, Arc<Fault>)>,
     /// The operation that wrote it whole.
     whole: i64,
 }
@@ -143,10 +144,10 @@ struct Replay<'a> {
     transactions: HashMap<i64, Vec<Held>>,
     finders: HashMap<u64, RowSetKeys<'a>>,
     /// New rows written before this operation are not known: a hole may hold what changed them.
-    memory_since: Option<(i64, u64, Arc<Damage>)>,
+    memory_since: Option<(i64, u64, Arc<Fault>)>,
     missing: Vec<LogLoss>,
     /// Keys whose rows are not known, wherever they are.
-    doubted: Vec<(Vec<u8>, u64, Arc<Damage>)>,
+    doubted: Vec<(Vec<u8>, u64, Arc<Fault>)>,
     out: Replayed,
 }
 
@@ -203,7 +204,7 @@ impl<'a> Replay<'a> {
         memory: bool,
         rowsets: impl IntoIterator<Item = u64>,
         index: i64,
-        (since, what): (u64, &Arc<Damage>),
+        (since, what): (u64, &Arc<Fault>),
     ) {
         if memory {
             self.memory_since = Some((index, since, what.clone()));
@@ -238,7 +239,7 @@ impl<'a> Replay<'a> {
             None => Ok(()),
         });
         match done {
-            Err(e) if e.is_damage() => {
+            Err(e) if Fault::is(&e) => {
                 let ids =
                     targets.iter().filter_map(|t| if let Target::RowSet(id) = t { Some(*id) } else { None });
                 let what = Arc::new(self.broken(op, &e));
@@ -252,9 +253,11 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn broken(&self, op: &Op, e: &Error) -> Damage {
+    fn broken(&self, op: &Op, e: &Error) -> Fault {
         let structure = format!("operation {}.{} of the write-ahead log", op.id.term, op.id.index);
-        Damage { bytes: 0..0, rows_lost: None, structure, reason: e.reason() }
+        let mut fault = Fault::from_error(e, 0..0);
+        fault.damage.structure = structure;
+        fault
     }
 
     fn each_row(
@@ -365,7 +368,7 @@ impl<'a> Replay<'a> {
     }
 
     /// An operation whose commit message is lost: whether its rows are older or newer, nobody knows.
-    fn doubt(&mut self, op: &Op, what: &Arc<Damage>) -> Result<()> {
+    fn doubt(&mut self, op: &Op, what: &Arc<Fault>) -> Result<()> {
         match &op.what {
             What::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
             What::Participant(step) => {
@@ -385,7 +388,7 @@ impl<'a> Replay<'a> {
     }
 
     /// A row of such an operation.
-    fn doubt_row(&mut self, key: Vec<u8>, kind: Kind, (since, what): (u64, &Arc<Damage>)) {
+    fn doubt_row(&mut self, key: Vec<u8>, kind: Kind, (since, what): (u64, &Arc<Fault>)) {
         if let Some(known) = self.rows.get_mut(&key) {
             known.lost = Some((since, what.clone()));
         } else if matches!(kind, Kind::Insert | Kind::Upsert) {
@@ -397,7 +400,7 @@ impl<'a> Replay<'a> {
     /// An operation whose rows cannot be told may be about any row.
     fn unless_damaged(&mut self, op: &Op, done: Result<()>) -> Result<()> {
         match done {
-            Err(e) if e.is_damage() => {
+            Err(e) if Fault::is(&e) => {
                 let ids: Vec<u64> = self.tablet.rowsets.iter().map(|r| r.id).collect();
                 let what = Arc::new(self.broken(op, &e));
                 self.out.broken.push(what.clone());
@@ -420,7 +423,7 @@ impl<'a> Replay<'a> {
                 return state.write_row(op, write, row);
             }
             let found = match state.find(&key) {
-                Err(e) if e.is_damage() => {
+                Err(e) if Fault::is(&e) => {
                     let what = state.broken_once(op, &e);
                     state.doubt_row(key, row.kind, (op.time, &what));
                     return Ok(());
@@ -443,9 +446,9 @@ impl<'a> Replay<'a> {
     }
 
     /// What keeps rows from being found; it is the same for row after row.
-    fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Damage> {
+    fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Fault> {
         match self.out.broken.last() {
-            Some(last) if last.reason == e.reason() => last.clone(),
+            Some(last) if last.damage.reason == e.reason() => last.clone(),
             _ => {
                 let what = Arc::new(self.broken(op, e));
                 self.out.broken.push(what.clone());
@@ -494,7 +497,7 @@ impl<'a> Replay<'a> {
         for (id, changes) in std::mem::take(&mut self.changes) {
             match self.number_changes(id, changes) {
                 Ok(entries) => drop(self.out.changes.insert(id, entries)),
-                Err(e) if e.is_damage() => self.lose_rowset(id, &e),
+                Err(e) if Fault::is(&e) => self.lose_rowset(id, &e),
                 Err(e) => return Err(e),
             }
         }
@@ -510,7 +513,7 @@ impl<'a> Replay<'a> {
                         let loss = LogLoss { rows, since: *since, what: what.clone() };
                         self.out.lost_changes.entry(id).or_default().push(loss);
                     }
-                    Err(e) if e.is_damage() => {
+                    Err(e) if Fault::is(&e) => {
                         self.lose_rowset(id, &e);
                         break;
                     }
@@ -564,11 +567,9 @@ impl<'a> Replay<'a> {
     }
 
     fn lose_rowset(&mut self, id: u64, e: &Error) {
-        let what = Damage::from_error(e, 0..0, None);
-        let what = Arc::new(Damage {
-            structure: format!("changes of the write-ahead log: {}", what.structure),
-            ..what
-        });
+        let mut what = Fault::from_error(e, 0..0);
+        what.damage.structure.insert_str(0, "changes of the write-ahead log: ");
+        let what = Arc::new(what);
         self.out.broken.push(what.clone());
         let loss = LogLoss { rows: 0..u64::MAX, since: 0, what };
         self.out.lost_changes.entry(id).or_default().push(loss);

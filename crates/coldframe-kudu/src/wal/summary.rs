@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coldframe_core::Damage;
+use crate::fault::Fault;
 
 /// What is said of a log once it was replayed.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Summary {
     pub(crate) lacks_rows: bool,
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
-    pub(crate) broken: Vec<Arc<Damage>>,
+    pub(crate) broken: Vec<Arc<Fault>>,
     /// Those that cost no row.
-    pub(crate) harmless: Vec<Arc<Damage>>,
+    pub(crate) harmless: Vec<Arc<Fault>>,
 }

@@ -29,7 +29,7 @@ fn folder(one: &Fixture) -> MemoryFolder {
 }
 
 /// The last state of a table of a directory.
-fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
+pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
     let of =
         |one: &Fixture| one.entry["file"] == name && one.options().extra.get("table") == Some(&table.into());
     let one = fixtures().into_iter().rfind(of).unwrap();
@@ -37,7 +37,7 @@ fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
 }
 
 /// Paths of the segments of a table's tablets, longest first.
-fn segments(folder: &MemoryFolder, options: &OpenOptions) -> Vec<String> {
+pub(crate) fn segments(folder: &MemoryFolder, options: &OpenOptions) -> Vec<String> {
     let metadata = open(folder, options).unwrap().metadata().unwrap();
     let Some(Value::List(tablets)) = metadata.get("tablets") else { panic!("{metadata:?}") };
     let of = |tablet: &Value| {

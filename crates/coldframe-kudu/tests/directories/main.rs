@@ -9,3 +9,4 @@ mod logr;
 mod pushdown;
 mod tables;
 mod tablets;
+mod unknown;
