@@ -54,6 +54,48 @@ impl Damage {
     }
 }
 
+/// A part of a table that cannot be read, as long as nobody knows whether it may be passed over: damaged, or by a version, an
+/// algorithm or a feature that this reader does not know.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// What is recorded where it is passed over.
+    pub damage: Damage,
+    /// Whether a plain read is refused for it, and nothing is said to be damaged.
+    unsupported: bool,
+}
+
+impl Fault {
+    /// Whether an error costs only the part of which it speaks.
+    pub fn is(e: &Error) -> bool {
+        e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_))
+    }
+
+    /// The fault that an error tells of, of which [`Fault::is`] holds.
+    pub fn from_error(e: &Error, bytes: Range<u64>, rows_lost: Option<u64>) -> Self {
+        let unsupported = matches!(e.kind(), ErrorKind::Unsupported(_));
+        Self { damage: Damage::from_error(e, bytes, rows_lost), unsupported }
+    }
+
+    /// The error with which a plain read ends.
+    pub fn to_error(&self) -> Error {
+        self.as_error(&self.damage)
+    }
+
+    /// The same in the words of a record that says more of what is lost.
+    pub fn as_error(&self, damage: &Damage) -> Error {
+        if !self.unsupported {
+            return damage.to_error();
+        }
+        Error::unsupported(damage.reason.clone()).at(damage.bytes.start).within(damage.structure.clone())
+    }
+}
+
+impl From<Damage> for Fault {
+    fn from(damage: Damage) -> Self {
+        Self { damage, unsupported: false }
+    }
+}
+
 /// Most places that are told one by one. A file can have one in every few bytes of it, and a record takes hundreds.
 const MOST: usize = 1 << 14;
 

@@ -41,7 +41,7 @@ pub mod writing;
 
 pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
-pub use damage::{Damage, DamageLog, OnError};
+pub use damage::{Damage, DamageLog, Fault, OnError};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, NoUnits, Notice, OpenOptions,
     OptionDoc, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,

@@ -10,10 +10,11 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use coldframe_core::{Damage, Error, Limits, OnError, ReadAt, Result};
+use coldframe_core::{Damage, Error, Fault, Limits, OnError, ReadAt, Result};
 use coldframe_hfile::{Cell, CellLayout, CellSink, Plain, RowOrder};
 
 use crate::alive::Region;
@@ -66,7 +67,7 @@ pub(crate) struct Index {
     /// By the encoded name: the place of the file and the edit in it.
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
-    damage: Vec<Damage>,
+    faults: Vec<Fault>,
 }
 
 impl Logs {
@@ -144,10 +145,18 @@ impl Logs {
         for (path, _) in self.recovered(region)? {
             own.add(&self.shared, path)?;
         }
-        let damage: Vec<Damage> = servers.damage.iter().chain(&own.damage).cloned().collect();
-        if let Some(first) = damage.first().filter(|_| on_error == OnError::Raise) {
+        let mut faults: Vec<Fault> = servers.faults.iter().chain(&own.faults).cloned().collect();
+        if let Some(first) = faults.first().filter(|_| on_error == OnError::Raise) {
             return Err(first.to_error());
         }
+        // Cells before the first that cannot be read are there, as in a log that is cut off.
+        let mut lose = |e: Error, bytes: Range<u64>| -> Result<()> {
+            if on_error == OnError::Raise || !Fault::is(&e) {
+                return Err(e);
+            }
+            faults.push(Fault::from_error(&e, bytes, None));
+            Ok(())
+        };
         let mut found: Vec<Collected> = self.shared.families.iter().map(|_| Collected::default()).collect();
         for index in [servers.as_ref(), &own] {
             for (file, edit) in index.by_region.get(&region.encoded).into_iter().flatten() {
@@ -159,15 +168,20 @@ impl Logs {
                     };
                     if edit.sequence_id > flushed(open, place) { collected.take(cell) } else { Ok(()) }
                 });
-                read.map_err(|e| in_log(e, path))?;
+                if let Err(e) = read {
+                    lose(in_log(e, path), edit.at..edit.at.saturating_add(edit.len))?;
+                }
             }
         }
         let limits = &self.shared.options.limits;
         let mut edits = Vec::new();
         for (family, collected) in found.into_iter().enumerate() {
-            edits.extend(collected.sorted(family, order, limits)?);
+            match collected.sorted(family, order, limits) {
+                Ok(sorted) => edits.extend(sorted),
+                Err(e) => lose(e.within("write-ahead logs").within(region.describe()), 0..0)?,
+            }
         }
-        Ok((edits, damage))
+        Ok((edits, faults.into_iter().map(|fault| fault.damage).collect()))
     }
 }
 
@@ -203,9 +217,9 @@ impl Index {
             Ok(())
         };
         match read().map_err(|e| in_log(e, &path)) {
-            Err(e) if e.is_damage() => {
+            Err(e) if Fault::is(&e) => {
                 let at = e.offset().unwrap_or(0);
-                self.damage.push(Damage::from_error(&e, at..source.len().max(at), None));
+                self.faults.push(Fault::from_error(&e, at..source.len().max(at), None));
             }
             read => read?,
         }

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use coldframe_core::{Damage, Error, ErrorContext, ReadAt, Result};
+use coldframe_core::{Error, ErrorContext, Fault, ReadAt, Result};
 use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
 
 use crate::alive::Region;
@@ -86,7 +86,7 @@ pub(crate) struct LostFile {
     /// The first row behind them.
     pub(crate) upper: Option<Vec<u8>>,
     /// Why.
-    pub(crate) damage: Damage,
+    pub(crate) fault: Fault,
     /// Whether all cells are there nevertheless: it was an index or a trailer that was damaged.
     pub(crate) whole: bool,
 }
@@ -146,13 +146,13 @@ impl Shared {
         let within = |e: Error| e.within(format!("family {}", family.name)).within(region.describe());
         let mut tell = |e: Error, half: Option<&(Vec<u8>, bool)>, whole: bool| -> Result<()> {
             let e = within(e);
-            if !e.is_damage() {
+            if !Fault::is(&e) {
                 return Err(e);
             }
             let (lower, upper) = rows_of(region, half);
             let at = e.offset().unwrap_or(0);
-            let damage = Damage::from_error(&e, at..at, whole.then_some(0));
-            open.lost.push(LostFile { family: place, lower, upper, damage, whole });
+            let fault = Fault::from_error(&e, at..at, whole.then_some(0));
+            open.lost.push(LostFile { family: place, lower, upper, fault, whole });
             Ok(())
         };
         let found = match self.found(region, family) {

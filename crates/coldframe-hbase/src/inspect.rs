@@ -1,6 +1,6 @@
 //! The layout of a table: its store files end to end, region by region, each as the HFile that it is.
 
-use coldframe_core::{Node, Result, TableFile};
+use coldframe_core::{Damage, Fault, Node, Result, TableFile};
 
 use crate::open::Found;
 
@@ -11,12 +11,17 @@ pub(crate) fn table(found: &Found) -> Result<Node> {
     for region in &found.regions {
         let open = found.shared.open(region)?;
         let mut node = Node::new(format!("region {}", region.encoded), at..at);
-        for lost in &open.lost {
-            node = node.with("damage", format!("{}: {}", lost.damage.structure, lost.damage.reason));
+        for Damage { structure, reason, .. } in open.lost.iter().map(|lost| &lost.fault.damage) {
+            node = node.with("damage", format!("{structure}: {reason}"));
         }
         for file in &open.files {
             let family = found.shared.families.get(file.family).map_or("", |f| f.name.as_str());
-            let mut tree = file.hfile.inspect().map_err(|e| file.named(e))?;
+            let mut tree = match file.hfile.inspect() {
+                Err(e) if Fault::is(&e) => {
+                    Node::new("", 0..file.raw().source().len()).with("damage", e.to_string())
+                }
+                tree => tree.map_err(|e| file.named(e))?,
+            };
             shift(&mut tree, at);
             tree.name.clone_from(&file.path);
             tree = tree.with("family", family).with("sequence id", file.sequence_id);

@@ -96,7 +96,7 @@ impl Lookups {
         let source = found.source();
         let open = source.shared.open(region)?;
         if let Some(lost) = open.lost.first() {
-            return Err(lost.damage.to_error());
+            return Err(lost.fault.to_error());
         }
         let edits = match &source.logs {
             Some(logs) => logs.edits(region, &open, found.order(), OnError::Raise)?.0,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, DamageLog, Error, ErrorContext, OnError, OpenOptions, Result};
+use coldframe_core::{Damage, DamageLog, Error, ErrorContext, Fault, OnError, OpenOptions, Result};
 use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
@@ -339,7 +339,7 @@ impl Found {
                 listed.alive(by_folder, table)
             }
             // The folders say it as well.
-            Err(e) if e.is_damage() => Ok(None),
+            Err(e) if Fault::is(&e) => Ok(None),
             Err(e) => Err(e),
         }
     }

@@ -1,6 +1,6 @@
 //! What a scan does not come by: indexes, blooms and the other halves of files, and what no view shows.
 
-use coldframe_core::{Damage, Result, TableFile};
+use coldframe_core::{Damage, Fault, Result, TableFile};
 
 use crate::open::Found;
 
@@ -15,7 +15,7 @@ pub(crate) fn structure(found: &Found) -> Result<Vec<Damage>> {
                     structure: format!("store file {}: {}", file.path, d.structure),
                     ..d
                 })),
-                Err(e) if e.is_damage() => all.push(Damage::from_error(&file.named(e), 0..0, None)),
+                Err(e) if Fault::is(&e) => all.push(Damage::from_error(&file.named(e), 0..0, None)),
                 Err(e) => return Err(file.named(e)),
             }
         }

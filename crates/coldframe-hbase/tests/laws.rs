@@ -13,12 +13,12 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use bytes::Bytes;
 use coldframe_core::{
-    Damage, DamageLog, Format, OnError, OpenOptions, Result, Scan, ScanReader, Source, Value,
+    Damage, DamageLog, ErrorKind, Format, OnError, OpenOptions, Result, Scan, ScanReader, Source, Value,
 };
 use coldframe_hbase::HBaseFormat;
 use coldframe_hfile::HFileFormat;
 use coldframe_testing::folder::MemoryFolder;
-use coldframe_testing::laws::Subject;
+use coldframe_testing::laws::{Subject, Toll, assert_tolerant};
 use coldframe_testing::mutate::flipped;
 use coldframe_testing::{fixture, rows, written};
 
@@ -88,6 +88,34 @@ fn manifests() {
     // Nothing stands over what a manifest says of families.
     let of = |path: &str| path.starts_with(".hbase-snapshot");
     each(&options(&snapshot), of, 2, |subject| subject.unsummed().damages(40).obey());
+}
+
+fn is_log(path: &str) -> bool {
+    path.starts_with("WALs/")
+}
+
+/// No checksum stands over a log, one that is cut off is one that was being written, and what was flushed stays.
+#[test]
+fn logs() {
+    let silent = |subject: Subject| subject.unsummed().unit(|_| Toll::file().silent());
+    each(&options(&[]), is_log, 2, |subject| silent(subject).damages(200).obey());
+}
+
+/// A log that nobody reads costs what only it has, if that may be passed over.
+#[test]
+fn a_compressed_log_is_refused_or_passed_over() {
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/orders"));
+    let (path, log) = folder.files.iter().find(|(path, _)| is_log(path)).unwrap();
+    // `has_compression` is the header's first field.
+    assert!(log.starts_with(b"PWAL") && log.get(5..7) == Some(&[1 << 3, 0]));
+    let compressed = flipped(log, 6, 1);
+    let table = HBaseFormat.open(&folder.with(path, compressed).source(), &options(&[])).unwrap();
+    assert_tolerant(table.as_ref(), None, &[1 << 12]);
+    let plain = rows::read(table.as_ref(), OnError::Raise);
+    let e = plain.map_or_else(Some, |outcome| outcome.error).unwrap();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("compressed"), "{e}");
+    let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(left.batch.num_rows() > 0 && left.damage.iter().any(|d| d.reason.contains("compressed")));
 }
 
 /// The rows of the table with one file changed, and the damage that was passed over.

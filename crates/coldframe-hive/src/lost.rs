@@ -13,7 +13,7 @@
 //! delta_8_8/bucket_00000       known
 //! ```
 
-use coldframe_core::{Damage, Error, OnError};
+use coldframe_core::{Error, Fault, OnError};
 
 use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::Part;
@@ -30,7 +30,7 @@ fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
 pub(crate) struct LostFile {
     pub(crate) data: DataFile,
     /// Why, with the file's name.
-    pub(crate) damage: Damage,
+    pub(crate) fault: Fault,
     /// What it leaves in doubt.
     pub(crate) doubt: Option<Doubt>,
     /// The file, if it can be opened.
@@ -41,9 +41,9 @@ impl LostFile {
     /// A file that cannot be opened.
     pub(crate) fn unopened(data: DataFile, error: Error, splits_updates: bool) -> Self {
         let error = error.within(data.path.clone());
-        let damage = Damage::from_error(&error, 0..data.len, None);
+        let fault = Fault::from_error(&error, 0..data.len, None);
         let can_uncover = data.last_write > 0 && data.can_uncover(splits_updates);
-        Self { doubt: can_uncover.then(|| doubt(&data, None)), data, damage, part: None }
+        Self { doubt: can_uncover.then(|| doubt(&data, None)), data, fault, part: None }
     }
 
     /// A file whose events end in an error; `events` are those that were read.
@@ -52,17 +52,17 @@ impl LostFile {
         let at = error.offset().unwrap_or_default();
         Self {
             data: part.data.clone(),
-            damage: Damage::from_error(&error, at..at, None),
+            fault: Fault::from_error(&error, at..at, None),
             doubt: part.data.can_uncover(part.splits_updates).then(|| doubt(&part.data, Some(events))),
             part: Some(part.clone()),
         }
     }
 
-    /// The damage as an error, of the kind in which it was met.
+    /// It as an error, of the kind in which it was met.
     pub(crate) fn to_error(&self) -> Error {
         let again = |part: &Part| part.read_events(OnError::Raise, &mut Events::default()).err();
         let met = self.part.as_ref().and_then(again);
-        met.unwrap_or_else(|| self.damage.to_error()).in_file(self.data.path.clone())
+        met.unwrap_or_else(|| self.fault.to_error()).in_file(self.data.path.clone())
     }
 
     /// Whether its rows are lost with it, and not only what it says of others.

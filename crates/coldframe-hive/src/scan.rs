@@ -160,7 +160,8 @@ fn knows(part: &Part, predicate: &Predicate) -> bool {
 
 impl Plan for AcidPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        let unit = match self.inner.next_unit().map_err(|e| self.context.as_loss(e)) {
+        let next = self.numbered_unit();
+        let (unit, first, expected) = match next.map_err(|e| self.context.on_error.weigh(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
             // How many rows are lost is not known, so those behind cannot be told from deleted ones.
@@ -172,25 +173,28 @@ impl Plan for AcidPlan {
             }
             Err(e) => return Err(e.in_file(self.context.path.clone())),
         };
-        let first = self.next;
-        let expected = match self.context.rows {
-            Rows::Counted { .. } => {
-                let rows = unit.rows.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
-                    Error::unsupported(
-                        "deletes of rows in a plain file whose stripes do not say how many they have",
-                    )
-                })?;
-                self.next = first
-                    .checked_add(rows)
-                    .ok_or_else(|| Error::corrupt("expected at most 2^63 rows, found more"))?;
-                Some(rows)
-            }
-            _ => None,
-        };
         let structure = format!("{}: {}", self.context.path, unit.structure);
         let (inner, context, place) = (unit.decode, self.context.clone(), structure.clone());
         let decode = LiveRows { inner, context, first, expected, place };
         Ok(Some(Unit { decode: Box::new(decode), structure, ..unit }))
+    }
+}
+
+impl AcidPlan {
+    /// The next unit, the number of its first row, and how many rows it has if they are counted.
+    fn numbered_unit(&mut self) -> Result<Option<(Unit, i64, Option<i64>)>> {
+        let Some(unit) = self.inner.next_unit()? else { return Ok(None) };
+        let first = self.next;
+        if !matches!(self.context.rows, Rows::Counted { .. }) {
+            return Ok(Some((unit, first, None)));
+        }
+        let rows = unit.rows.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| {
+            Error::unsupported("deletes of rows in a plain file whose stripes do not say how many they have")
+        })?;
+        self.next = first
+            .checked_add(rows)
+            .ok_or_else(|| Error::corrupt("expected at most 2^63 rows, found more"))?;
+        Ok(Some((unit, first, Some(rows))))
     }
 }
 
@@ -207,12 +211,13 @@ struct LiveRows {
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        let batches = inner.decode(bytes).map_err(|e| context.as_loss(e))?;
+        // Files whose rows are counted are read as if nothing may be lost: what is damage to others comes here as it is.
+        let batches = inner.decode(bytes).map_err(|e| context.on_error.weigh(e))?;
         // Batches are counted by whoever takes them, on one thread after the other.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
         let (total, shared) = (seen.clone(), context.clone());
         let lives = batches.map(move |batch| {
-            let batch = batch.map_err(|e| context.as_loss(e))?;
+            let batch = batch.map_err(|e| context.on_error.weigh(e))?;
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             let at = first.saturating_add(seen.0);
             seen.0 = seen.0.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
@@ -231,11 +236,6 @@ impl DecodeUnit for LiveRows {
 }
 
 impl Shared {
-    /// Files whose rows are counted are read as if nothing may be lost: what is damage to others comes here as it is.
-    fn as_loss(&self, e: Error) -> Error {
-        if self.on_error == OnError::Raise { e } else { e.as_damage() }
-    }
-
     /// The live rows of a batch with the columns that are handed on, and how many were left out that nobody knows to be live.
     fn live(&self, batch: &RecordBatch, first: i64) -> Result<(RecordBatch, u64)> {
         let known = self.known(batch)?;

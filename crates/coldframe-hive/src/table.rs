@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, Error, ErrorContext, ErrorKind, NoUnits, Node, OnError, Plan, PlanRequest, Result, Split,
-    TableFile, Value,
+    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Plan, PlanRequest, Result, Split, TableFile,
+    Value,
 };
 
 use coldframe_core::ReadAt;
@@ -96,7 +96,7 @@ impl AcidTable {
         for data in files {
             match open_named(data.clone()) {
                 Ok(part) => parts.push(part),
-                Err(e) if e.is_damage() => lost.push((data, e)),
+                Err(e) if Fault::is(&e) => lost.push((data, e)),
                 Err(e) => return Err(e),
             }
         }
@@ -151,7 +151,7 @@ impl AcidTable {
         if request.scan.on_error == OnError::Raise {
             return Err(lost.to_error());
         }
-        request.damage.push(lost.damage.clone());
+        request.damage.push(lost.fault.damage.clone());
         Ok(Box::new(NoUnits))
     }
 
@@ -174,10 +174,10 @@ impl AcidTable {
             let mut own = Events::new(self.ids.clone());
             match part.read_events(OnError::Raise, &mut own) {
                 Ok(()) => {}
-                Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => {
+                Err(e) if Fault::is(&e) => {
                     match part.read_events(OnError::Skip, &mut own) {
                         // What is left behind the damage may be damaged in a way that nothing passes over.
-                        Err(e) if !e.is_damage() => return Err(e.in_file(part.data.path.clone())),
+                        Err(e) if !Fault::is(&e) => return Err(e.in_file(part.data.path.clone())),
                         _ => {}
                     }
                     lost.push(LostFile::events_of(part, e, &own));
@@ -289,7 +289,7 @@ impl TableFile for AcidTable {
         let lost = |file: &LostFile| {
             Value::map([
                 ("path", Value::from(file.data.path.as_str())),
-                ("reason", Value::from(file.damage.reason.as_str())),
+                ("reason", Value::from(file.fault.damage.reason.as_str())),
             ])
         };
         Ok(Value::map([
@@ -337,7 +337,7 @@ impl TableFile for AcidTable {
         let events = known.events(request.scan.on_error)?;
         if request.scan.on_error != OnError::Raise && self.is_first(split)? {
             let deletes = known.lost.iter().filter(|file| file.data.role == Role::Deletes);
-            deletes.for_each(|file| request.damage.push(file.damage.clone()));
+            deletes.for_each(|file| request.damage.push(file.fault.damage.clone()));
         }
         let (rows, numbered) = match (part.is_acid(), Self::counts_rows(part, &events), first_row) {
             (true, ..) => (Rows::Identified, true),
@@ -353,7 +353,10 @@ impl TableFile for AcidTable {
         let mut root = Node::new("ACID table", 0..0);
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
-            let mut node = part.file.inspect().within(|| part.data.path.clone())?;
+            let mut node = match part.file.inspect() {
+                Err(e) if Fault::is(&e) => Node::new("", 0..part.data.len).with("damage", e.to_string()),
+                node => node.within(|| part.data.path.clone())?,
+            };
             shift(&mut node, root.bytes.end);
             root.bytes.end = node.bytes.end;
             node.name.clone_from(&part.data.path);
@@ -371,11 +374,16 @@ impl TableFile for AcidTable {
     fn verify_structure(&self) -> Result<Vec<Damage>> {
         let named = |path: &str, d: Damage| Damage { structure: format!("{path}: {}", d.structure), ..d };
         let known = self.known()?;
-        let mut all: Vec<Damage> = known.lost.iter().map(|file| file.damage.clone()).collect();
+        let mut all: Vec<Damage> = known.lost.iter().map(|file| file.fault.damage.clone()).collect();
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
-            let found = part.file.verify_structure().within(|| part.data.path.clone())?;
-            all.extend(found.into_iter().map(|d| named(&part.data.path, d)));
+            match part.file.verify_structure() {
+                Ok(found) => all.extend(found.into_iter().map(|d| named(&part.data.path, d))),
+                Err(e) if Fault::is(&e) => {
+                    all.push(Damage::from_error(&e.within(part.data.path.clone()), 0..part.data.len, None));
+                }
+                Err(e) => return Err(e.within(part.data.path.clone())),
+            }
         }
         Ok(all)
     }

@@ -11,10 +11,10 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 use bytes::Bytes;
-use coldframe_core::{Format, Node, OnError, OpenOptions, Result, TableFile, Value};
+use coldframe_core::{ErrorKind, Format, Node, OnError, OpenOptions, Result, TableFile, Value};
 use coldframe_hive::HiveFormat;
 use coldframe_testing::folder::MemoryFolder;
-use coldframe_testing::laws::made;
+use coldframe_testing::laws::{assert_tolerant, made};
 use coldframe_testing::rows;
 use support::written;
 
@@ -254,6 +254,46 @@ fn of_unknown_encoding(file: &Bytes, footer: std::ops::Range<usize>) -> Bytes {
     let at = bytes[footer.clone()].windows(4).rposition(|w| w == columns).unwrap();
     bytes[footer.start + at + 3] = 10;
     bytes.into()
+}
+
+/// Whose postscript names a codec that there is not.
+fn of_unknown_codec(file: &Bytes) -> Bytes {
+    let mut bytes = file.to_vec();
+    let end = bytes.len() - 1;
+    let postscript = &mut bytes[..end];
+    let start = end - usize::from(file[end]);
+    // The footer's length comes first.
+    let at = start + 2 + postscript[start + 1..].iter().position(|b| b & 0x80 == 0).unwrap();
+    assert_eq!(postscript[at], 2 << 3);
+    postscript[at + 1] = 9;
+    bytes.into()
+}
+
+/// A file that nobody reads costs what it holds where that may be passed over, and is refused else.
+#[test]
+fn a_file_of_an_unknown_codec_costs_what_it_holds() {
+    let (first, second) = (inserted(1, 0, 0..10), inserted(2, 0, 10..20));
+    let deletes = events_of(1, 3..5);
+    let files = |first: &Bytes, second: &Bytes, deletes: &Bytes| {
+        opened(&[
+            ("delta_1_1/bucket_00000", first.clone()),
+            ("delta_2_2/bucket_00000", second.clone()),
+            ("delete_delta_3_3/bucket_00000", deletes.clone()),
+        ])
+        .unwrap()
+    };
+    for (table, left) in [
+        (files(&of_unknown_codec(&first), &second, &deletes), (10..20).collect::<Vec<i64>>()),
+        (files(&first, &second, &of_unknown_codec(&deletes)), Vec::new()),
+    ] {
+        assert_tolerant(table.as_ref(), None, &[1 << 8]);
+        let plain = rows::read(table.as_ref(), OnError::Raise);
+        let e = plain.map_or_else(Some, |outcome| outcome.error).unwrap();
+        assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
+        let got = rows::read(table.as_ref(), OnError::Skip).unwrap();
+        assert_eq!(ids(&got.batch), left);
+        assert!(got.damage.iter().any(|d| d.reason.contains("compression kind 9")), "{:?}", got.damage);
+    }
 }
 
 /// A base that may hold updates is read for events first: damage there costs its own stripe, not the table.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use coldframe_cfile::CFileTable;
 use coldframe_cfile::options::Options;
 use coldframe_core::io::Entry;
-use coldframe_core::{Node, Result, TableFile};
+use coldframe_core::{Fault, Node, Result, TableFile};
 
-use crate::fault::Fault;
 use crate::open::Found;
 use crate::store::crypt::HEADER;
 use crate::tablet::{RowSet, Tablet};

@@ -17,12 +17,10 @@
 //! | `scan` | the scan of a rowset, and what delta files do to arrays |
 //! | `wal` | the rows that only the write-ahead log holds |
 //! | `table`, `format`, `options` | a table of tablets |
-//! | `fault` | what cannot be read, and what a plain read says of it |
 //! | `inspect`, `verify`, `metadata` | the layout of a directory; what a scan does not come by; what files say |
 //!
 //! `docs/formats/kudu.md` describes the directory as Kudu writes it.
 
-mod fault;
 mod format;
 mod inspect;
 mod layout;

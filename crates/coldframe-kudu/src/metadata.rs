@@ -1,8 +1,7 @@
 //! What the files of a rowset say of it.
 
-use coldframe_core::{Error, Result, Value};
+use coldframe_core::{Error, Fault, Result, Value};
 
-use crate::fault::Fault;
 use crate::prune::rows::key_index;
 use crate::rowset::{Reading, open_block, row_count};
 use crate::tablet::{RowSet, Tablet};

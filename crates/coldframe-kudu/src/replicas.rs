@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Result, Value};
+use coldframe_core::{Error, Fault, Result, Value};
 
-use crate::fault::Fault;
 use crate::layout::proto::{Partition, PartitionSchema};
 use crate::rowset::{Reading, newest_operation};
 use crate::tablet::{Tablet, Unreadable};
@@ -155,7 +154,7 @@ impl Absent {
 
 fn not_there(tablet: &str, why: &str) -> Unreadable {
     let e = Error::corrupt(why.to_owned()).within(format!("tablet {tablet}"));
-    Unreadable { tablet: tablet.to_owned(), fault: Fault::from_error(&e, 0..0) }
+    Unreadable { tablet: tablet.to_owned(), fault: Fault::from_error(&e, 0..0, None) }
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -7,11 +7,10 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, NoUnits, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split, TableFile,
-    Value,
+    Damage, Error, Fault, NoUnits, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split,
+    TableFile, Value,
 };
 
-use crate::fault::Fault;
 use crate::metadata::{log_metadata, statistics};
 use crate::open::Found;
 use crate::replicas::Absent;

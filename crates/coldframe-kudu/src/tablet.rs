@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorContext, ErrorKind, Limits, Result, Value};
+use coldframe_core::{Error, ErrorContext, ErrorKind, Fault, Limits, Result, Value};
 use coldframe_encoding::limits::message::{self, Shaped};
 
-use crate::fault::Fault;
 use crate::layout::container::{MAGIC, decode, only_bytes, whole_file};
 use crate::layout::proto::{self, Consensus, SuperBlock};
 use crate::schema::TableSchema;
@@ -143,7 +142,7 @@ impl Server {
                     }
                     let tablet = name.to_owned();
                     let e = e.within(format!("super block {path}"));
-                    let fault = Fault::from_error(&e, 0..entry.len);
+                    let fault = Fault::from_error(&e, 0..entry.len, None);
                     if is_locked {
                         locked.get_or_insert(e);
                     }

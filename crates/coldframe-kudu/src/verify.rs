@@ -1,9 +1,8 @@
 //! What a scan of the latest rows does not come by.
 
 use coldframe_cfile::CFileTable;
-use coldframe_core::{Damage, Error, Result, TableFile, scan};
+use coldframe_core::{Damage, Error, Fault, Result, TableFile, scan};
 
-use crate::fault::Fault;
 use crate::inspect::{Block, blocks, options};
 use crate::open::Found;
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, Result};
+use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, Result};
 use coldframe_hfile::{Cell, Columns, Room, RowOrder};
 
 use super::feed::{Blocks, Cells, Origin, Piece};
@@ -55,6 +55,7 @@ impl Scanning {
         rows: Option<u64>,
         own: bool,
     ) -> Result<()> {
+        let e = self.on_error.weigh(e);
         if self.on_error == OnError::Raise || !e.is_damage() {
             return Err(e);
         }
@@ -281,7 +282,7 @@ impl Merge {
                 let seen = if hidden { Ok(false) } else { sight.admits(&top.cell, family, &mut before) };
                 let seen = match seen {
                     // Whether tags are what they should be nobody has looked before.
-                    Err(e) if e.is_damage() => break Stop::Broken(file, e),
+                    Err(e) if Fault::is(&e) => break Stop::Broken(file, e),
                     seen => seen?,
                 };
                 if seen {
@@ -401,7 +402,7 @@ fn take(scanning: &Scanning, columns: &mut Sink, cell: &Cell<'_>, family: usize)
     match value_of(scanning, cell, family) {
         Ok(None) => columns.take(cell).map(|()| None),
         Ok(Some(value)) => columns.take(&Cell { value: &value, ..*cell }).map(|()| None),
-        Err(e) if e.is_damage() => columns.without_value(cell).map(|()| Some(e)),
+        Err(e) if Fault::is(&e) => columns.without_value(cell).map(|()| Some(e)),
         Err(e) => Err(e),
     }
 }
@@ -420,7 +421,7 @@ impl Iterator for Merge {
         if self.state == State::Done && self.columns.is_empty() {
             return None;
         }
-        let batch = self.next_batch().transpose();
+        let batch = self.next_batch().map_err(|e| self.scanning.on_error.weigh(e)).transpose();
         if !matches!(batch, Some(Ok(_))) {
             self.state = State::Done;
         }

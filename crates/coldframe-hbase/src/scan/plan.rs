@@ -114,10 +114,10 @@ impl RegionPlan {
 
     fn lose_file(&mut self, lost: LostFile) -> Result<()> {
         if self.scanning.on_error == OnError::Raise {
-            return Err(lost.damage.to_error());
+            return Err(lost.fault.to_error());
         }
         if self.owns(&lost.lower) {
-            self.scanning.damage.push(lost.damage);
+            self.scanning.damage.push(lost.fault.damage);
         }
         if lost.whole {
             return Ok(());

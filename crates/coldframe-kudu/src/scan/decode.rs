@@ -11,11 +11,12 @@ use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::format::DecodeUnit;
 use coldframe_core::salvage::{Fate, Loss, Salvage};
-use coldframe_core::{BatchIter, DamageLog, Error, ErrorContext, OnError, PlanRequest, Result, arrow_error};
+use coldframe_core::{
+    BatchIter, DamageLog, Error, ErrorContext, Fault, OnError, PlanRequest, Result, arrow_error,
+};
 
 use super::patch::Changes;
 use super::source::{DeltaFile, Source};
-use crate::fault::Fault;
 use crate::rowset::Location;
 use crate::schema::Column;
 use crate::wal::Replayed;

@@ -7,12 +7,12 @@ use arrow_array::{Array, RecordBatch, new_null_array};
 use arrow_select::concat::concat;
 use coldframe_cfile::prune::key::{KeyBounds, KeyColumn};
 use coldframe_core::{
-    Damage, Error, ErrorContext, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit, arrow_error,
+    Damage, Error, ErrorContext, Fault, Fetch, OnError, Plan, PlanRequest, Predicate, Result, Unit,
+    arrow_error,
 };
 
 use super::decode::{ColumnInput, DecodeRows, DeltaInput};
 use super::source::{DeltaFile, Source, column_source, delta_files};
-use crate::fault::Fault;
 use crate::prune::rows::key_rows;
 use crate::rowset::{Reading, row_count};
 use crate::schema::Column;

@@ -14,10 +14,9 @@ use coldframe_cfile::open::CFile;
 use coldframe_cfile::prune::walk::Step;
 use coldframe_cfile::scan::column::ColumnScan;
 use coldframe_core::salvage::Loss;
-use coldframe_core::{Damage, Error, ErrorContext, OnError, PlanRequest, Result};
+use coldframe_core::{Damage, Error, ErrorContext, Fault, OnError, PlanRequest, Result};
 use coldframe_encoding::Cursor;
 
-use crate::fault::Fault;
 use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};

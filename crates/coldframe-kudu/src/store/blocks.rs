@@ -15,9 +15,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Limits, ReadAt, Result};
+use coldframe_core::{Error, Fault, Limits, ReadAt, Result};
 
-use crate::fault::Fault;
 use crate::layout::container::{MAGIC, Records, decode, whole_file};
 use crate::layout::proto::BlockRecord;
 use crate::store::crypt::{Expected, HEADER, Section, ServerKeys, decrypted_block};
@@ -174,7 +173,7 @@ impl BlockStore {
             Ok(database) => database,
             Err(e) if Fault::is(&e) => {
                 let e = e.within(self.full_path(&join(path, DATABASE)));
-                all.faults.push(Fault::from_error(&e, 0..0));
+                all.faults.push(Fault::from_error(&e, 0..0, None));
                 return Ok(());
             }
             Err(e) => return Err(e.in_file(self.full_path(&join(path, DATABASE)))),
@@ -197,7 +196,7 @@ impl BlockStore {
             Err(e) if Fault::is(&e) => {
                 let e = e.within(metadata);
                 let at = e.offset().unwrap_or(0);
-                all.faults.push(Fault::from_error(&e, at..len.max(at)));
+                all.faults.push(Fault::from_error(&e, at..len.max(at), None));
                 Ok(())
             }
             read => read.map_err(|e| e.in_file(self.full_path(&metadata))),

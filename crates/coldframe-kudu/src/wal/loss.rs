@@ -16,9 +16,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_core::salvage::Loss;
-use coldframe_core::{Damage, Error};
+use coldframe_core::{Damage, Error, Fault};
 
-use crate::fault::Fault;
 use crate::layout::operations::{OpId, Store};
 
 /// A place in the log where something is missing.

@@ -14,11 +14,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Limits, Result};
+use coldframe_core::{Error, Fault, Limits, Result};
 use coldframe_encoding::limits::message;
 
 use super::loss::{Gap, Hole};
-use crate::fault::Fault;
 use crate::layout::log::{Record, Segment};
 use crate::layout::operations::{
     AlterSchema, Commit, Entry, EntryBatch, OpId, ParticipantOp, Replicate, Store, Write, kind,
@@ -266,7 +265,7 @@ impl Reader<'_> {
             self.log.riddled = true;
             return;
         }
-        let mut what = Fault::from_error(e, bytes);
+        let mut what = Fault::from_error(e, bytes, None);
         (what.damage.structure, what.damage.reason) =
             (format!("{structure} of {}", place.path), e.to_string());
         self.log.holes.push(Hole {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use coldframe_cfile::layout::delta::ChangeType;
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, Result};
+use coldframe_core::{Error, Fault, Result};
 
 use super::find::RowSetKeys;
 use super::loss::LogLoss;
@@ -22,7 +22,6 @@ use super::memory::Entries;
 use super::read::{Applied, Log, Op, Target, What, read};
 use super::rows::{Kind, RowOp, RowOps};
 use super::summary::Summary;
-use crate::fault::Fault;
 use crate::layout::operations::{OpId, ParticipantOp, Write};
 use crate::rowset::Reading;
 use crate::schema::TableSchema;
@@ -255,7 +254,7 @@ impl<'a> Replay<'a> {
 
     fn broken(&self, op: &Op, e: &Error) -> Fault {
         let structure = format!("operation {}.{} of the write-ahead log", op.id.term, op.id.index);
-        let mut fault = Fault::from_error(e, 0..0);
+        let mut fault = Fault::from_error(e, 0..0, None);
         fault.damage.structure = structure;
         fault
     }
@@ -567,7 +566,7 @@ impl<'a> Replay<'a> {
     }
 
     fn lose_rowset(&mut self, id: u64, e: &Error) {
-        let mut what = Fault::from_error(e, 0..0);
+        let mut what = Fault::from_error(e, 0..0, None);
         what.damage.structure.insert_str(0, "changes of the write-ahead log: ");
         let what = Arc::new(what);
         self.out.broken.push(what.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fault::Fault;
+use coldframe_core::Fault;
 
 /// What is said of a log once it was replayed.
 #[derive(Clone, Debug, Default)]
