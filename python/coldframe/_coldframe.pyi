@@ -151,6 +151,20 @@ class Store:
 def hash_rows(batch: ArrowArrayExportable, target: ArrowSchemaExportable) -> bytes:
     """The hash of each row as 64-bit words, little-endian: of its values as `target`'s columns hold them."""
 
+def conform_batch(batch: Any, target: Any) -> Any:
+    """A pyarrow.RecordBatch with exactly the pyarrow.Schema `target`; its columns are taken by position.
+
+    Their names must agree, and each value must be the same in the target's type, but for digits below a
+    microsecond: otherwise a SchemaError. A batch that has the schema is given back.
+    """
+
+def with_fields(array: Any, target: Any) -> Any:
+    """A pyarrow.Array with the struct fields that only the pyarrow.DataType `target` has, as nulls, and all
+    in its order.
+
+    Types are left as they are; where the array is not of the target's kind it is given back.
+    """
+
 def open_file(
     source: object,
     *,

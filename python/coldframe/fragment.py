@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import with_fields
 from coldframe.errors import SchemaError
 from coldframe.filters import Condition, bind, given, mentioned
-from coldframe.widening import with_fields
 
 if TYPE_CHECKING:
     from coldframe.file import File, Split

@@ -26,11 +26,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coldframe.errors import SchemaError
 
-__all__ = ["MAX_PRECISION", "Unlike", "shape_of", "unified", "wider", "with_fields"]
+__all__ = ["MAX_PRECISION", "Unlike", "shape_of", "unified", "wider"]
 
 MAX_PRECISION = 38
 """Digits that a decimal holds in Hive, in Spark and in the lakehouse formats."""
@@ -198,54 +197,3 @@ def shape_of(kind: Any) -> str:
     if t.is_map(kind):
         return f"map<{shape_of(kind.key_type)}, {shape_of(kind.item_type)}>"
     return str(kind)
-
-
-def with_fields(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """`array` with the struct fields that only other files have, as nulls, and all in the target's order.
-
-    Types are left as they are; where the array is not of the target's kind it is given back.
-    """
-    t = pa.types
-    found: Any = array.type
-    wanted: Any = target
-    if found.equals(wanted):
-        return array
-    if t.is_struct(found) and t.is_struct(wanted):
-        return _struct_with_fields(array, wanted)
-    if t.is_list(found) and t.is_list(wanted) and _differs(found.value_type, wanted.value_type):
-        values = with_fields(array.values, wanted.value_type)
-        return _like(array, pa.list_(found.value_field.with_type(values.type)), [values])
-    if t.is_map(found) and t.is_map(wanted) and _differs(found.item_type, wanted.item_type):
-        items = with_fields(array.items, wanted.item_type)
-        kind = pa.map_(found.key_field, found.item_field.with_type(items.type))
-        entries = pa.StructArray.from_arrays(
-            [array.keys, items],
-            fields=[kind.key_field, kind.item_field],
-        )
-        return _like(array, kind, [entries])
-    return array
-
-
-def _struct_with_fields(array: Any, wanted: Any) -> pa.Array:
-    places: dict[str, int] = {field.name.lower(): at for at, field in enumerate(array.type)}
-    if len(places) < array.type.num_fields:
-        raise SchemaError(f"{array.type} has fields that differ in case only, or not at all")
-    fields: list[pa.Field] = []
-    children: list[pa.Array] = []
-    for field in wanted:
-        at = places.get(field.name.lower())
-        child = pa.nulls(len(array), field.type) if at is None else with_fields(array.field(at), field.type)
-        children.append(child)
-        fields.append(pa.field(field.name, child.type))
-    mask = pc.is_null(array) if array.null_count else None
-    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
-
-
-def _differs(found: pa.DataType, wanted: pa.DataType) -> bool:
-    return pa.types.is_nested(wanted) and not found.equals(wanted)
-
-
-def _like(array: pa.Array, kind: pa.DataType, children: list[pa.Array]) -> pa.Array:
-    """The same nulls and offsets over other children. (Those that pyarrow gives ignore slices.)"""
-    buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, array.offset, children)

@@ -14,6 +14,7 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
+from coldframe._coldframe import with_fields
 from coldframe.errors import SchemaError
 from coldframe.file import Split
 from coldframe.pipeline import migrate, run
@@ -22,7 +23,7 @@ from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sinks import ParquetSink
 from coldframe.pipeline.tables import find_tables, load_tables
 from coldframe.pipeline.targets import Target
-from coldframe.widening import Unlike, unified, wider, with_fields
+from coldframe.widening import Unlike, unified, wider
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_schema_of_the_user(spark: SparkSession, numbers: Path) -> None:
     assert untyped.columns == ["_c0", "_c1", "_c2"]
     assert untyped.limit(1).collect()[0]._c1 == bytearray(b"row 0")
     narrow = spark.read.format("coldframe_rcfile").options(**NUMBERS).schema("a tinyint").load(str(numbers))
-    with pytest.raises(PythonException, match="column a: expected int8, found int64"):
+    with pytest.raises(PythonException, match="column a: expected Int8, found Int64"):
         narrow.count()
     with pytest.raises(AnalysisException, match=r"column 'nowhere' not found"):
         spark.read.format("coldframe_rcfile").options(**NUMBERS).schema("nowhere int").load(

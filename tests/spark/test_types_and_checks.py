@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 from coldframe import CorruptFileError, SchemaError, UnsupportedError
-from coldframe._coldframe import RawFingerprint, hash_rows
-from coldframe.spark.types import conform, conform_batch, plain_field, plain_schema, plain_type
+from coldframe._coldframe import RawFingerprint, conform_batch, hash_rows
+from coldframe.spark.types import plain_field, plain_schema, plain_type
 
 UTC = datetime.timezone.utc
 
@@ -111,6 +111,15 @@ def print_of(data: pa.RecordBatch | pa.Table, target: pa.Schema | None = None, *
     return found
 
 
+def conform(array: pa.Array, field: pa.Field) -> pa.Array:
+    """A column in the type of `field`, called as that."""
+    target = pa.schema([field])
+    batch = conform_batch(pa.record_batch([array], names=[field.name]), target)
+    assert batch.schema.equals(target, check_metadata=True)
+    column: pa.Array = batch.column(0)
+    return column
+
+
 def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
     """The hash of each row of a table of one column, in the plain type of another."""
     kind = plain_field(pa.field("x", array.type)).type if kind is None else kind
@@ -122,7 +131,7 @@ def hashes(array: pa.Array, kind: pa.DataType | None = None) -> list[int]:
 def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
     array = SAMPLES[name]
     field = plain_field(pa.field("x", array.type))
-    plain = conform(array, field, "x")
+    plain = conform(array, field)
     plain.validate(full=True)
     assert plain.type.equals(field.type)
     assert len(plain) == len(array)
@@ -132,7 +141,7 @@ def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
     written = pa.record_batch([plain], names=["x"])
     assert print_of(source).differences(print_of(written)) == []
     for piece in (array.slice(3, 40), array.slice(0, 0), array.slice(63)):
-        part = conform(piece, field, "x")
+        part = conform(piece, field)
         part.validate(full=True)
         assert part.equals(plain.slice(piece.offset, len(piece)))
         assert hashes(piece) == hashes(array)[piece.offset : piece.offset + len(piece)]
@@ -141,7 +150,7 @@ def test_each_type_conforms_and_keeps_its_fingerprint(name: str) -> None:
 def test_values_survive() -> None:
     def plain(name: str) -> list[Any]:
         array = SAMPLES[name]
-        values: list[Any] = conform(array, plain_field(pa.field("x", array.type)), "x").to_pylist()
+        values: list[Any] = conform(array, plain_field(pa.field("x", array.type))).to_pylist()
         return values
 
     for name in (
@@ -163,19 +172,19 @@ def test_values_survive() -> None:
 
 def test_nanoseconds_go_down_also_before_1970() -> None:
     array = pa.array([-1, 1, -1000, 1999], pa.int64()).view(pa.timestamp("ns"))
-    plain = conform(array, pa.field("x", pa.timestamp("us")), "x")
+    plain = conform(array, pa.field("x", pa.timestamp("us")))
     assert plain.view(pa.int64()).to_pylist() == [-1, 0, -1, 1]
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
-    with pytest.raises(SchemaError, match=r"column x\.a: .*int8"):
-        conform(pa.array([{"a": 300}]), pa.field("x", pa.struct([("a", pa.int8())])), "x")
+    with pytest.raises(SchemaError, match=r"column x\.a: .*Int8"):
+        conform(pa.array([{"a": 300}]), pa.field("x", pa.struct([("a", pa.int8())])))
     with pytest.raises(SchemaError, match="NOT NULL"):
-        conform(pa.array([1, None]), pa.field("x", pa.int64(), nullable=False), "x")
+        conform(pa.array([1, None]), pa.field("x", pa.int64(), nullable=False))
     with pytest.raises(SchemaError, match="instant"):
-        conform(pa.array([1]).view(pa.timestamp("us")), pa.field("x", pa.timestamp("us", tz="UTC")), "x")
-    with pytest.raises(SchemaError, match=r"column x: expected bool"):
-        conform(pa.array([1]), pa.field("x", pa.bool_()), "x")
+        conform(pa.array([1]).view(pa.timestamp("us")), pa.field("x", pa.timestamp("us", tz="UTC")))
+    with pytest.raises(SchemaError, match=r"column x: expected Boolean"):
+        conform(pa.array([1]), pa.field("x", pa.bool_()))
     with pytest.raises(UnsupportedError, match="decimal256"):
         plain_type(pa.decimal256(60, 2))
     with pytest.raises(SchemaError, match="columns"):
@@ -185,6 +194,32 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
 def test_rows_survive_without_columns() -> None:
     batch = pa.record_batch({"a": [1, 2, 3]}).select([])
     assert conform_batch(batch, pa.schema([])).num_rows == 3
+
+
+def test_what_is_as_wanted_is_not_copied() -> None:
+    batch = pa.record_batch({"a": pa.array([1, 2, 3]).slice(1), "b": pa.array([1, 2], pa.int32())})
+    assert conform_batch(batch, batch.schema) is batch
+    target = pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"}), ("b", pa.int64())], {"m": "n"})
+    found = conform_batch(batch, target)
+    assert found.schema.equals(target, check_metadata=True)
+    assert found.to_pydict() == {"a": [2, 3], "b": [1, 2]}
+    (_, values), (_, given) = found.column("a").buffers(), batch.column("a").buffers()
+    assert values is not None
+    assert given is not None
+    assert values.address == given.address + 8
+
+
+def test_the_schema_is_the_wanted_one_to_the_names_of_elements() -> None:
+    lists = pa.array(
+        [[{"b": 1, "a": b"x"}], None], pa.list_(pa.struct([("b", pa.uint8()), ("a", pa.binary())]))
+    )
+    element = pa.struct([pa.field("a", pa.string(), nullable=False), ("b", pa.int16())])
+    kind = pa.list_(pa.field("element", element, nullable=False))
+    found = conform(lists, pa.field("x", kind, metadata={"PARQUET:field_id": "7"}))
+    assert str(found.type) == str(kind)
+    assert found.to_pylist() == [[{"a": "x", "b": 1}], None]
+    words = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
+    assert conform(words, pa.field("x", pa.large_string())).to_pylist() == ["{}", None]
 
 
 def test_fingerprint_ignores_order_and_cuts_but_nothing_else() -> None:

@@ -14,7 +14,7 @@ pub mod words;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, OffsetSizeTrait, StringArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use coldframe_encoding::{Error, Result};
 
@@ -76,6 +76,22 @@ pub fn offsets_of_lengths(lengths: &[u32], len: usize) -> Result<OffsetBuffer<i3
     // i32, no addition overflowed and every offset is in that range.
     #[expect(unsafe_code, reason = "the safe constructor would check the same again, one pair at a time")]
     Ok(unsafe { OffsetBuffer::new_unchecked(offsets) })
+}
+
+/// Where the values that these offsets span begin, and how many they are: those of a slice, not of all that it was cut from.
+pub fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
+    (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
+}
+
+/// The same, and the offsets counted from that begin.
+pub fn window<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize, OffsetBuffer<O>) {
+    let (start, length) = span(offsets);
+    if start == 0 {
+        return (start, length, offsets.clone());
+    }
+    let first = offsets.first();
+    let moved = offsets.iter().map(|o| *o - first).collect::<Vec<O>>();
+    (start, length, OffsetBuffer::new(moved.into()))
 }
 
 /// Offsets and data as an array; text must be UTF-8.

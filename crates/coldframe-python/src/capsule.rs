@@ -7,10 +7,11 @@
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{Array, ArrayRef, RecordBatchReader, StructArray, make_array};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StructArray, make_array};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use coldframe::{Error, arrow_error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -32,9 +33,9 @@ pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<B
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
 
-/// A batch for another library, as a struct array.
-pub(crate) fn export_array<'py>(py: Python<'py>, batch: StructArray) -> PyResult<Bound<'py, PyTuple>> {
-    let (array, schema) = to_ffi(&batch.to_data()).map_err(failed)?;
+/// An array for another library; a batch as one of structs.
+pub(crate) fn export_array<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Bound<'py, PyTuple>> {
+    let (array, schema) = to_ffi(&array.to_data()).map_err(failed)?;
     let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
     let array = PyCapsule::new_with_value(py, array, ARRAY)?;
     PyTuple::new(py, [schema, array])
@@ -89,6 +90,15 @@ pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
     Ok(Arc::new(Schema::try_from(schema).map_err(failed)?))
 }
 
+/// The type of an object with `__arrow_c_schema__`. An extension type is its storage.
+pub(crate) fn import_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    let capsule = capsule(object, "__arrow_c_schema__")?;
+    let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
+    // SAFETY: as in `import_schema`.
+    let schema = unsafe { &*schema };
+    DataType::try_from(schema).map_err(failed)
+}
+
 /// The array of an object with `__arrow_c_array__`.
 pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let pair = capsule(object, "__arrow_c_array__")?;
@@ -101,6 +111,16 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     // this process, says they are.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
     Ok(make_array(data))
+}
+
+/// The batch of an object with `__arrow_c_array__`.
+pub(crate) fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    let array = import_array(object)?;
+    let Some(columns) = array.as_struct_opt() else {
+        let found = array.data_type();
+        return Err(to_python(Error::schema(format!("expected a batch, found {found}"))));
+    };
+    Ok(RecordBatch::from(columns.clone()))
 }
 
 /// The stream of an object with `__arrow_c_stream__`.

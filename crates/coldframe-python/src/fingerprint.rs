@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
 use coldframe::{Error, Source};
 use coldframe_migrate::{
     ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, add_parquet, row_hashes,
@@ -12,7 +10,7 @@ use coldframe_migrate::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::capsule::{import_array, import_schema};
+use crate::capsule::{import_batch, import_schema};
 use crate::error::to_python;
 use crate::source;
 
@@ -134,15 +132,6 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     dict.set_item("bytes", seen.bytes)?;
     dict.set_item("trues", seen.trues)?;
     Ok(dict)
-}
-
-fn import_batch(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
-    let array = import_array(batch)?;
-    let Some(columns) = array.as_struct_opt() else {
-        let found = array.data_type();
-        return Err(to_python(Error::schema(format!("expected a batch, found {found}"))));
-    };
-    Ok(RecordBatch::from(columns.clone()))
 }
 
 /// The hash of each row as 64-bit words, little-endian.

@@ -13,6 +13,7 @@ mod literal;
 mod lookups;
 mod predicate;
 mod scan;
+mod shape;
 mod source;
 mod store;
 mod value;
@@ -86,6 +87,8 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::store_options, module)?)?;
     module.add_function(wrap_pyfunction!(store::resolved_options, module)?)?;
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;

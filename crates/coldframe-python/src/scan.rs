@@ -90,7 +90,7 @@ impl RawBatch {
         let fields = self.0.schema().fields().clone();
         let batch = StructArray::try_new_with_length(fields, columns, None, self.0.num_rows())
             .map_err(|e| to_python(coldframe::arrow_error(e)))?;
-        export_array(py, batch)
+        export_array(py, &batch)
     }
 }
 

@@ -19,13 +19,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError
+from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError, conform_batch, with_fields
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stated import Witness
-from coldframe.spark.types import conform_batch
-from coldframe.widening import with_fields
 
 BATCH_ROWS = 64 * 1024
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coldframe._coldframe import formats
+from coldframe._coldframe import conform_batch, formats
 from coldframe.discovery import Found, discover
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
 from coldframe.file import OpenArguments, opened_again
@@ -20,7 +20,7 @@ from coldframe.scanning import Dataset, unopened
 from coldframe.sources import Source
 from coldframe.spark.damage import record_damage, record_unreadable
 from coldframe.spark.options import ReadOptions
-from coldframe.spark.types import arrow_schema_for, conform_batch
+from coldframe.spark.types import arrow_schema_for
 
 OPEN_COST = 4 << 20
 """What opening one more file counts when small splits are packed into one task (Spark's own figure)."""

@@ -17,6 +17,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use coldframe_encoding::{Error, Result};
 
+use crate::arrays::{span, window};
 use crate::arrow_error;
 
 /// Fields inside fields: what readers of all formats follow.
@@ -169,18 +170,6 @@ fn list<O: OffsetSizeTrait>(from: &GenericListArray<O>, field: &FieldRef) -> Res
     let values = plain(&from.values().slice(start, length), field.data_type())?;
     let made = GenericListArray::<O>::try_new(field.clone(), offsets, values, from.nulls().cloned());
     Ok(Arc::new(made.map_err(arrow_error)?))
-}
-
-/// Where the values of these offsets begin, how many they are, and the offsets from there on.
-fn window<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize, OffsetBuffer<O>) {
-    let (start, length) = span(offsets);
-    let first = offsets.first();
-    let moved = offsets.iter().map(|o| *o - first).collect::<Vec<O>>();
-    (start, length, OffsetBuffer::new(moved.into()))
-}
-
-fn span<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (usize, usize) {
-    (offsets.first().as_usize(), (offsets.last() - offsets.first()).as_usize())
 }
 
 fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

@@ -1,0 +1,182 @@
+//! A file's columns as the table has them.
+//!
+//! ```text
+//! file      name, ID                      table    id     name   at         region
+//!                                                  ID     name   (nulls)    'eu', repeated
+//! ```
+//!
+//! Columns go by name, whatever its case where the name itself is not there. They keep the types that they were decoded to: the
+//! fingerprint of what was read is taken of these, before [`conform`](crate::conform()) makes them into the table's.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array,
+    new_null_array,
+};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_select::take::take;
+use coldframe_core::arrays::window;
+use coldframe_core::{Error, Result};
+
+/// How the columns of one file become those of a table.
+#[derive(Clone, Debug)]
+pub struct Arrangement {
+    /// The table's columns.
+    pub target: SchemaRef,
+    /// New names for the file's columns by position, where the file has placeholders only. They count where there are as many
+    /// as columns.
+    pub names: Option<Vec<String>>,
+    /// Columns that have the same value in each row, whatever the file has under their names: arrays of one value, which may be
+    /// null.
+    pub constants: BTreeMap<String, ArrayRef>,
+}
+
+impl Arrangement {
+    /// The batch's columns in the table's order and under its names, in the types that they were decoded to; nulls of the
+    /// table's type where the file lacks one.
+    pub fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let found = self.found(batch);
+        let exact: HashMap<&str, &ArrayRef> = found.iter().copied().collect();
+        let folded: HashMap<String, &ArrayRef> =
+            found.iter().map(|(name, column)| (name.to_lowercase(), *column)).collect();
+        let of_field = |field: &FieldRef| {
+            let name = field.name();
+            if let Some(constant) = self.constants.get(name) {
+                return repeated(name, constant, field.data_type(), rows);
+            }
+            match exact.get(name.as_str()).or_else(|| folded.get(&name.to_lowercase())) {
+                Some(column) => {
+                    with_fields(column, field.data_type()).map_err(|e| e.within(format!("column {name}")))
+                }
+                None => Ok(new_null_array(field.data_type(), rows)),
+            }
+        };
+        let columns = self.target.fields().iter().map(of_field).collect::<Result<Vec<_>>>()?;
+        if columns.is_empty() {
+            return Err(Error::schema("a table without columns"));
+        }
+        let fields = self.target.fields().iter().zip(&columns);
+        let fields: Fields = fields
+            .map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true))
+            .collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(unfit)
+    }
+
+    /// The batch's columns under their names, or the new ones.
+    fn found<'a>(&'a self, batch: &'a RecordBatch) -> Vec<(&'a str, &'a ArrayRef)> {
+        let names: Vec<&str> = match &self.names {
+            Some(names) if names.len() == batch.num_columns() => names.iter().map(String::as_str).collect(),
+            _ => batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect(),
+        };
+        names.into_iter().zip(batch.columns()).collect()
+    }
+}
+
+fn repeated(name: &str, value: &ArrayRef, kind: &DataType, rows: usize) -> Result<ArrayRef> {
+    match (value.len(), value.logical_null_count()) {
+        (1, 0) => take(value, &UInt32Array::from(vec![0; rows]), None).map_err(unfit),
+        (1, _) => Ok(new_null_array(kind, rows)),
+        (found, _) => Err(Error::invalid(format!("constant {name}: expected one value, found {found}"))),
+    }
+}
+
+fn unfit(e: ArrowError) -> Error {
+    Error::schema(e.to_string())
+}
+
+/// `array` with the struct fields that only other files have, as nulls, and all in the target's order, under its names.
+///
+/// Fields go by name, whatever its case; those that the target has not are left out. Types are left as they are; where the array
+/// is not of the target's kind it is given back.
+pub fn with_fields(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    match (array.data_type(), target) {
+        (found, _) if alike(found, target) => Ok(array.clone()),
+        (DataType::Struct(_), DataType::Struct(wanted)) => structure(array.as_struct(), wanted),
+        (DataType::List(own), DataType::List(wanted)) => list(array, own, wanted),
+        (DataType::Map(own, sorted), DataType::Map(wanted, _)) => map(array, own, *sorted, wanted),
+        _ => Ok(array.clone()),
+    }
+}
+
+/// The same types, whatever the elements of lists and the entries of maps are called.
+fn alike(one: &DataType, other: &DataType) -> bool {
+    let fields = |one: &Field, other: &Field| {
+        one.is_nullable() == other.is_nullable() && alike(one.data_type(), other.data_type())
+    };
+    match (one, other) {
+        (DataType::List(one), DataType::List(other)) => fields(one, other),
+        (DataType::Map(one, _), DataType::Map(other, _)) => match (one.data_type(), other.data_type()) {
+            (DataType::Struct(one), DataType::Struct(other)) => {
+                one.iter().zip(other).all(|(one, other)| fields(one, other))
+            }
+            _ => false,
+        },
+        (DataType::Struct(one), DataType::Struct(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| one.name() == other.name() && fields(one, other))
+        }
+        _ => one == other,
+    }
+}
+
+fn structure(structs: &StructArray, wanted: &Fields) -> Result<ArrayRef> {
+    let own = structs.fields().iter().zip(structs.columns());
+    let places: HashMap<String, &ArrayRef> =
+        own.map(|(field, column)| (field.name().to_lowercase(), column)).collect();
+    if places.len() < structs.num_columns() {
+        let found = structs.data_type();
+        return Err(Error::schema(format!("{found} has fields that differ in case only, or not at all")));
+    }
+    let child = |field: &FieldRef| match places.get(&field.name().to_lowercase()) {
+        Some(column) => with_fields(column, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), structs.len())),
+    };
+    let children = wanted.iter().map(child).collect::<Result<Vec<_>>>()?;
+    let fields = wanted.iter().zip(&children);
+    let fields: Fields =
+        fields.map(|(field, child)| Field::new(field.name(), child.data_type().clone(), true)).collect();
+    let made = StructArray::try_new_with_length(fields, children, structs.nulls().cloned(), structs.len());
+    Ok(Arc::new(made.map_err(unfit)?))
+}
+
+fn list(array: &ArrayRef, own: &FieldRef, wanted: &Field) -> Result<ArrayRef> {
+    let lists = array.as_list::<i32>();
+    let (start, length, offsets) = window(lists.offsets());
+    let values = with_fields(&lists.values().slice(start, length), wanted.data_type())?;
+    if values.data_type() == own.data_type() {
+        return Ok(array.clone());
+    }
+    let made = ListArray::try_new(of_type(own, values.data_type()), offsets, values, lists.nulls().cloned());
+    Ok(Arc::new(made.map_err(unfit)?))
+}
+
+fn map(array: &ArrayRef, own: &FieldRef, sorted: bool, wanted: &Field) -> Result<ArrayRef> {
+    let (DataType::Struct(fields), DataType::Struct(others)) = (own.data_type(), wanted.data_type()) else {
+        return Ok(array.clone());
+    };
+    let ([key, value], [_, other]) = (fields.as_ref(), others.as_ref()) else { return Ok(array.clone()) };
+    let maps = array.as_map();
+    let (start, length, offsets) = window(maps.offsets());
+    let values = with_fields(&maps.values().slice(start, length), other.data_type())?;
+    if values.data_type() == value.data_type() {
+        return Ok(array.clone());
+    }
+    let fields = Fields::from(vec![key.clone(), of_type(value, values.data_type())]);
+    let entries = of_type(own, &DataType::Struct(fields.clone()));
+    let children = vec![maps.keys().slice(start, length), values];
+    let pairs = StructArray::try_new_with_length(fields, children, None, length).map_err(unfit)?;
+    let made = MapArray::try_new(entries, offsets, pairs, maps.nulls().cloned(), sorted);
+    Ok(Arc::new(made.map_err(unfit)?))
+}
+
+fn of_type(field: &FieldRef, kind: &DataType) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_data_type(kind.clone()))
+}

@@ -1,0 +1,163 @@
+use arrow_array::types::Int64Type;
+use arrow_array::*;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+
+use super::*;
+
+fn field(name: &str, kind: DataType) -> Field {
+    Field::new(name, kind, true)
+}
+
+fn structs(fields: &[(&str, ArrayRef)], nulls: Option<Vec<bool>>) -> StructArray {
+    let columns = fields.iter().map(|(_, column)| column.clone()).collect();
+    let fields: Fields =
+        fields.iter().map(|(name, column)| field(name, column.data_type().clone())).collect();
+    StructArray::new(fields, columns, nulls.map(NullBuffer::from))
+}
+
+/// {a: 1, b: "x"}, null, {a: 3, b: null}
+fn narrow() -> StructArray {
+    let a: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3)]));
+    let b: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), Some("y"), None]));
+    structs(&[("a", a), ("b", b)], Some(vec![true, false, true]))
+}
+
+/// The same with another field between, and in another order.
+fn wide() -> StructArray {
+    let b: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), Some("y"), None]));
+    let c: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 3]));
+    let a: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3)]));
+    structs(&[("B", b), ("c", c), ("A", a)], Some(vec![true, false, true]))
+}
+
+/// `kind` with bigints for integers: types are not what is changed.
+fn wider(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Int32 => DataType::Int64,
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|f| field(f.name(), wider(f.data_type()))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+#[track_caller]
+fn grows(array: &ArrayRef, target: &DataType, expected: &ArrayRef) {
+    let rows = array.len();
+    for (start, length) in [(0, rows), (1, rows - 1), (rows - 1, 1), (0, 0)] {
+        let found = with_fields(&array.slice(start, length), target).unwrap();
+        found.to_data().validate_full().unwrap();
+        assert_eq!(&found, &expected.slice(start, length));
+    }
+}
+
+#[test]
+fn fields_of_other_files_are_null() {
+    let target = wider(wide().data_type());
+    grows(&(Arc::new(narrow()) as ArrayRef), &target, &(Arc::new(wide()) as ArrayRef));
+}
+
+#[test]
+fn within_lists_and_maps_too() {
+    let nulls = || Some(NullBuffer::from(vec![true, false, true]));
+    let offsets = || OffsetBuffer::<i32>::new(vec![0, 1, 1, 3].into());
+    let list = |values: StructArray| -> ArrayRef {
+        let item = Arc::new(field("item", values.data_type().clone()));
+        Arc::new(ListArray::new(item, offsets(), Arc::new(values), nulls()))
+    };
+    let map = |values: StructArray| -> ArrayRef {
+        let keys: ArrayRef = Arc::new(StringArray::from(vec!["k", "l", "m"]));
+        let fields = Fields::from(vec![
+            Field::new("key", DataType::Utf8, false),
+            field("value", values.data_type().clone()),
+        ]);
+        let entries = Arc::new(Field::new("entries", DataType::Struct(fields.clone()), false));
+        let pairs = StructArray::new(fields, vec![keys, Arc::new(values)], None);
+        Arc::new(MapArray::new(entries, offsets(), pairs, nulls(), false))
+    };
+    grows(&list(narrow()), list(wide()).data_type(), &list(wide()));
+    grows(&map(narrow()), map(wide()).data_type(), &map(wide()));
+}
+
+#[test]
+fn what_is_not_of_the_kind_is_given_back() {
+    let array: ArrayRef = Arc::new(narrow());
+    for target in [DataType::Int64, array.data_type().clone()] {
+        assert!(Arc::ptr_eq(&with_fields(&array, &target).unwrap(), &array));
+    }
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1)])]));
+    let other = DataType::List(Arc::new(field("element", DataType::Float64)));
+    assert!(Arc::ptr_eq(&with_fields(&lists, &other).unwrap(), &lists));
+}
+
+#[test]
+fn fields_that_differ_in_case_only_are_refused() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let twice: ArrayRef = Arc::new(structs(&[("a", one.clone()), ("A", one)], None));
+    let error = with_fields(&twice, narrow().data_type()).unwrap_err().to_string();
+    assert!(error.contains("has fields that differ in case only, or not at all"), "{error}");
+    assert!(Arc::ptr_eq(&with_fields(&twice, twice.data_type()).unwrap(), &twice));
+}
+
+fn arrangement(target: &[(&str, DataType)]) -> Arrangement {
+    let fields: Fields = target.iter().map(|(name, kind)| field(name, kind.clone())).collect();
+    Arrangement { target: Arc::new(Schema::new(fields)), names: None, constants: BTreeMap::new() }
+}
+
+fn rows(columns: &[(&str, ArrayRef)]) -> RecordBatch {
+    RecordBatch::from(structs(columns, None))
+}
+
+#[test]
+fn columns_by_name_in_the_tables_order_and_their_own_types() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let two: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let batch =
+        rows(&[("NAME", two.clone()), ("Id", one.clone()), ("id", two.clone()), ("dropped", one.clone())]);
+    let table = [
+        ("ID", DataType::Int64),
+        ("Id", DataType::Int64),
+        ("name", DataType::Utf8),
+        ("at", DataType::Date32),
+    ];
+    let found = arrangement(&table).arrange(&batch).unwrap();
+    // Of two that differ in case only, the one that is meant; the last where none is.
+    let nulls: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
+    assert_eq!(found, rows(&[("ID", two.clone()), ("Id", one), ("name", two), ("at", nulls)]));
+}
+
+#[test]
+fn new_names_count_where_they_are_as_many() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let two: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let batch = rows(&[("_col0", one.clone()), ("_col1", two.clone())]);
+    let mut arrangement = arrangement(&[("name", DataType::Utf8), ("É", DataType::Int32)]);
+    arrangement.names = Some(vec!["é".into(), "name".into()]);
+    assert_eq!(arrangement.arrange(&batch).unwrap(), rows(&[("name", two), ("É", one)]));
+    arrangement.names = Some(vec!["é".into()]);
+    assert!(arrangement.arrange(&batch).unwrap().columns().iter().all(|column| column.null_count() == 2));
+}
+
+#[test]
+fn constants_are_repeated() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let mut arrangement =
+        arrangement(&[("region", DataType::Utf8), ("day", DataType::Date32), ("id", DataType::Int32)]);
+    let region: ArrayRef = Arc::new(StringArray::from(vec!["us", "eu"]).slice(1, 1));
+    arrangement.constants.insert("region".into(), region.clone());
+    arrangement.constants.insert("day".into(), Arc::new(NullArray::new(1)));
+    let found = arrangement.arrange(&rows(&[("id", one.clone()), ("region", one.clone())])).unwrap();
+    let regions: ArrayRef = Arc::new(StringArray::from(vec!["eu", "eu"]));
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![None::<i32>; 2]));
+    assert_eq!(found, rows(&[("region", regions), ("day", days), ("id", one.clone())]));
+    arrangement.constants.insert("region".into(), region.slice(0, 0));
+    let error = arrangement.arrange(&rows(&[("id", one)])).unwrap_err().to_string();
+    assert!(error.contains("constant region: expected one value, found 0"), "{error}");
+}
+
+#[test]
+fn a_table_has_columns() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let error = arrangement(&[]).arrange(&rows(&[("id", one)])).unwrap_err().to_string();
+    assert!(error.contains("a table without columns"), "{error}");
+}

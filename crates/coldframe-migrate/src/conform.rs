@@ -1,0 +1,164 @@
+//! Arrow as the files give it, made into exactly the Arrow that a target demands, losing nothing but digits below a microsecond.
+//!
+//! ```text
+//! dictionary, runs            their values                      null            nulls of any type
+//! text, bytes (any layout)    text, bytes; bytes as text must be UTF-8
+//! integer, float, decimal     each other; floats round into floats and decimals, nothing else does
+//! date, time, duration        another unit, where no digit is lost
+//! timestamp                   another unit: nanoseconds down, all else exact; never an instant for a wall clock
+//! list (any layout)           list<element>
+//! map                         map<key, value>
+//! struct                      struct, fields by name in the target's order
+//! union                       struct<tag, f0, f1, ..>, one of the fields not null
+//! ```
+//!
+//! Whoever takes batches of a fixed schema (Spark, a table's writer) compares field by field: `LargeUtf8`, nanoseconds, a list's
+//! child of another name are each an error. Anything not above is one here. What is in its type already is not copied.
+//!
+//! | module | holds |
+//! |---|---|
+//! | this | batches, columns, and which rule is for which types |
+//! | [`cast`] | values: what fits, and what would be rounded |
+//! | [`nested`] | lists, maps, structs and unions |
+//! | [`times`] | timestamps |
+
+mod cast;
+mod nested;
+#[cfg(test)]
+mod tests;
+mod times;
+
+use std::fmt;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_select::take::take;
+use coldframe_core::{Error, Result};
+
+/// `batch` with exactly the schema `target`. Its columns are taken by position, their names must agree.
+///
+/// A column that has the target's type is passed on as it is. An error of the schema names the column (and the field in it:
+/// `a.element.b`) whose type, or one of whose values, has no form in the target's, or that is declared not to be null and is.
+pub fn conform(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema_ref() == target {
+        return Ok(batch.clone());
+    }
+    demand_names(batch, target)?;
+    let columns = batch.columns().iter().zip(target.fields()).map(|(array, field)| {
+        let column = Column { outer: None, name: field.name() };
+        declared(array, field, column)
+    });
+    // No column at all (a count): the number of rows has to survive.
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = columns.collect::<Result<_>>()?;
+    RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(unfit)
+}
+
+fn demand_names(batch: &RecordBatch, target: &SchemaRef) -> Result<()> {
+    let found = batch.schema_ref();
+    let same = found.fields().len() == target.fields().len()
+        && found.fields().iter().zip(target.fields()).all(|(one, other)| one.name() == other.name());
+    if same {
+        return Ok(());
+    }
+    let names = |schema: &SchemaRef| schema.fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>();
+    Err(Error::schema(format!("expected columns {:?}, found {:?}", names(target), names(found))))
+}
+
+/// A column, or a field within one, as errors name it.
+#[derive(Clone, Copy)]
+struct Column<'a> {
+    outer: Option<&'a Column<'a>>,
+    name: &'a str,
+}
+
+impl<'a> Column<'a> {
+    fn field(&'a self, name: &'a str) -> Self {
+        Self { outer: Some(self), name }
+    }
+
+    fn refused(&self, target: &DataType, found: &DataType) -> Error {
+        Error::schema(format!("column {self}: expected {target}, found {found}"))
+    }
+}
+
+impl fmt::Display for Column<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.outer {
+            Some(outer) => write!(f, "{outer}.{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
+/// What Arrow says of parts that do not go together.
+fn unfit(e: ArrowError) -> Error {
+    Error::schema(e.to_string())
+}
+
+/// `array` as a field's type, with no null where it is declared to have none.
+fn declared(array: &ArrayRef, field: &Field, column: Column<'_>) -> Result<ArrayRef> {
+    let made = retyped(array, field.data_type(), column)?;
+    demand_values(&made, field, None, column)?;
+    Ok(made)
+}
+
+/// An error for a null that its field denies, unless what is `around` it is null as well.
+fn demand_values(
+    array: &ArrayRef,
+    field: &Field,
+    around: Option<&NullBuffer>,
+    column: Column<'_>,
+) -> Result<()> {
+    if field.is_nullable() {
+        return Ok(());
+    }
+    let count = |nulls: Option<&NullBuffer>| nulls.map_or(0, NullBuffer::null_count);
+    let nulls = NullBuffer::union(around, array.logical_nulls().as_ref());
+    match count(nulls.as_ref()) - count(around) {
+        0 => Ok(()),
+        nulls => Err(Error::schema(format!("column {column} is declared NOT NULL, found {nulls} nulls"))),
+    }
+}
+
+/// `array` as another type.
+fn retyped(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
+    let found = array.data_type();
+    match (found, target) {
+        // What is nested in the same types may still have nulls that its fields deny.
+        (_, DataType::List(_) | DataType::Map(_, _) | DataType::Struct(_)) => {}
+        _ if found == target => return Ok(array.clone()),
+        _ => {}
+    }
+    match (found, target) {
+        (DataType::Dictionary(_, _), _) => {
+            let dictionary = array.as_any_dictionary();
+            let values = take(dictionary.values(), dictionary.keys(), None).map_err(unfit)?;
+            retyped(&values, target, column)
+        }
+        (DataType::RunEndEncoded(_, values), _) => {
+            let values = arrow_cast::cast(array, values.data_type()).map_err(unfit)?;
+            retyped(&values, target, column)
+        }
+        (DataType::Null, _) => Ok(new_null_array(target, array.len())),
+        (DataType::Union(_, _), DataType::Struct(fields)) => nested::branches(array, fields, target, column),
+        (DataType::Struct(_), DataType::Struct(fields)) => nested::structure(array, fields, column),
+        (DataType::Map(_, _), DataType::Map(entries, sorted)) => {
+            nested::map(array, entries, *sorted, target, column)
+        }
+        (
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(_, _)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_),
+            DataType::List(child),
+        ) => nested::list(array, child, column),
+        (DataType::Timestamp(_, _), DataType::Timestamp(unit, zone)) => {
+            times::timestamps(array, *unit, zone.as_deref(), target, column)
+        }
+        _ => cast::cast(array, target, column),
+    }
+}

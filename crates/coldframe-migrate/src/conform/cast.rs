@@ -1,0 +1,186 @@
+//! Values in another type of their family, where each of them is the same there.
+//!
+//! Arrow's kernels cut fractions off and round decimals without a word. So where a conversion does not plainly widen, its result is
+//! converted back and compared. Three may round, since the target is known to be inexact or coarse: double to float, decimals to
+//! floats, floats to decimals.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float64Type,
+};
+use arrow_array::{Array, ArrayRef, GenericBinaryArray, GenericStringArray, OffsetSizeTrait, PrimitiveArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use coldframe_core::arrays::window;
+use coldframe_core::{Error, Result};
+
+use super::Column;
+
+/// Types whose values mean the same.
+#[derive(Clone, Copy, PartialEq)]
+enum Family {
+    Bytes,
+    Numbers,
+    Dates,
+    Times,
+    Durations,
+}
+
+impl Family {
+    fn of(kind: &DataType) -> Option<Self> {
+        match kind {
+            DataType::FixedSizeBinary(_) => Some(Self::Bytes),
+            kind if kind.is_string() || kind.is_binary() => Some(Self::Bytes),
+            kind if kind.is_numeric() => Some(Self::Numbers),
+            DataType::Date32 | DataType::Date64 => Some(Self::Dates),
+            DataType::Time32(_) | DataType::Time64(_) => Some(Self::Times),
+            DataType::Duration(_) => Some(Self::Durations),
+            _ => None,
+        }
+    }
+}
+
+/// `array`, whose type is not the target's.
+pub(super) fn cast(array: &ArrayRef, target: &DataType, column: Column<'_>) -> Result<ArrayRef> {
+    let found = array.data_type();
+    let family = Family::of(found).filter(|family| Family::of(target) == Some(*family));
+    let made = match family {
+        Some(Family::Bytes) => bytes(array, target),
+        Some(_) => exact(array, target),
+        None => return Err(column.refused(target, found)),
+    };
+    made.map_err(|reason| {
+        Error::schema(format!("column {column}: expected {target}, found {found} ({reason})"))
+    })
+}
+
+/// An error, and not a null, for a value that does not fit.
+fn kernel(array: &dyn Array, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
+}
+
+fn changed() -> ArrowError {
+    ArrowError::CastError("a value would not be the same there".into())
+}
+
+fn exact(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    let found = array.data_type();
+    if found.is_floating() && target.is_integer() {
+        demand_whole(array)?;
+        return kernel(array, target);
+    }
+    if found.is_decimal() && target.is_decimal() {
+        return rescaled(array, target);
+    }
+    checked(array, target)
+}
+
+fn checked(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    let (found, made) = (array.data_type(), kernel(array, target)?);
+    // What does not fit on the way back is not the same either.
+    let same = !may_round(found, target) || kernel(&made, found).is_ok_and(|back| &back == array);
+    if same { Ok(made) } else { Err(changed()) }
+}
+
+/// Decimals in another width or scale. The kernel takes a value for one of its type's digits: it would panic, or wrap, at another,
+/// and at whatever bytes a null has.
+fn rescaled(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    fn settled<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let decimals = array.as_primitive::<T>();
+        decimals.validate_decimal_precision(decimals.precision())?;
+        if decimals.null_count() == 0 {
+            return Ok(array.clone());
+        }
+        let zeroed: PrimitiveArray<T> = decimals.iter().collect();
+        Ok(Arc::new(zeroed.with_data_type(array.data_type().clone())))
+    }
+    let settled = match array.data_type() {
+        DataType::Decimal32(_, _) => settled::<Decimal32Type>(array)?,
+        DataType::Decimal64(_, _) => settled::<Decimal64Type>(array)?,
+        DataType::Decimal128(_, _) => settled::<Decimal128Type>(array)?,
+        _ => settled::<Decimal256Type>(array)?,
+    };
+    checked(&settled, target)
+}
+
+/// An error where a number has a fraction, or is none. (By way back -0.0 would differ.)
+fn demand_whole(array: &ArrayRef) -> Result<(), ArrowError> {
+    let wide = kernel(array, &DataType::Float64)?;
+    let whole = wide.as_primitive::<Float64Type>().iter().flatten().all(|value| value == value.trunc());
+    if whole { Ok(()) } else { Err(changed()) }
+}
+
+/// Whether the kernel may give another value than it was given.
+fn may_round(found: &DataType, target: &DataType) -> bool {
+    use DataType::*;
+    match (found, target) {
+        (Int8 | UInt8, Float16 | Float32 | Float64) => false,
+        (Int16 | UInt16, Float32 | Float64) => false,
+        (Int32 | UInt32, Float64) => false,
+        (found, target) if found.is_integer() && target.is_floating() => true,
+        (found, target) if found.is_floating() || target.is_floating() => false,
+        (Date64, Date32) => true,
+        _ => match (digits(found), digits(target)) {
+            (Some(found), Some(target)) => target < found,
+            _ => false,
+        },
+    }
+}
+
+/// Decimal digits behind the point: of a number, or of the seconds that a time is counted in.
+fn digits(kind: &DataType) -> Option<i8> {
+    use DataType::*;
+    match kind {
+        Decimal32(_, scale) | Decimal64(_, scale) | Decimal128(_, scale) | Decimal256(_, scale) => {
+            Some(*scale)
+        }
+        kind if kind.is_integer() => Some(0),
+        Time32(unit) | Time64(unit) | Duration(unit) => Some(match unit {
+            TimeUnit::Second => 0,
+            TimeUnit::Millisecond => 3,
+            TimeUnit::Microsecond => 6,
+            TimeUnit::Nanosecond => 9,
+        }),
+        _ => None,
+    }
+}
+
+/// Text and bytes in another layout; bytes that become text must be UTF-8.
+fn bytes(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    let found = array.data_type();
+    match (found, target) {
+        // Arrow knows these by way of plain bytes only.
+        (DataType::FixedSizeBinary(_), target) if target.is_string() => {
+            bytes(&kernel(array, &DataType::Binary)?, target)
+        }
+        (found, DataType::FixedSizeBinary(_)) if found.is_string() || *found == DataType::BinaryView => {
+            kernel(&kernel(array, &DataType::Binary)?, target)
+        }
+        (DataType::Binary, DataType::Utf8) => text::<i32>(array),
+        (DataType::LargeBinary, DataType::LargeUtf8) => text::<i64>(array),
+        (found, target) if found.is_binary() && target.is_string() => lenient_text(array, target),
+        _ => kernel(array, target),
+    }
+}
+
+/// The bytes as they are, looked at once. Those of other slices are not looked at.
+fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let binary: &GenericBinaryArray<O> = array.as_binary();
+    let (start, length, offsets) = window(binary.offsets());
+    let values = binary.values().slice_with_length(start, length);
+    match GenericStringArray::<O>::try_new(offsets, values, binary.nulls().cloned()) {
+        Ok(text) => Ok(Arc::new(text)),
+        Err(_) => lenient_text(array, &GenericStringArray::<O>::DATA_TYPE),
+    }
+}
+
+/// Value by value: bytes where the array has nulls need not be UTF-8.
+fn lenient_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    let made = arrow_cast::cast(array, target)?;
+    if made.null_count() == array.null_count() {
+        return Ok(made);
+    }
+    Err(ArrowError::CastError("a value is not UTF-8".into()))
+}

@@ -1,0 +1,63 @@
+//! Timestamps in another unit: nanoseconds down to microseconds, everything else exactly.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, Int64Array};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use coldframe_core::{Error, Result};
+
+use super::{Column, unfit};
+
+/// `array`, of timestamps, in another unit. Zones are labels: they do not change instants, so all work is on the bare numbers.
+pub(super) fn timestamps(
+    array: &ArrayRef,
+    unit: TimeUnit,
+    zone: Option<&str>,
+    target: &DataType,
+    column: Column<'_>,
+) -> Result<ArrayRef> {
+    let found = array.data_type();
+    let DataType::Timestamp(own, label) = found else { return Err(column.refused(target, found)) };
+    if label.is_none() != zone.is_none() {
+        return Err(Error::schema(format!(
+            "column {column}: expected {target}, found {found} (an instant is not a wall clock time, which is \
+             timestamp_ntz)"
+        )));
+    }
+    // Both ways these are the same numbers under another type.
+    let bare = arrow_cast::cast(array, &DataType::Int64).map_err(unfit)?;
+    let counted = recounted(bare.as_primitive(), *own, unit).map_err(|reason| {
+        Error::schema(format!("column {column}: {found} does not fit {target} ({reason})"))
+    })?;
+    arrow_cast::cast(&counted, target).map_err(unfit)
+}
+
+fn recounted(counts: &Int64Array, from: TimeUnit, to: TimeUnit) -> Result<Int64Array, ArrowError> {
+    if from == TimeUnit::Nanosecond && to != TimeUnit::Nanosecond {
+        // Down, not towards zero: as Spark and Hive round times before 1970.
+        let floored = counts.unary::<_, Int64Type>(|count| count.div_euclid(1000));
+        return recounted(&floored, TimeUnit::Microsecond, to);
+    }
+    let (from, to) = (per_second(from), per_second(to));
+    if from == to {
+        return Ok(counts.clone());
+    }
+    if from < to {
+        let factor = to / from;
+        return counts.try_unary(|count| count.mul_checked(factor));
+    }
+    let divisor = from / to;
+    counts.try_unary(|count| match count % divisor {
+        0 => Ok(count / divisor),
+        _ => Err(ArrowError::CastError(format!("{count} would lose digits"))),
+    })
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}

@@ -1,0 +1,62 @@
+//! Batches and arrays of pyarrow in the shape of a target, given back as pyarrow has them.
+
+use arrow_array::StructArray;
+use coldframe::Error;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::capsule::{BareArray, export_array, import_array, import_batch, import_schema, import_type};
+use crate::error::to_python;
+
+/// The batch with exactly the schema `target`: the object itself where it has that already.
+#[pyfunction]
+pub(crate) fn conform_batch<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
+    target: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let exactly = PyDict::new(py);
+    exactly.set_item("check_metadata", true)?;
+    let schema = batch.getattr(intern!(py, "schema"))?;
+    if schema.call_method(intern!(py, "equals"), (target,), Some(&exactly))?.is_truthy()? {
+        return Ok(batch.clone());
+    }
+    let (found, wanted) = (import_batch(batch)?, import_schema(target)?);
+    let made = py.detach(|| {
+        let made = coldframe_migrate::conform(&found, &wanted)?;
+        let (schema, columns, rows) = made.into_parts();
+        let structs = StructArray::try_new_with_length(schema.fields().clone(), columns, None, rows);
+        structs.map(|structs| BareArray::new(&structs)).map_err(|e| Error::schema(e.to_string()))
+    });
+    let made = made.map_err(to_python)?;
+    // With the target itself as its schema, and not what another library makes of it.
+    let batches = py.import("pyarrow")?.getattr("RecordBatch")?;
+    batches.call_method1(intern!(py, "_import_from_c"), (made.address(), target))
+}
+
+/// The array with the struct fields that only `target` has, as nulls: the object itself where that has none more.
+#[pyfunction]
+pub(crate) fn with_fields<'py>(
+    py: Python<'py>,
+    array: &Bound<'py, PyAny>,
+    target: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = array.getattr(intern!(py, "type"))?;
+    let is_same = kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()?;
+    // The fields of what is more than its storage are its own.
+    if is_same || kind.hasattr(intern!(py, "extension_name"))? {
+        return Ok(array.clone());
+    }
+    let wanted = import_type(target)?;
+    if !wanted.is_nested() {
+        return Ok(array.clone());
+    }
+    let found = import_array(array)?;
+    let made = py.detach(|| coldframe_migrate::with_fields(&found, &wanted)).map_err(to_python)?;
+    if made.data_type() == found.data_type() {
+        return Ok(array.clone());
+    }
+    let arrays = py.import("pyarrow")?.getattr("Array")?;
+    arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
+}
