@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
-//! | [`conform`] | batches in exactly the types of a target, where no value changes by it |
+//! | [`conform`](mod@conform) | batches in exactly the types of a target, where no value changes by it |
 //! | [`fingerprint`] | rows as sums that neither their order nor their types' details change |
 //! | [`observed`] | what is known of decoded columns, as files state it of theirs |
 //! | [`readback`] | the fingerprint of a Parquet file, by another implementation than the one that wrote it |
