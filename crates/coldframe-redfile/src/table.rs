@@ -108,17 +108,16 @@ impl TableFile for RedFile {
         let mut splits = Vec::new();
         for (index, part) in self.raw.parts.iter().enumerate() {
             let number = u32::try_from(index).map_err(|_| Error::unsupported("a table of 2^32 files"))?;
-            let mut groups: Vec<&Arc<Group>> = self.raw.groups.iter().filter(|g| g.part == index).collect();
+            let groups: Vec<&Arc<Group>> = self.raw.groups.iter().filter(|g| g.part == index).collect();
             if groups.is_empty() && !(index == 0 && self.raw.groups.is_empty()) {
                 continue;
             }
-            groups.sort_by_key(|g| g.start);
             let end = part.source.len();
             let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
-            for group in groups {
+            for (group, apart) in groups.iter().zip(stand_apart(&groups)) {
                 let len = group.end.saturating_sub(group.start);
                 // None begins at the end: the one before it, which is open there, has what would be in it.
-                let new = (start + 1..end).contains(&group.start);
+                let new = apart && (start + 1..end).contains(&group.start);
                 if bytes > 0 && new && bytes.saturating_add(len) > target {
                     splits.push(Split { part: number, range: start..group.start, rows: Some(rows) });
                     (start, bytes, rows) = (group.start, 0, 0);
@@ -157,4 +156,20 @@ impl TableFile for RedFile {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// For each group whether all before it begin before it and none behind it does: rows come in the order of the footer, which is
+/// another one in a damaged file, and splits are ranges of bytes.
+fn stand_apart(groups: &[&Arc<Group>]) -> Vec<bool> {
+    let starts = || groups.iter().map(|g| g.start);
+    let least_behind = starts().rev().scan(u64::MAX, |least, start| {
+        *least = (*least).min(start);
+        Some(*least)
+    });
+    let mut least_behind: Vec<u64> = least_behind.collect();
+    least_behind.reverse();
+    let most_before =
+        starts().scan(None, |most, start| Some(std::mem::replace(most, (*most).max(Some(start)))));
+    let around = most_before.zip(least_behind);
+    starts().zip(around).map(|(start, (before, least))| before < Some(start) && least == start).collect()
 }

@@ -22,6 +22,7 @@ use coldframe_redfile::RedfileFormat;
 use coldframe_redfile::metadata::FileMetaData;
 use coldframe_redfile::write::{Dialect, WriteOptions, Writer};
 use coldframe_testing::alloc::Counting;
+use coldframe_testing::fixture;
 use coldframe_testing::laws::{self, Damaged, Subject, Toll, Units};
 
 #[global_allocator]
@@ -208,13 +209,41 @@ fn row_groups_that_share_their_bytes_are_not_all_read() {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100_000).map(|i| i * i * 7919)));
     let batch = RecordBatch::try_from_iter_with_nullable([("n", values, false)]).unwrap();
     let once = write(&batch, WriteOptions::default());
-    let len = u32::from_le_bytes(once[once.len() - 8..once.len() - 4].try_into().unwrap()) as usize;
-    let start = once.len() - 8 - len;
-    let mut metadata =
-        FileMetaData::parse(&once[start..once.len() - 8], start as u64, &Limits::default()).unwrap();
+    let (mut metadata, start) = footer(&once);
     metadata.row_groups = vec![metadata.row_groups[0].clone(); 20_000];
+    let file = with_footer(&once, &metadata, start);
+    laws::assert_bounded("one row group", &file, &laws::opener(opener(OpenOptions::default())));
+}
+
+/// The footer of a file, and where it begins.
+fn footer(file: &[u8]) -> (FileMetaData, usize) {
+    let end = file.len() - 8;
+    let len = u32::from_le_bytes(file[end..end + 4].try_into().unwrap()) as usize;
+    let start = end - len;
+    (FileMetaData::parse(&file[start..end], start as u64, &Limits::default()).unwrap(), start)
+}
+
+fn with_footer(file: &[u8], metadata: &FileMetaData, start: usize) -> Bytes {
     let footer = metadata.encode();
     let len = u32::try_from(footer.len()).unwrap().to_le_bytes();
-    let file = Bytes::from([&once[..start], &footer, &len, b"RED1"].concat());
-    laws::assert_bounded("one row group", &file, &laws::opener(opener(OpenOptions::default())));
+    Bytes::from([&file[..start], &footer, &len, b"RED1"].concat())
+}
+
+/// Rows come in the order in which the footer lists their groups, in splits as well, wherever the groups are.
+#[test]
+fn row_groups_in_another_order_than_in_the_file() {
+    let file = write(&table(), WriteOptions { row_group_rows: 40, ..WriteOptions::default() });
+    let (mut metadata, start) = footer(&file);
+    assert_eq!(metadata.row_groups.len(), 8);
+    let all = metadata.row_groups.clone();
+    for (order, splits) in
+        [([0, 1, 2, 3, 4, 5, 6, 7], 8), ([0, 2, 1, 3, 4, 5, 7, 6], 4), ([7, 6, 5, 4, 3, 2, 1, 0], 1)]
+    {
+        metadata.row_groups = order.iter().map(|i| all[*i].clone()).collect();
+        let file = with_footer(&file, &metadata, start);
+        let len = file.len() as u64;
+        let table = RedfileFormat.open(&fixture::source(file), &OpenOptions::default()).unwrap();
+        laws::assert_tolerant(table.as_ref(), Some(len), &[1, len / 4]);
+        assert_eq!(table.splits(1).unwrap().len(), splits);
+    }
 }
