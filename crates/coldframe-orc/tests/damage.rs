@@ -14,6 +14,7 @@ use bytes::Bytes;
 use coldframe_core::Format;
 use coldframe_core::{Error, ErrorKind, Limits, OnError, OpenOptions, Result, Scan, TableFile, Value};
 use coldframe_orc::{Options, OrcFile, OrcFormat, proto};
+use coldframe_testing::laws::assert_tolerant;
 use coldframe_testing::mutate::{flipped, shaken, spread};
 use coldframe_testing::{Dice, Fixture, fixture, layout, rows};
 use prost::Message;
@@ -296,4 +297,23 @@ fn a_limit_reads_the_first_row_groups_only() {
     let (few, some) = fetched(Some(10));
     assert_eq!(few, all.slice(0, 10));
     assert!(some * 2 < everything, "{some} of {everything}");
+}
+
+/// What no array can hold is refused by a plain read, and told by one that passes damage over.
+#[test]
+fn a_map_with_a_null_key_is_refused_or_lost() {
+    let file = small().into_iter().find(|f| f.name().contains("nested_v011")).unwrap();
+    // In a run of the keys' PRESENT.
+    let changed = flipped(&file.bytes(), 3813, 1);
+    let table = open(changed.clone()).unwrap();
+    assert_tolerant(table.as_ref(), Some(changed.len() as u64), &[1]);
+    let e = rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap();
+    assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("null key"), "{e}");
+    for on_error in [OnError::Skip, OnError::Null] {
+        let left = rows::read(table.as_ref(), on_error).unwrap();
+        assert!(
+            left.error.is_none() && left.damage.iter().any(|d| d.reason.contains("null key")),
+            "{left:?}"
+        );
+    }
 }

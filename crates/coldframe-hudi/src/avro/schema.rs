@@ -1,6 +1,6 @@
 //! A schema: its types in a table, names resolved.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
@@ -392,12 +392,17 @@ impl Parser<'_> {
                 let name = name.rsplit('.').next().unwrap_or_default().to_owned();
                 let empty = Type::Record { name: name.clone(), fields: Vec::new() };
                 let (id, inner) = self.define(empty, json, namespace)?;
-                let mut fields = Vec::new();
+                let (mut fields, mut seen) = (Vec::new(), HashSet::new());
                 for field in part("fields")?.as_array().into_iter().flatten() {
                     let of = field.get("type").ok_or_else(|| Error::corrupt("expected a field's `type`"))?;
                     let of = self.parse(of, &inner, depth + 1)?;
                     let name = field.get("name").and_then(Json::as_str);
                     let name = name.ok_or_else(|| Error::corrupt("expected a field's `name`"))?;
+                    // Names are how fields are found, here as by Avro's own readers.
+                    if !seen.insert(name) {
+                        let found = format!("expected each field of a record once, found `{name}` again");
+                        return Err(Error::corrupt(found));
+                    }
                     fields.push(RecordField { name: name.to_owned(), of });
                 }
                 if let Some(of) = self.types.get_mut(id) {

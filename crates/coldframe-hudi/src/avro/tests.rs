@@ -184,6 +184,10 @@ fn schemas_that_are_none() {
         ("7", "a type"),
         ("[]", "branches"),
         (r#"{"type":"array","items":[]}"#, "branches"),
+        (
+            r#"{"type":"record","name":"r","fields":[{"name":"a","type":"int"},{"name":"a","type":"string"}]}"#,
+            "`a` again",
+        ),
     ] {
         let e = Schema::parse(json.as_bytes(), &limits).unwrap_err().to_string();
         assert!(e.contains(found), "{json}: {e}");

@@ -190,14 +190,6 @@ impl StripeBatches {
         }
     }
 
-    /// So is a value that the type of its column cannot hold: an instant that nanoseconds do not reach.
-    fn value_as_loss(&self, e: Error) -> Error {
-        match e.kind() {
-            ErrorKind::Schema(_) if self.scan.on_error != OnError::Raise => e.as_damage(),
-            _ => e,
-        }
-    }
-
     /// Opens the streams where a run begins.
     fn start(&self, run: Run, lenient: bool) -> Result<Current> {
         let shape = &self.scan.shape;
@@ -281,7 +273,8 @@ impl StripeBatches {
                 None => new_null_array(&arrow_schema::DataType::Null, rows),
             };
             let Some(open) = reader else { return Ok(null()) };
-            match open.read(rows, nulls).map_err(|e| self.value_as_loss(e)) {
+            // So is a value that the type of its column cannot hold: an instant that nanoseconds do not reach, a map's null key.
+            match open.read(rows, nulls).map_err(|e| self.scan.on_error.weigh(e)) {
                 Err(e) if lenient && e.is_damage() => {
                     self.record(e, &run, Some(place), 0);
                     *reader = None;
