@@ -76,6 +76,11 @@ impl Fault {
         Self { damage: Damage::from_error(e, bytes, rows_lost), unsupported }
     }
 
+    /// Whether it is whole as far as is known, and only not read here.
+    pub fn is_unsupported(&self) -> bool {
+        self.unsupported
+    }
+
     /// The error with which a plain read ends.
     pub fn to_error(&self) -> Error {
         self.as_error(&self.damage)

@@ -117,11 +117,29 @@ impl Logs {
         Ok(index)
     }
 
-    /// How many cells of some regions only logs have.
+    /// Where the edits are that were recovered for a region.
+    fn own(&self, region: &Region) -> Result<Index> {
+        let mut own = Index::default();
+        for (path, _) in self.recovered(region)? {
+            own.add(&self.shared, path)?;
+        }
+        Ok(own)
+    }
+
+    /// How many cells of some regions only logs have, as far as those are not damaged; an error where one is not read.
     pub(crate) fn count(&self, regions: &[Arc<Region>], order: RowOrder) -> Result<usize> {
         let servers = self.index()?;
+        let readable = |index: &Index| {
+            index
+                .faults
+                .iter()
+                .find(|fault| fault.is_unsupported())
+                .map_or(Ok(()), |fault| Err(fault.to_error()))
+        };
+        readable(&servers)?;
         let mut cells = 0;
         for region in regions {
+            readable(&self.own(region)?)?;
             if !servers.by_region.contains_key(&region.encoded) && self.recovered(region)?.is_empty() {
                 continue;
             }
@@ -141,10 +159,7 @@ impl Logs {
         on_error: OnError,
     ) -> Result<(Vec<Edits>, Vec<Damage>)> {
         let servers = self.index()?;
-        let mut own = Index::default();
-        for (path, _) in self.recovered(region)? {
-            own.add(&self.shared, path)?;
-        }
+        let own = self.own(region)?;
         let mut faults: Vec<Fault> = servers.faults.iter().chain(&own.faults).cloned().collect();
         if let Some(first) = faults.first().filter(|_| on_error == OnError::Raise) {
             return Err(first.to_error());

@@ -116,6 +116,9 @@ fn a_compressed_log_is_refused_or_passed_over() {
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("compressed"), "{e}");
     let left = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(left.batch.num_rows() > 0 && left.damage.iter().any(|d| d.reason.contains("compressed")));
+    // How many cells it has nobody knows.
+    let metadata = table.metadata().unwrap();
+    assert_eq!(metadata.get("wal").and_then(|wal| wal.get("cells")), Some(&Value::Null));
 }
 
 /// The rows of the table with one file changed, and the damage that was passed over.
