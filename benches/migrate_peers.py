@@ -28,7 +28,8 @@ import numpy as np
 import pyarrow as pa
 
 import coldframe as cf
-from coldframe._coldframe import RawFingerprint
+from coldframe._coldframe import RawFingerprint, RawObserved, RawShape
+from coldframe.file import raw_scan
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sinks import ParquetSink
@@ -165,15 +166,21 @@ def profile(source: Path, name: str) -> dict[str, float]:
         return answer
 
     batches = timed("decode", lambda: list(split.to_batches(batch_size=65_536)))
-    schema = batches[0].schema
-    fingerprint, witness, sink = RawFingerprint(schema), Witness(split.stated()), ParquetSink()
+    schema, sink = batches[0].schema, ParquetSink()
+    fingerprint, observed = RawFingerprint(schema), RawObserved(Witness(split.stated()).names)
     timed("fingerprint", lambda: [fingerprint.add(batch) for batch in batches])
-    timed("statistics", lambda: [witness.add(batch) for batch in batches])
+    timed("statistics", lambda: [observed.add(batch) for batch in batches])
     with tempfile.TemporaryDirectory() as scratch:
-        out = f"{scratch}/x.parquet"
-        timed("write", lambda: sink.write(iter(batches), schema, out))
-        # The fingerprint of what was written with it.
-        timed("read back", lambda: sink.read(out, schema))
+        out, bare = f"{scratch}/x.parquet", RawShape(schema, verify=False)
+        timed("write", lambda: sink.convert(pa.Table.from_batches(batches), bare, out))
+        written = timed("read back", lambda: list(sink.open(out)[1]))
+        again = RawFingerprint(schema, ends=False)
+        timed("its fingerprint", lambda: [again.add(batch) for batch in written])
+        # All of it in one call, as a task has it.
+        whole = RawShape(schema, stated=Witness(split.stated()).names)
+        scan = raw_scan(split, batch_size=65_536, on_error="raise")
+        timed("convert", lambda: sink.convert(scan, whole, out))
+        timed("verify", lambda: sink.read(out, schema, ends=False))
     found["rows"] = sum(batch.num_rows for batch in batches)
     return found
 

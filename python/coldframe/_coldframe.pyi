@@ -317,17 +317,12 @@ class RawFingerprint:
     """The fingerprint of the rows that were added: the same for the same rows in any order.
 
     `target`: the columns as they are written; what is added has them in their types, or in types that they
-    widen.
+    widen. ends: smallest and largest values are looked for; where one fingerprint has none, they are not
+    compared.
     """
 
-    def __new__(cls, target: ArrowSchemaExportable) -> RawFingerprint: ...
+    def __new__(cls, target: ArrowSchemaExportable, *, ends: bool = True) -> RawFingerprint: ...
     def add(self, batch: ArrowArrayExportable) -> None: ...
-    def add_parquet(self, source: object, storage_options: Mapping[str, str] | None = None) -> None:
-        """Adds the rows of a Parquet file, read by another implementation than Arrow's C++ one.
-
-        source: as `open_file` takes it.
-        """
-
     def join(self, other: RawFingerprint) -> None:
         """Adds the rows that another one of the same columns has seen."""
 
@@ -349,6 +344,80 @@ class RawObserved:
         """{name: {"values", "smallest", "largest", "has_nan", "sum", "bytes", "trues"}} of those that were
         seen. Values are those that are not null; what a type has none of is None; ends of decimals are text.
         """
+
+@final
+class RawShape:
+    """What the rows of a source become, and what is to be known of them.
+
+    schema: the table's columns. names: new names for the source's columns by position. constants: arrays of
+    one value for columns that are the same in each row. verify: fingerprints are taken. stated: columns of
+    the source that are looked at, see `RawObserved`.
+    """
+
+    def __new__(
+        cls,
+        schema: ArrowSchemaExportable,
+        *,
+        names: Sequence[str] | None = None,
+        constants: Mapping[str, ArrowArrayExportable] | None = None,
+        verify: bool = True,
+        stated: Sequence[str] | None = None,
+    ) -> RawShape: ...
+
+@final
+class RawDecoded:
+    """All rows of a small source, in memory, in the target's types."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def print(self) -> RawFingerprint: ...
+    def observed(self) -> dict[str, dict[str, Any]]:
+        """As `RawObserved.columns`."""
+
+@final
+class RawTarget:
+    """A file of the target that several sources go into; let go before it is finished, nothing of it appears.
+
+    The arguments are those of `convert`.
+    """
+
+    def __new__(
+        cls,
+        schema: ArrowSchemaExportable,
+        folder: Store,
+        name: str,
+        *,
+        format: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> RawTarget: ...
+    def add(self, decoded: RawDecoded) -> None: ...
+    def finish(self) -> dict[str, Any]:
+        """Has it on disk, or in its store: {"rows", "bytes"}."""
+
+def decode(rows: RawScan | ArrowStreamExportable, shape: RawShape) -> RawDecoded:
+    """Decodes all rows, without Python's lock where they are those of a RawScan."""
+
+def convert(
+    rows: RawScan | ArrowStreamExportable,
+    shape: RawShape,
+    folder: Store,
+    name: str,
+    *,
+    format: str,
+    options: Mapping[str, Any] | None = None,
+    most_bytes: int | None = None,
+) -> dict[str, Any]:
+    """Converts the rows of a part of a source to files of a folder, without Python's lock where they are
+    those of a RawScan: decodes, takes fingerprints, writes.
+
+    name: of the first file; the others have a number in theirs. format: "parquet" with the options `codec`,
+    `row_group_bytes` and `row_group_rows`, or one of ours with its own. most_bytes: a file ends with the
+    batch with which it has so many.
+
+    Returns {"files": [{"name", "rows", "bytes", "print": RawFingerprint}], "observed": as
+    `RawObserved.columns`}; no file where there are no rows, and none is left behind an error.
+    """
 
 @final
 class RawCells:
@@ -418,10 +487,8 @@ def write(
     progress: Callable[[int], None] | None = None,
     storage_options: Mapping[str, str] | None = None,
     new: bool = False,
-    most_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there; `most_bytes`: the file ends
-    with the batch with which so many are written.
+    """Writes atomically. dest: path, URL or Store; `new`: nothing may be there.
 
     Returns {"rows", "bytes"} and, where the store has one, "etag".
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coldframe import _coldframe
-from coldframe._coldframe import RawFile
+from coldframe._coldframe import RawFile, RawScan
 from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
@@ -507,6 +507,16 @@ class File(AsTables, Lookups, Ordinals):
         if residual is not None:
             stream = filtered(stream, residual, schema, limit)
         return pa.RecordBatchReader.from_batches(schema, stream)
+
+
+def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
+    """The rows of a file's split for the core itself, without Python in between."""
+    if split.fragment is not None:
+        raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
+    file = split.open()
+    return file._raw.scan(
+        batch_size=batch_size, split=_range_of(split), on_error=on_error, threads=file._threads()
+    )
 
 
 def opened_again(file: File, arguments: OpenArguments) -> File:

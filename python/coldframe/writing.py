@@ -75,11 +75,8 @@ def write_file(
     storage_options: Mapping[str, Any] | None,
     options: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
-    most_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """One file of `write`. `most_bytes`: it ends with the batch with which so many are written; what comes
-    behind that one is left to whoever has the data.
-    """
+    """One file of `write`."""
     with _raising_its_own(data) as stream:
         target = Source(dest, storage_options)
         return _coldframe.write(
@@ -89,7 +86,6 @@ def write_file(
             options=options,
             progress=progress,
             storage_options=target.core_options(),
-            most_bytes=most_bytes,
         )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 
 import coldframe as cf
+from coldframe.file import Split, raw_scan
 from coldframe.pipeline import migrate
 from coldframe.pipeline.report import Report
 from coldframe.pipeline.scheduling import InProcess
@@ -56,3 +59,50 @@ class Estate:
             for path in sorted(self.target.rglob("*.parquet"))
             if "_coldframe" not in path.parts
         }
+
+
+class Scan:
+    """Rows for the core as a scan of its own has them: a stream, and what was lost."""
+
+    def __init__(self, rows: pa.RecordBatchReader, damage: Callable[[], list[dict[str, Any]]]) -> None:
+        self._rows, self.damage = rows, damage
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
+def changed(rows: Any, change: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]) -> Scan:
+    """The rows of a scan as `change` makes them of its batches."""
+    reader = pa.RecordBatchReader.from_stream(rows)
+    return Scan(pa.RecordBatchReader.from_batches(reader.schema, iter(change(reader))), rows.damage)
+
+
+def scanning(
+    change: Callable[[Split, Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    damage: Sequence[dict[str, Any]] = (),
+) -> Callable[..., Scan]:
+    """A reader in the place of `raw_scan` with a fault: `change` makes other batches of a split's."""
+
+    def scan(split: Split, **named: Any) -> Scan:
+        rows = changed(raw_scan(split, **named), lambda batches: change(split, batches))
+        if damage:
+            rows.damage = lambda: list(damage)
+        return rows
+
+    return scan
+
+
+def torn(ending: str) -> Callable[..., Scan]:
+    """A reader in the place of `raw_scan` that cannot read the files whose paths end so."""
+
+    def fail(split: Split, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        if split.path.endswith(ending):
+            raise OSError(5, "Input/output error", split.path)
+        return batches
+
+    return scanning(fail)
+
+
+def rewritten(path: str, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Puts another file in the place of one that was written."""
+    pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)

@@ -11,13 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from estates import Estate
+from estates import Estate, changed, scanning
 
 import coldframe as cf
 from coldframe._coldframe import with_fields
 from coldframe.errors import SchemaError
-from coldframe.file import Split
-from coldframe.pipeline import migrate, run
+from coldframe.pipeline import convert, migrate, run
 from coldframe.pipeline.inventory import take_inventory
 from coldframe.pipeline.scheduling import InProcess
 from coldframe.pipeline.sinks import ParquetSink
@@ -285,14 +284,14 @@ class Meddling(ParquetSink):
         super().__init__()
         object.__setattr__(self, "what", what)
 
-    def write(self, batches: Any, schema: pa.Schema, path: str, *given: Any, **named: Any) -> None:
-        def meddled() -> Iterator[pa.RecordBatch]:
+    def convert(self, rows: Any, *given: Any, **named: Any) -> dict[str, Any]:
+        def meddled(batches: Any) -> Iterator[pa.RecordBatch]:
             for number, batch in enumerate(batches):
                 if number == 0:
                     self.what()  # type: ignore[attr-defined]
                 yield batch
 
-        super().write(meddled(), schema, path, *given, **named)
+        return super().convert(changed(rows, meddled), *given, **named)
 
 
 @pytest.mark.parametrize("how", ["edited", "replaced", "time set back", "gone"])
@@ -329,14 +328,8 @@ def test_a_source_that_changes_is_left_for_a_later_run(
 
 def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": range(200_000)})
-    real = Split.to_batches
-
-    def losing(self: Split, *given: Any, **named: Any) -> Any:
-        reader = real(self, *given, **named)
-        return pa.RecordBatchReader.from_batches(reader.schema, list(reader)[1:])
-
     with monkeypatch.context() as patch:
-        patch.setattr(Split, "to_batches", losing)
+        patch.setattr(convert, "raw_scan", scanning(lambda _, batches: list(batches)[1:]))
         report = estate.migrate()
     assert report.exit_code == 1
     assert "200000 rows, as" in str(report.failures[0].error)
@@ -346,15 +339,8 @@ def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch
 
 def test_losing_all_of_a_file_is_a_failure(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
     estate.orc("t/1", {"a": range(1000)})
-    real = Split.to_batches
-
-    def all_lost(self: Split, *given: Any, **named: Any) -> Any:
-        reader = real(self, *given, **named)
-        lost = {"offset": 3, "length": 90, "rows_lost": 1000, "structure": "stripe 0", "reason": "torn"}
-        named["on_damage"]([lost])
-        return pa.RecordBatchReader.from_batches(reader.schema, [])
-
-    monkeypatch.setattr(Split, "to_batches", all_lost)
+    lost = {"offset": 3, "length": 90, "rows_lost": 1000, "structure": "stripe 0", "reason": "torn"}
+    monkeypatch.setattr(convert, "raw_scan", scanning(lambda *_: [], damage=[lost]))
     report = estate.migrate(on_error="skip")
     assert (report.exit_code, report.verified) == (1, False)
     assert "none of its rows could be saved; stripe 0: torn" in str(report.failures[0].error)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from estates import Estate
+from estates import Estate, rewritten, scanning, torn
 
 import coldframe as cf
 from coldframe.file import Split
-from coldframe.pipeline import run, sinks
+from coldframe.pipeline import convert, run, sinks
 from coldframe.pipeline.audit import audit
 from coldframe.pipeline.convert import Task
 from coldframe.pipeline.destination import Destination
@@ -48,17 +47,6 @@ class Killed(BaseException):
 def manifest(estate: Estate) -> dict[str, dict[str, Any]]:
     lines = (estate.target / "_coldframe/manifest.jsonl").read_text().splitlines()
     return {line["source"]: line for line in map(json.loads, lines)}
-
-
-def failing(monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    real = Split.to_batches
-
-    def to_batches(self: Split, *given: Any, **named: Any) -> Any:
-        if self.path.endswith(ending):
-            raise OSError(5, "Input/output error", self.path)
-        return real(self, *given, **named)
-
-    monkeypatch.setattr(Split, "to_batches", to_batches)
 
 
 # Merged.
@@ -158,15 +146,13 @@ def test_a_damaged_source_costs_nobody_else_anything(estate: Estate) -> None:
 def test_a_source_that_changes_while_it_is_read_is_left_out(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Split.to_batches
-
-    def meddling(self: Split, *given: Any, **named: Any) -> Any:
-        if self.path.endswith("p=1/2"):
+    def meddling(split: Split, batches: Any) -> Any:
+        if split.path.endswith("p=1/2"):
             estate.orc("t/p=1/2", {"a": [222]})
-        return real(self, *given, **named)
+        return batches
 
     with monkeypatch.context() as patch:
-        patch.setattr(Split, "to_batches", meddling)
+        patch.setattr(convert, "raw_scan", scanning(meddling))
         report = estate.migrate()
     assert {file.source: file.status for file in report.failures} == {"t/p=1/2": "changed"}
     assert estate.values() == [one for one in ALL if one not in (20, 21)]
@@ -177,15 +163,10 @@ def test_a_source_that_changes_while_it_is_read_is_left_out(
 def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Split.to_batches
+    def losing(split: Split, batches: Any) -> Any:
+        return [one.slice(1) for one in batches] if split.path.endswith("p=1/2") else batches
 
-    def losing(self: Split, *given: Any, **named: Any) -> Any:
-        reader = real(self, *given, **named)
-        if self.path.endswith("p=1/2"):
-            return pa.RecordBatchReader.from_batches(reader.schema, [one.slice(1) for one in reader])
-        return reader
-
-    monkeypatch.setattr(Split, "to_batches", losing)
+    monkeypatch.setattr(convert, "raw_scan", scanning(losing))
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
     assert "2 rows, as it says; 1 were decoded" in str(report.failures[0].error)
@@ -195,13 +176,29 @@ def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
 def test_a_writer_that_is_wrong_fails_all_that_it_wrote(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = sinks.ParquetSink.write
+    class Doubling:
+        """Has all rows twice."""
 
-    def doubling(self: Any, batches: Iterator[pa.RecordBatch], *given: Any, **named: Any) -> None:
-        real(self, (one for batch in batches for one in (batch, batch.slice(0, 0), batch)), *given, **named)
+        def __init__(self, target: Any) -> None:
+            self.target = target
+
+        def add(self, decoded: Any) -> None:
+            self.target.add(decoded)
+            self.target.add(decoded)
+
+        def finish(self) -> Any:
+            return self.target.finish()
+
+    begin, alone = sinks.ParquetSink.begin, sinks.ParquetSink.convert
+
+    def doubling(sink: Any, rows: Any, shape: Any, path: str, *given: Any) -> dict[str, Any]:
+        converted = alone(sink, rows, shape, path, *given)
+        rewritten(path, lambda table: pa.concat_tables([table, table]))
+        return converted
 
     with monkeypatch.context() as patch:
-        patch.setattr(sinks.ParquetSink, "write", doubling)
+        patch.setattr(sinks.ParquetSink, "begin", lambda *given: Doubling(begin(*given)))
+        patch.setattr(sinks.ParquetSink, "convert", doubling)
         report = estate.migrate()
     assert len(report.failures) == 6
     assert "rows: read 10, written 20" in str(report.failures[0].error)
@@ -216,7 +213,7 @@ def test_where_a_source_fails_the_earlier_file_stays_for_all(
     before = estate.tree()
     estate.orc("t/p=1/3", {"a": [333]})
     with monkeypatch.context() as patch:
-        failing(patch, "p=1/1")
+        patch.setattr(convert, "raw_scan", torn("p=1/1"))
         report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/1"]
     assert "its rows lie in one file with those of others" in str(report.tables[0].error)

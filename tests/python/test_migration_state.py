@@ -13,11 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from estates import Estate
+from estates import Estate, torn
 
 from coldframe.errors import ColdframeError, UnsupportedError
-from coldframe.file import Split
-from coldframe.pipeline import destination, journal, run
+from coldframe.pipeline import convert, destination, journal, run
 from coldframe.pipeline.destination import Destination, rename_without_overwrite
 from coldframe.pipeline.journal import Entry, Journal, Part, read_state
 
@@ -243,14 +242,7 @@ def test_a_file_that_fails_afresh_keeps_its_earlier_result(
     for number in range(2):
         estate.orc(f"t/{number}", {"a": [number]})
     estate.migrate()
-    real = Split.to_batches
-
-    def failing(self: Split, *given: Any, **named: Any) -> Any:
-        if self.path.endswith("/1"):
-            raise OSError(5, "Input/output error", self.path)
-        return real(self, *given, **named)
-
-    monkeypatch.setattr(Split, "to_batches", failing)
+    monkeypatch.setattr(convert, "raw_scan", torn("/1"))
     report = estate.migrate(fresh=True)
     assert [file.source for file in report.failures] == ["t/1"]
     assert estate.values() == [0, 1]
@@ -263,15 +255,8 @@ def test_types_that_change_are_published_together_or_not_at_all(
     estate.migrate()
     before = estate.tree()
     estate.orc("t/2", {"a": pa.array([70000], pa.int64())})
-    real = Split.to_batches
-
-    def failing(self: Split, *given: Any, **named: Any) -> Any:
-        if self.path.endswith("/1"):
-            raise OSError(5, "Input/output error", self.path)
-        return real(self, *given, **named)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Split, "to_batches", failing)
+        patch.setattr(convert, "raw_scan", torn("/1"))
         report = estate.migrate()
     assert report.exit_code == 1
     assert {file.source: file.status for file in report.tables[0].files} == {"t/1": "failed", "t/2": "held"}

@@ -370,12 +370,11 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
 class LyingSink(ParquetSink):
     """Writes something else than it is given."""
 
-    def write(self, batches: Any, schema: pa.Schema, path: str, *given: Any, **named: Any) -> None:
-        def lie() -> Any:
-            for batch in batches:
-                yield pa.RecordBatch.from_arrays([pc.add(batch.column(0), 1)], schema=schema)
-
-        super().write(lie(), schema, path, *given, **named)
+    def convert(self, rows: Any, shape: Any, path: str, *given: Any, **named: Any) -> dict[str, Any]:
+        converted = super().convert(rows, shape, path, *given, **named)
+        table = pq.read_table(path)
+        pq.write_table(table.set_column(0, "a", pc.add(table["a"], 1)), path)
+        return converted
 
 
 def test_what_is_written_wrong_is_not_committed(tmp_path: Path) -> None:
@@ -402,11 +401,18 @@ def test_a_dead_worker_costs_its_file_only(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deadly(ParquetSink):
-        def write(self, batches: Any, schema: pa.Schema, path: str, *given: Any, **named: Any) -> None:
-            found = list(batches)
-            if any(200 in batch.column(0).to_pylist() for batch in found):
-                os.kill(os.getpid(), signal.SIGKILL)
-            super().write(found, schema, path, *given, **named)
+        def begin(self, *given: Any, **named: Any) -> Any:
+            target = super().begin(*given, **named)
+
+            class Killing:
+                finish = target.finish
+
+                def add(self, decoded: Any) -> None:
+                    if decoded.print.to_json()["columns"]["a"]["min"] == 200:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    target.add(decoded)
+
+            return Killing()
 
     source = tmp_path / "src"
     (source / "t").mkdir(parents=True)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from coldframe import CorruptFileError, SchemaError, UnsupportedError
-from coldframe._coldframe import RawFingerprint, conform_batch, hash_rows
+from coldframe import ColdframeError, SchemaError, UnsupportedError
+from coldframe._coldframe import RawFingerprint, RawShape, conform_batch, hash_rows
+from coldframe.pipeline.sinks import ParquetSink
 from coldframe.spark.types import plain_field, plain_schema, plain_type
 
 UTC = datetime.timezone.utc
@@ -351,15 +352,28 @@ def test_parquet_is_read_back_by_another_implementation(tmp_path: Any) -> None:
     table = pa.table(
         [conform_batch(source, plain_schema(source.schema)).column(i) for i in range(len(names))], names
     )
-    path = str(tmp_path / "x.parquet")
-    pq.write_table(table, path, write_page_checksum=True, compression="zstd")
-    written = RawFingerprint(table.schema)
-    written.add_parquet(path)
+    path, sink = str(tmp_path / "x.parquet"), ParquetSink()
+    converted = sink.convert(pa.table(table), RawShape(table.schema), path)
+    assert [file["rows"] for file in converted["files"]] == [table.num_rows]
+    written = sink.read(path, table.schema)
     assert print_of(source).differences(written) == []
-    bytes_ = bytearray((tmp_path / "x.parquet").read_bytes())
-    bytes_[60] ^= 1
-    (tmp_path / "x.parquet").write_bytes(bytes_)
-    with pytest.raises(CorruptFileError, match=r"x\.parquet"):
-        RawFingerprint(table.schema).add_parquet(path)
-    with pytest.raises(SchemaError, match="expected columns"):
-        RawFingerprint(pa.schema([("other", pa.int64())])).add_parquet(path)
+    assert converted["files"][0]["print"].differences(written) == []
+    assert pq.read_table(path).equals(table)
+    assert pq.read_metadata(path).created_by.startswith("coldframe")
+    content = (tmp_path / "x.parquet").read_bytes()
+    # No checksum covers the footer, which is the fingerprint's to find.
+    chunks = pq.read_metadata(path).row_group(0).to_dict()["columns"]
+    end = 4 + sum(chunk["total_compressed_size"] for chunk in chunks)
+    refused, places = 0, range(4, end, 7)
+    for at in places:
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        (tmp_path / "x.parquet").write_bytes(damaged)
+        try:
+            read = sink.read(path, table.schema)
+        except (ColdframeError, OSError, pa.ArrowException):
+            refused += 1
+        else:
+            # What no checksum covers: a header, the statistics of the footer.
+            assert written.differences(read) == [], at
+    assert refused > len(places) / 2

@@ -1,26 +1,31 @@
-//! The work of a migration on the data itself: what was read and what was written are the same rows.
+//! The work of a migration on the data itself: rows become files of the target, and what was read and what was written are the same
+//! rows.
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`convert`](mod@convert) | the unit of work: a part of a source becomes files |
 //! | [`arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
 //! | [`conform`](mod@conform) | batches in exactly the types of a target, where no value changes by it |
+//! | [`target`] | a file of the target, whatever its format |
+//! | [`parquet_file`] | Parquet files, with a checksum on each page |
 //! | [`fingerprint`] | rows as sums that neither their order nor their types' details change |
 //! | [`observed`] | what is known of decoded columns, as files state it of theirs |
-//! | [`readback`] | the fingerprint of a Parquet file, by another implementation than the one that wrote it |
 //!
-//! Python plans, schedules and commits (`coldframe.pipeline`); it writes Parquet by Arrow's C++ library, whose pages have
-//! checksums, which this `parquet` crate does not write but compares. The other way round would cost more, too: a million rows
-//! of eight columns take 0.24 s of CPU to write and 0.10 to read back as it is, 0.23 and 0.15 with the roles exchanged. None of
-//! the two, nor decoding or fingerprints, holds Python's lock: two tasks as threads of one process take 0.57 of the time.
+//! Python plans, schedules and commits (`coldframe.pipeline`), and has what was written read back by Arrow's C++ library, another
+//! implementation than this one.
 
 pub mod arrange;
 pub mod conform;
+pub mod convert;
 pub mod fingerprint;
 pub mod observed;
-pub mod readback;
+pub mod parquet_file;
+pub mod target;
 
 pub use arrange::{Arrangement, with_fields};
 pub use conform::conform;
+pub use convert::{Converted, Decoded, Names, Seen, Shape, convert, decode};
 pub use fingerprint::{ColumnPrint, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
-pub use readback::add_parquet;
+pub use parquet_file::ParquetOptions;
+pub use target::{TargetFile, TargetFormat};

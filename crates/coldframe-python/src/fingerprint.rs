@@ -1,24 +1,23 @@
 //! Fingerprints of batches and of written files, for the migration.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coldframe::{Error, Source};
-use coldframe_migrate::{
-    ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, add_parquet, row_hashes,
-};
+use coldframe_migrate::{ColumnPrint, Extreme, Fingerprint, Observed, ObservedColumn, row_hashes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::capsule::{import_batch, import_schema};
 use crate::error::to_python;
-use crate::source;
 
 /// The fingerprint of the rows that were added.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawFingerprint(Mutex<Fingerprint>);
 
 impl RawFingerprint {
+    pub(crate) fn of(print: Fingerprint) -> Self {
+        Self(Mutex::new(print))
+    }
+
     fn get(&self) -> MutexGuard<'_, Fingerprint> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -27,30 +26,15 @@ impl RawFingerprint {
 #[pymethods]
 impl RawFingerprint {
     #[new]
-    fn new(target: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(Mutex::new(Fingerprint::new(import_schema(target)?))))
+    #[pyo3(signature = (target, *, ends=true))]
+    fn new(target: &Bound<'_, PyAny>, ends: bool) -> PyResult<Self> {
+        let target = import_schema(target)?;
+        Ok(Self::of(if ends { Fingerprint::new(target) } else { Fingerprint::of_sums(target) }))
     }
 
     fn add(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
         let batch = import_batch(batch)?;
         py.detach(|| self.get().add(&batch)).map_err(to_python)
-    }
-
-    #[pyo3(signature = (source, storage_options=None))]
-    fn add_parquet(
-        &self,
-        py: Python<'_>,
-        source: &Bound<'_, PyAny>,
-        storage_options: Option<BTreeMap<String, String>>,
-    ) -> PyResult<()> {
-        match source::from_python(source, &storage_options.unwrap_or_default(), None)? {
-            Source::File { path, bytes, .. } => py
-                .detach(|| add_parquet(&mut self.get(), bytes).map_err(|e| e.in_file(&*path)))
-                .map_err(to_python),
-            Source::Folder { path, .. } => {
-                Err(to_python(Error::invalid("expected a file, found a folder").in_file(&*path)))
-            }
-        }
     }
 
     /// Adds the rows that another one has seen.
@@ -108,12 +92,17 @@ impl RawObserved {
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = PyDict::new(py);
-        for (name, seen) in self.get().columns() {
-            columns.set_item(name, observed(py, seen)?)?;
-        }
-        Ok(columns)
+        observed_to_python(py, &self.get())
     }
+}
+
+/// What is known of each column that was seen.
+pub(crate) fn observed_to_python<'py>(py: Python<'py>, all: &Observed) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, seen) in all.columns() {
+        columns.set_item(name, observed(py, seen)?)?;
+    }
+    Ok(columns)
 }
 
 fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, PyDict>> {

@@ -3,6 +3,7 @@
 mod allocator;
 mod capsule;
 mod cfile;
+mod convert;
 mod error;
 mod file;
 mod filesystem;
@@ -89,6 +90,8 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::decode, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get_many, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_scan, module)?)?;
@@ -108,6 +111,9 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::RawBatch>()?;
     module.add_class::<fingerprint::RawFingerprint>()?;
     module.add_class::<fingerprint::RawObserved>()?;
+    module.add_class::<convert::RawShape>()?;
+    module.add_class::<convert::RawDecoded>()?;
+    module.add_class::<convert::RawTarget>()?;
     module.add_class::<hfile::RawCells>()?;
     module.add_class::<hfile::RawRows>()?;
     module.add_class::<predicate::PyCondition>()?;

@@ -26,6 +26,12 @@ impl RawScan {
         Self { scan: Mutex::new(Some(scan)), schema, damage }
     }
 
+    /// The scan itself, which is gone then.
+    pub(crate) fn take(&self) -> PyResult<TableScan> {
+        let scan = self.lock().take();
+        scan.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<TableScan>> {
         self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,9 +64,7 @@ impl RawScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // a wish; the consumer casts
-        let scan = self.lock().take();
-        let scan = scan.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))?;
-        export_stream(py, Box::new(Interruptible(scan)))
+        export_stream(py, Box::new(Interruptible(self.take()?)))
     }
 
     fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -16,7 +16,7 @@ use crate::value;
 
 /// Writes a file atomically; returns its rows and bytes.
 #[pyfunction]
-#[pyo3(signature = (data, dest, *, format, options=None, progress=None, storage_options=None, new=false, most_bytes=None))]
+#[pyo3(signature = (data, dest, *, format, options=None, progress=None, storage_options=None, new=false))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn write<'py>(
     py: Python<'py>,
@@ -27,7 +27,6 @@ pub(crate) fn write<'py>(
     progress: Option<Py<PyAny>>,
     storage_options: Option<BTreeMap<String, String>>,
     new: bool,
-    most_bytes: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = WriteOptions { extra: value::options_from_python(options)? };
     let mut reader = import_stream(data)?;
@@ -39,9 +38,7 @@ pub(crate) fn write<'py>(
     .map_err(to_python)?;
     let written = py
         .detach(move || {
-            coldframe::write_file(&mut reader, &dest, format, &options, most_bytes, |rows| {
-                tick(progress.as_ref(), rows)
-            })
+            coldframe::write_file(&mut reader, &dest, format, &options, |rows| tick(progress.as_ref(), rows))
         })
         .map_err(to_python)?;
     let dict = PyDict::new(py);

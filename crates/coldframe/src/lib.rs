@@ -35,7 +35,7 @@ pub use coldframe_kudu as kudu;
 pub use coldframe_store as store;
 pub use open::{File, detect, open, open_source, source_of_path};
 pub use table_scan::{Ahead, TableScan};
-pub use write::{Dest, Written, write_file};
+pub use write::{Dest, FileWriter, Written, write_file};
 
 /// All formats of this build.
 pub fn formats() -> Vec<Arc<dyn Format>> {

@@ -6,9 +6,10 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::RecordBatchReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::SchemaRef;
 use coldframe_core::writing::{Intake, stream_error, unfit, unsuitable};
-use coldframe_core::{Error, Result, WriteOptions};
+use coldframe_core::{BatchWriter, Error, Result, WriteOptions};
 use coldframe_store::{Mode, Store, Upload};
 
 use crate::format_named;
@@ -45,41 +46,79 @@ impl Dest {
     pub fn below(store: &Store, path: &str, mode: Mode) -> Result<Self> {
         Ok(Self { store: store.below(path)?, mode })
     }
+
+    /// The path or URL.
+    pub fn url(&self) -> &str {
+        self.store.url()
+    }
+
+    /// Begins the file.
+    pub fn create(&self) -> Result<Box<dyn Upload>> {
+        self.store.create("", &self.mode)
+    }
 }
 
-/// Writes all batches of `data` to `dest`, where the file appears at the end; or those up to the one with which `most_bytes` of the
-/// file are written, as formats write a stripe, a row group or a block at a time. `tick` is called after each batch with the rows so
-/// far, and may stop the run by an error.
+/// A file on its way. Dropped before it is finished, nothing of it appears.
+pub struct FileWriter {
+    writer: Box<dyn BatchWriter>,
+    intake: Intake,
+    upload: Shared,
+    rows: u64,
+    url: String,
+}
+
+impl FileWriter {
+    /// Begins a file of a format with the columns of a schema.
+    pub fn create(schema: &SchemaRef, dest: &Dest, format: &str, options: &WriteOptions) -> Result<Self> {
+        let format = format_named(format)?;
+        let url = dest.store.url().to_owned();
+        let refused = |e: Error| unsuitable(e).in_file(url.clone());
+        let intake = Intake::new(schema).map_err(refused)?;
+        let upload = Shared::new(dest.create()?);
+        let sink = Box::new(BufWriter::with_capacity(1 << 20, upload.clone()));
+        let writer = format.create(sink, intake.schema(), options).map_err(refused)?;
+        Ok(Self { writer, intake, upload, rows: 0, url })
+    }
+
+    /// Adds rows.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        for piece in self.intake.pieces(batch) {
+            let piece = piece.map_err(|e| unsuitable(e).in_file(self.url.clone()))?;
+            self.writer.write(&piece).map_err(|e| unfit(e).in_file(self.url.clone()))?;
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// The bytes of the file so far, as formats write a stripe, a row group or a block at a time.
+    pub fn bytes(&self) -> u64 {
+        self.upload.written()
+    }
+
+    /// Makes the file appear.
+    pub fn finish(self) -> Result<Written> {
+        let Self { writer, upload, rows, url, .. } = self;
+        let bytes = writer.finish().map_err(|e| unfit(e).in_file(url.clone()))?;
+        let stat = upload.take()?.finish().map_err(|e| e.in_file(url))?;
+        Ok(Written { rows, bytes, etag: stat.etag })
+    }
+}
+
+/// Writes all batches of `data` to `dest`, where the file appears at the end. `tick` is called after each batch with the rows so far,
+/// and may stop the run by an error.
 pub fn write_file(
     data: &mut dyn RecordBatchReader,
     dest: &Dest,
     format: &str,
     options: &WriteOptions,
-    most_bytes: Option<u64>,
     mut tick: impl FnMut(u64) -> Result<()>,
 ) -> Result<Written> {
-    let format = format_named(format)?;
-    let named = |e: Error| e.in_file(dest.store.url());
-    let refused = |e: Error| named(unsuitable(e));
-    let intake = Intake::new(&data.schema()).map_err(refused)?;
-    let upload = Shared::new(dest.store.create("", &dest.mode)?);
-    let sink = Box::new(BufWriter::with_capacity(1 << 20, upload.clone()));
-    let mut writer = format.create(sink, intake.schema(), options).map_err(refused)?;
-    let mut rows = 0;
+    let mut file = FileWriter::create(&data.schema(), dest, format, options)?;
     for batch in data {
-        let batch = batch.map_err(stream_error)?;
-        for piece in intake.pieces(&batch) {
-            writer.write(&piece.map_err(refused)?).map_err(|e| named(unfit(e)))?;
-        }
-        rows += batch.num_rows() as u64;
-        tick(rows)?;
-        if most_bytes.is_some_and(|most| upload.written() >= most) {
-            break;
-        }
+        file.write(&batch.map_err(stream_error)?)?;
+        tick(file.rows)?;
     }
-    let bytes = writer.finish().map_err(|e| named(unfit(e)))?;
-    let stat = upload.take()?.finish().map_err(named)?;
-    Ok(Written { rows, bytes, etag: stat.etag })
+    file.finish()
 }
 
 /// An upload that a format's writer writes into, and that is finished when the writer is.

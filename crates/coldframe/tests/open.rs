@@ -107,7 +107,7 @@ fn a_write_that_fails_leaves_nothing_behind() {
     let target = coldframe::Dest::new(&dest, &Default::default(), coldframe::store::Mode::Over).unwrap();
     let write = |stop: bool| {
         let mut data = RecordBatchIterator::new([Ok(batch.clone())], schema.clone());
-        coldframe::write_file(&mut data, &target, "rcfile", &Default::default(), None, |_| {
+        coldframe::write_file(&mut data, &target, "rcfile", &Default::default(), |_| {
             if stop { Err(coldframe::Error::invalid("stop")) } else { Ok(()) }
         })
     };

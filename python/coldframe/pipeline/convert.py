@@ -7,7 +7,6 @@ Spark would repeat what cannot succeed, and one bad file would end the run of al
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import time
@@ -19,7 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, RawFingerprint, SchemaError, conform_batch, with_fields
+from coldframe._coldframe import ColdframeError, RawFingerprint, RawShape
+from coldframe.file import raw_scan
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
 from coldframe.pipeline.sinks import Sink
@@ -136,46 +136,31 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+class VerificationError(ColdframeError):
+    """What was decoded, or what was written, is not what it should be."""
+
+
 class Decoding:
-    """The rows of a task as they are decoded, held against what the file says of them."""
+    """What is asked of the rows of a task while they are decoded, and what is said of them afterwards."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.rows = 0
-        self.fresh_rows = 0
-        """Of them those since `anew`."""
-        self.damage: list[dict[str, Any]] = []
-        self.print = RawFingerprint(task.schema)
-        """Of the rows since `anew`, where they are to be verified."""
         self._witness = Witness(task.split.stated() if task.verify else [])
+        self.shape = RawShape(
+            task.schema,
+            names=None if task.names is None else list(task.names),
+            constants={name: constant(value, task.schema.field(name).type) for name, value in task.constants},
+            verify=task.verify,
+            stated=self._witness.names,
+        )
+        self.rows = raw_scan(task.split, batch_size=BATCH_ROWS, on_error=task.on_error)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them that have rows, in the target's types."""
-        task = self._task
-        with contextlib.closing(
-            task.split.to_batches(batch_size=BATCH_ROWS, on_error=task.on_error, on_damage=self.damage.extend)
-        ) as batches:
-            for batch in batches:
-                self._witness.add(batch)
-                if not batch.num_rows:
-                    continue
-                source = arrange(batch, task)
-                # The fingerprint is that of the decoded values, before they are made into the target's types.
-                if task.verify:
-                    self.print.add(source)
-                self.rows += batch.num_rows
-                self.fresh_rows += batch.num_rows
-                yield conform_batch(source, task.schema)
+    @property
+    def damage(self) -> list[dict[str, Any]]:
+        """What was lost so far."""
+        return self.rows.damage()
 
-    def anew(self) -> None:
-        """Begins a fingerprint, and a number of rows, of what comes from here on."""
-        self.print, self.fresh_rows = RawFingerprint(self._task.schema), 0
-
-    def checks(self) -> dict[str, Any]:
-        """The fingerprint as the journal has it; nothing where none was asked for."""
-        return self.print.to_json() if self._task.verify else {}
-
-    def demand(self) -> None:
+    def demand(self, rows: int, observed: dict[str, dict[str, Any]]) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
         believed. Where rows are lost, what the file states is of more than what was decoded.
         """
@@ -183,43 +168,47 @@ class Decoding:
         if self.damage:
             return
         stated = task.split.rows
-        if stated is not None and self.rows != stated:
+        if stated is not None and rows != stated:
             raise VerificationError(
-                f"part {task.number} of {task.split.path} has {stated} rows, as it says; {self.rows} were "
-                "decoded"
+                f"part {task.number} of {task.split.path} has {stated} rows, as it says; {rows} were decoded"
             )
-        unlike = self._witness.differences()
+        unlike = self._witness.differences(observed)
         if unlike:
             raise VerificationError("what was read differs from what the file states: " + "; ".join(unlike))
 
 
-class VerificationError(ColdframeError):
-    """What was decoded, or what was written, is not what it should be."""
+def constant(value: Any, kind: pa.DataType) -> pa.Array:
+    """A partition's value as the core takes it: an array of one."""
+    return pa.repeat(value, 1) if value.is_valid else pa.nulls(1, kind)
 
 
 def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
+    outcome.update(rows=0, damage=[], verified=task.verify)
     decoding = Decoding(task)
-    outcome.update(rows=0, damage=decoding.damage, verified=task.verify)
-    stream = decoding.batches()
-    base, ending = os.path.splitext(staged)
-    while (first := next(stream, None)) is not None:
-        name = f"{base}-{len(outcome['files'])}{ending}" if outcome["files"] else staged
-        file: dict[str, Any] = {"staged": name, "verified": False}
-        outcome["files"].append(file)
-        # A generator would close the stream when its file is full.
-        rest = itertools.chain([first], stream)
-        task.sink.write(rest, task.schema, name, task.target_options, task.file_bytes)
-        file.update(rows=decoding.fresh_rows, checks=decoding.checks())
-        finish_file(task, decoding.print, file)
-        decoding.anew()
-    outcome["rows"] = decoding.rows
-    decoding.demand()
+    try:
+        converted = task.sink.convert(
+            decoding.rows, decoding.shape, staged, task.target_options, task.file_bytes
+        )
+    finally:
+        outcome["damage"] = decoding.damage
+    folder = os.path.dirname(staged)
+    # All of them before one is read: where that fails, all are taken back.
+    files: list[dict[str, Any]] = [{"staged": f"{folder}/{found['name']}"} for found in converted["files"]]
+    outcome["files"] += files
+    for found, file in zip(converted["files"], files, strict=True):
+        checks = found["print"].to_json() if task.verify else {}
+        file.update(verified=False, rows=found["rows"], checks=checks)
+        finish_file(task, found["print"], file)
+        outcome["rows"] += found["rows"]
+    decoding.demand(outcome["rows"], converted["observed"])
 
 
 def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
     """Reads a written file back, and says what is to be known of it later."""
     if task.verify:
-        differences = read.differences(task.sink.read(file["staged"], task.schema, task.target_options))
+        # Smallest and largest values are known of what was read; sums say whether this is the same.
+        written = task.sink.read(file["staged"], task.schema, task.target_options, ends=False)
+        differences = read.differences(written)
         if differences:
             raise VerificationError("what was written differs from what was read: " + "; ".join(differences))
         file["verified"] = True
@@ -248,30 +237,3 @@ def as_stored(found: RawFingerprint) -> dict[str, Any]:
     """A fingerprint as the journal gives it back."""
     stored: dict[str, Any] = json.loads(json.dumps(found.to_json()))
     return stored
-
-
-def arrange(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
-    """The batch's columns in the table's order, in the types that they were decoded to."""
-    found = list(batch.schema.names)
-    if task.names is not None and len(task.names) == len(found):
-        found = list(task.names)
-    places = {name.lower(): at for at, name in enumerate(found)}
-    exact = {name: at for at, name in enumerate(found)}
-    constants = dict(task.constants)
-    columns: list[pa.Array] = []
-    for wanted in task.schema:
-        if wanted.name in constants:
-            columns.append(_repeated(constants[wanted.name], wanted.type, batch.num_rows))
-            continue
-        at = exact.get(wanted.name, places.get(wanted.name.lower()))
-        if at is None:
-            columns.append(pa.nulls(batch.num_rows, wanted.type))
-        else:
-            columns.append(with_fields(batch.column(at), wanted.type))
-    if not columns:
-        raise SchemaError("a table without columns")
-    return pa.RecordBatch.from_arrays(columns, names=task.schema.names)
-
-
-def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
-    return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, kind)

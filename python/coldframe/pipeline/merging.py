@@ -12,15 +12,12 @@ source with the rows of the file that are its own: what vanishes or changes late
 from __future__ import annotations
 
 import hashlib
-import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
-from coldframe._coldframe import RawFingerprint
+from coldframe._coldframe import RawDecoded, RawFingerprint, RawTarget, decode
 from coldframe.pipeline.convert import (
     Decoding,
     Task,
@@ -65,15 +62,15 @@ class MergeTask:
 
 def run_merge(merge: MergeTask) -> dict[str, Any]:
     """Converts the sources. The outcome has that of each, as `run_task` gives it."""
-    task, staged = merge.tasks[0], attempt(merge.staged)
-    file: dict[str, Any] = {"staged": staged, "verified": False}
+    task = merge.tasks[0]
+    file: dict[str, Any] = {"staged": attempt(merge.staged), "verified": False}
     whole: dict[str, Any] = {}
-    merged = _Merging(merge, whole)
+    merged = _Merging(merge, file["staged"])
     with reported(whole):
-        rows = merged.rows()
-        first = next(rows, None)
-        if first is not None:
-            task.sink.write(itertools.chain([first], rows), task.schema, staged, task.target_options)
+        for one in merge.tasks:
+            merged.add(one)
+        if merged.target is not None:
+            merged.target.finish()
             finish_file(task, merged.print, file)
     if "error" in whole:
         discard_files([file], task.target_options)
@@ -95,35 +92,38 @@ def run_merge(merge: MergeTask) -> dict[str, Any]:
 
 
 class _Merging:
-    """The rows of the sources, one after the other, and what became of each."""
+    """The file that the sources go into, one after the other, and what became of each."""
 
-    def __init__(self, merge: MergeTask, whole: dict[str, Any]) -> None:
-        self._merge, self._whole = merge, whole
+    def __init__(self, merge: MergeTask, staged: str) -> None:
+        self._task, self._staged = merge.tasks[0], staged
         self.outcomes: list[dict[str, Any]] = []
-        self.print = RawFingerprint(merge.tasks[0].schema)
+        self.target: RawTarget | None = None
+        """Begun with the first row."""
+        self.print = RawFingerprint(self._task.schema)
         """Of all rows together, and how many there are."""
         self.count = 0
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        for task in self._merge.tasks:
-            started = time.monotonic()
-            outcome: dict[str, Any] = {"key": task.key, "number": task.number, "files": []}
-            batches: list[pa.RecordBatch] = []
-            with reported(outcome):
-                demand_unchanged(task)
-                decoding = Decoding(task)
-                batches = list(decoding.batches())
-                decoding.demand()
-                outcome.update(rows=decoding.rows, damage=decoding.damage, verified=task.verify)
-                lost = losses(task.source, task.rows, [outcome])
-                if lost is not None:
-                    outcome["error"] = lost
-            tell_change(task, outcome)
-            outcome["seconds"] = round(time.monotonic() - started, 3)
-            self.outcomes.append(outcome)
-            if "error" in outcome or not batches:
-                continue
-            outcome.update(first=self.count, checks=decoding.checks())
-            self.count += decoding.rows
-            self.print.join(decoding.print)
-            yield from batches
+    def add(self, task: Task) -> None:
+        started = time.monotonic()
+        outcome: dict[str, Any] = {"key": task.key, "number": task.number, "files": []}
+        decoded: RawDecoded | None = None
+        with reported(outcome):
+            demand_unchanged(task)
+            decoding = Decoding(task)
+            decoded = decode(decoding.rows, decoding.shape)
+            decoding.demand(decoded.rows, decoded.observed())
+            outcome.update(rows=decoded.rows, damage=decoding.damage, verified=task.verify)
+            lost = losses(task.source, task.rows, [outcome])
+            if lost is not None:
+                outcome["error"] = lost
+        tell_change(task, outcome)
+        outcome["seconds"] = round(time.monotonic() - started, 3)
+        self.outcomes.append(outcome)
+        if "error" in outcome or decoded is None or not decoded.rows:
+            return
+        outcome.update(first=self.count, checks=decoded.print.to_json() if task.verify else {})
+        self.count += decoded.rows
+        self.print.join(decoded.print)
+        if self.target is None:
+            self.target = task.sink.begin(task.schema, self._staged, task.target_options)
+        self.target.add(decoded)

@@ -1,7 +1,6 @@
-"""Files by path or URL: what a task writes, reads back, measures and takes back, wherever it lies.
+"""Files by path or URL: what a task has written, reads back, measures and takes back, wherever it lies.
 
-Local files are handed to pyarrow by their paths. Those of a store are written as uploads, which appear whole
-when they end or not at all, and read by ranges.
+Local files are handed to pyarrow by their paths, those of a store are read by ranges.
 """
 
 from __future__ import annotations
@@ -19,31 +18,6 @@ from coldframe.sources import is_remote, open_store, scheme_of
 StorageOptions = Mapping[str, Any] | None
 PIECE = 16 << 20
 """What is read at once where all of a file is."""
-
-
-@contextlib.contextmanager
-def writing(path: str, storage_options: StorageOptions = None) -> Iterator[Any]:
-    """What pyarrow writes a whole file to: a path, or a file of a store. On return it is there to stay; after
-    a power cut a name must not stand for an empty file. After an error nothing of it is left in a store.
-    """
-    if not is_remote(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield path
-        sync(path)
-        return
-    # Nobody else has the name, so there is nothing to compare it with.
-    upload = open_store(path, storage_options).create("", mode="over")
-    try:
-        yield upload
-        upload.finish()
-    finally:
-        upload.abandon()
-
-
-def sync(path: str) -> None:
-    """Has a local file on disk."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
 
 
 def reading(path: str, storage_options: StorageOptions = None) -> Any:

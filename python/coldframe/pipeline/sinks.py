@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,19 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coldframe
-from coldframe._coldframe import RawFingerprint, formats
-from coldframe.pipeline.places import StorageOptions, reading, sync, writing
-from coldframe.sources import is_remote, text_options
+from coldframe import _coldframe
+from coldframe._coldframe import RawFingerprint, RawShape, RawTarget, formats
+from coldframe.pipeline.places import StorageOptions, reading
+from coldframe.sources import is_remote, open_store
 from coldframe.spark.types import plain_schema
-from coldframe.writing import write_file
 
 ROW_GROUP_BYTES = 64 << 20
-"""Arrow bytes in a row group: what a task holds in memory."""
+"""Arrow bytes in a row group: what a task holds in memory, though as pages of the file."""
 ROW_GROUP_ROWS = 1 << 20
-DICTIONARY_BYTES = 256 << 10
-"""Of a column of a row group: one with more different values is written without. A quarter of Arrow's default
-saves a third of the time that writing takes, and a tenth of the file.
-"""
 
 
 class Sink(Protocol):
@@ -33,25 +29,34 @@ class Sink(Protocol):
     def extension(self) -> str:
         """The end of the file's name."""
 
-    def write(
+    def convert(
         self,
-        batches: Iterable[pa.RecordBatch],
-        schema: pa.Schema,
+        rows: Any,
+        shape: RawShape,
         path: str,
         storage_options: StorageOptions = None,
         most_bytes: int = 0,
-    ) -> None:
-        """Writes a whole file, and has it on disk, or in its store, when it returns.
+    ) -> dict[str, Any]:
+        """Writes the rows of a part of a source, as `_coldframe.convert` does: files that are on disk, or in
+        their store, when it returns. The first one is at `path`.
 
-        `most_bytes`: it may end with so many, and leave the rest of the batches to the next one.
+        `most_bytes`: a file ends when it has so many, and another one is begun.
         """
 
+    def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
+        """A file that several sources go into."""
+
     def read(
-        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
+        self,
+        path: str,
+        schema: pa.Schema | None = None,
+        storage_options: StorageOptions = None,
+        *,
+        ends: bool = True,
     ) -> RawFingerprint:
         """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
 
-        Every checksum is checked.
+        Every checksum is checked. `ends`: smallest and largest values are looked for, too.
         """
 
     def open(
@@ -60,61 +65,102 @@ class Sink(Protocol):
         """The columns and the rows of a file, in their order."""
 
 
+class _WrittenByCore:
+    """What sinks have in common: the core decodes and writes, without Python in between."""
+
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        """The format's name and options for the core."""
+        raise NotImplementedError
+
+    def convert(
+        self,
+        rows: Any,
+        shape: RawShape,
+        path: str,
+        storage_options: StorageOptions = None,
+        most_bytes: int = 0,
+    ) -> dict[str, Any]:
+        """See `Sink.convert`."""
+        format, options = self._written_as()
+        folder, name = os.path.split(path)
+        return _coldframe.convert(
+            rows,
+            shape,
+            open_store(folder, storage_options),
+            name,
+            format=format,
+            options=options,
+            most_bytes=most_bytes or None,
+        )
+
+    def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
+        """See `Sink.begin`."""
+        format, options = self._written_as()
+        folder, name = os.path.split(path)
+        return RawTarget(schema, open_store(folder, storage_options), name, format=format, options=options)
+
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """See `Sink.open`."""
+        raise NotImplementedError
+
+    def read(
+        self,
+        path: str,
+        schema: pa.Schema | None = None,
+        storage_options: StorageOptions = None,
+        *,
+        ends: bool = True,
+    ) -> RawFingerprint:
+        """See `Sink.read`."""
+        found_schema, batches = self.open(path, storage_options)
+        found = RawFingerprint(found_schema if schema is None else schema, ends=ends)
+        for batch in batches:
+            found.add(batch)
+        return found
+
+
 @dataclass(frozen=True)
-class ParquetSink:
+class ParquetSink(_WrittenByCore):
     """Parquet with a CRC on each page: without one, three of four damages to a file give wrong values without
-    an error.
+    an error. The `parquet` crate writes, Arrow's C++ library reads back.
     """
 
     compression: str = "zstd"
     row_group_bytes: int = ROW_GROUP_BYTES
     extension: str = "parquet"
 
-    def write(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        schema: pa.Schema,
-        path: str,
-        storage_options: StorageOptions = None,
-        most_bytes: int = 0,
-    ) -> None:
-        """Batches are gathered into row groups of a size that readers like; a file ends after one."""
-        with (
-            writing(path, storage_options) as out,
-            pq.ParquetWriter(
-                out,
-                schema,
-                compression=self.compression,
-                write_page_checksum=True,
-                version="2.6",
-                dictionary_pagesize_limit=DICTIONARY_BYTES,
-            ) as writer,
-        ):
-            for group in _gather(batches, self.row_group_bytes):
-                writer.write_table(pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS)
-                if most_bytes and _written(out) >= most_bytes:
-                    break
-
-    def read(
-        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
-    ) -> RawFingerprint:
-        """By another implementation than the one that wrote it; a wrong page CRC is an error."""
-        if schema is None:
-            schema = pq.read_schema(reading(path, storage_options))
-        found = RawFingerprint(schema)
-        found.add_parquet(path, text_options(storage_options))
-        return found
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        options = {
+            "codec": self.compression,
+            "row_group_bytes": self.row_group_bytes,
+            "row_group_rows": ROW_GROUP_ROWS,
+        }
+        return "parquet", options
 
     def open(
         self, path: str, storage_options: StorageOptions = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """By Arrow's own implementation."""
-        file = pq.ParquetFile(reading(path, storage_options), page_checksum_verification=True)
-        return file.schema_arrow, file.iter_batches()
+        """By another implementation than the one that wrote it; a wrong page CRC is an error."""
+        remote = is_remote(path)
+        file = pq.ParquetFile(
+            reading(path, storage_options),
+            page_checksum_verification=True,
+            # A row group is one request or a few, however far away it lies.
+            pre_buffer=remote,
+        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            # One after the other: of all together, all would be fetched first.
+            for number in range(file.num_row_groups):
+                yield from file.iter_batches(row_groups=[number], use_threads=False)
+
+        return file.schema_arrow, batches()
 
 
 @dataclass(frozen=True)
-class ColdframeSink:
+class ColdframeSink(_WrittenByCore):
     """A format that coldframe itself writes."""
 
     format: str
@@ -127,38 +173,8 @@ class ColdframeSink:
         """The end of the file's name."""
         return self.format
 
-    def write(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        schema: pa.Schema,
-        path: str,
-        storage_options: StorageOptions = None,
-        most_bytes: int = 0,
-    ) -> None:
-        """As coldframe.write does; a file ends after a stripe."""
-        stream = pa.RecordBatchReader.from_batches(schema, iter(batches))
-        if not is_remote(path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_file(
-            stream,
-            path,
-            format=self.format,
-            storage_options=storage_options,
-            options=dict(self.options),
-            most_bytes=most_bytes or None,
-        )
-        if not is_remote(path):
-            sync(path)
-
-    def read(
-        self, path: str, schema: pa.Schema | None = None, storage_options: StorageOptions = None
-    ) -> RawFingerprint:
-        """Reads with coldframe.open."""
-        found_schema, batches = self.open(path, storage_options)
-        found = RawFingerprint(found_schema if schema is None else schema)
-        for batch in batches:
-            found.add(batch)
-        return found
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        return self.format, dict(self.options)
 
     def open(
         self, path: str, storage_options: StorageOptions = None
@@ -168,22 +184,3 @@ class ColdframeSink:
         options: dict[str, Any] = {"timestamp_unit": self.unit} if "timestamp_unit" in known else {}
         opened = coldframe.open(path, format=self.format, storage_options=storage_options, **options)
         return plain_schema(opened.schema, timestamp_unit=self.unit), iter(opened.to_batches())
-
-
-def _written(out: Any) -> int:
-    """The bytes that a file has by now."""
-    return os.path.getsize(out) if isinstance(out, str) else int(out.tell())
-
-
-def _gather(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    group: list[pa.RecordBatch] = []
-    size = rows = 0
-    for batch in batches:
-        group.append(batch)
-        size += batch.nbytes
-        rows += batch.num_rows
-        if size >= most_bytes or rows >= ROW_GROUP_ROWS:
-            yield group
-            group, size, rows = [], 0, 0
-    if group:
-        yield group

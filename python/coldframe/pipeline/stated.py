@@ -20,10 +20,6 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-import pyarrow as pa
-
-from coldframe._coldframe import RawObserved
-
 GREGORIAN = -141_427
 """The day 1582-10-15, counted from 1970."""
 
@@ -31,7 +27,7 @@ Stated = Sequence[Sequence[dict[str, Any]]]
 
 
 class Witness:
-    """Sees each batch as it was decoded, and knows in the end what the file has stated otherwise."""
+    """What a file states of its columns, and what of that was decoded otherwise."""
 
     def __init__(self, stated: Stated) -> None:
         """`stated`: of a part, as `Split.stated` gives it."""
@@ -43,18 +39,19 @@ class Witness:
                 self._stated.setdefault(column["path"], []).append(column)
         # A column of which only some units say something is not compared.
         self._stated = {path: said for path, said in self._stated.items() if len(said) == len(stated)}
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of which something is stated."""
         # With a dot it may be the path of a field.
-        self._seen = RawObserved([name for name in self._stated if name and "." not in name])
+        return [name for name in self._stated if name and "." not in name]
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """The next rows."""
-        if self._stated:
-            self._seen.add(batch)
-
-    def differences(self) -> list[str]:
-        """What was decoded otherwise than the file states; empty where all agrees."""
+    def differences(self, observed: dict[str, dict[str, Any]]) -> list[str]:
+        """What was decoded otherwise than the file states; empty where all agrees. `observed`: what the
+        columns of these names were like, as `RawObserved` has it.
+        """
         found: list[str] = []
-        for name, seen in self._seen.columns().items():
+        for name, seen in observed.items():
             for what, said, was in _compared(self._stated[name], seen):
                 found.append(f"column {name}: {what} {said} by the file, {was} decoded")
         return found

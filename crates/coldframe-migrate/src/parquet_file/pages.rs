@@ -1,0 +1,266 @@
+//! The pages of one column chunk, each with the checksum that the `parquet` crate leaves out.
+//!
+//! ```text
+//! page    | header | data |                                    as the crate hands them over, in turns
+//! header  15 type  15 uncompressed size  15 compressed size  [15 crc]  2c .. | 4c .. | 5c ..
+//!         └ field 1        └ field 2           └ field 3      field 4   └ field 5, 7 or 8, a struct
+//! ```
+//!
+//! Thrift's compact protocol: the high half of a field's first byte is how far its number is from the one before, the low half its
+//! type: 5 an i32 (zigzag, a varint), c a struct. A checksum that is put in makes the next field nearer by one. See `PageHeader` in
+//! parquet.thrift: the CRC-32 is that of the data as it is in the file, of all that follows the header.
+//!
+//! The crate gives the dictionary last; in the file it comes first.
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf, Bytes};
+use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreFactory};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+
+/// An i32 that follows the field before it.
+const NEXT_I32: u8 = 0x15;
+/// `PageType` of a dictionary.
+const DICTIONARY: u8 = 2;
+
+/// What a column chunk consists of.
+#[derive(Debug, Default)]
+struct Pages {
+    /// A header whose data has not come yet.
+    header: Option<Bytes>,
+    /// Headers and data in turns.
+    dictionary: Vec<Bytes>,
+    data: Vec<Bytes>,
+    /// By how much the headers have grown.
+    grown: usize,
+    /// Bytes of all.
+    len: usize,
+}
+
+impl Pages {
+    fn put(&mut self, blob: Bytes) -> Result<()> {
+        let Some(header) = self.header.take() else {
+            self.header = Some(blob);
+            return Ok(());
+        };
+        let (kind, with_sum) = with_checksum(&header, crc32fast::hash(&blob))?;
+        self.grown += with_sum.len() - header.len();
+        self.len += with_sum.len() + blob.len();
+        let pages = if kind == DICTIONARY { &mut self.dictionary } else { &mut self.data };
+        pages.extend([with_sum.into(), blob]);
+        Ok(())
+    }
+}
+
+/// The type of a page, and its header with a checksum in it.
+fn with_checksum(header: &[u8], sum: u32) -> Result<(u8, Vec<u8>)> {
+    let unknown = || ParquetError::General("a page header of another layout".to_owned());
+    let (mut at, mut kind) = (0, None);
+    for _ in 0..3 {
+        let field = header.get(at).filter(|field| **field == NEXT_I32);
+        let first = field.and_then(|_| header.get(at + 1)).ok_or_else(unknown)?;
+        // Zigzag: twice a number that is not negative.
+        kind.get_or_insert(*first >> 1);
+        let rest = header.get(at + 1..).unwrap_or_default();
+        at += 2 + rest.iter().position(|byte| byte & 0x80 == 0).ok_or_else(unknown)?;
+    }
+    let (front, back) = header.split_at_checked(at).ok_or_else(unknown)?;
+    let next = *back.first().filter(|next| **next >= 0x20).ok_or_else(unknown)?;
+    let mut made = Vec::with_capacity(header.len() + 6);
+    made.extend_from_slice(front);
+    made.push(NEXT_I32);
+    push_zigzag(&mut made, sum);
+    made.push(next - 0x10);
+    made.extend_from_slice(back.get(1..).unwrap_or_default());
+    Ok((kind.ok_or_else(unknown)?, made))
+}
+
+/// The 32 bits of an i32 as zigzag varint.
+fn push_zigzag(out: &mut Vec<u8>, bits: u32) {
+    let sign = if bits >> 31 == 1 { u32::MAX } else { 0 };
+    let mut rest = (bits << 1) ^ sign;
+    while rest >= 0x80 {
+        out.push(rest.to_le_bytes()[0] | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest.to_le_bytes()[0]);
+}
+
+/// The pages of the column chunks of a row group, as they come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowGroupPages(Arc<Mutex<Vec<SharedPages>>>);
+
+#[derive(Clone, Debug, Default)]
+struct SharedPages(Arc<Mutex<Pages>>);
+
+impl SharedPages {
+    fn get(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RowGroupPages {
+    /// The pages of each column of the row group that is complete, for the file; the next row group begins.
+    pub(super) fn take(&self) -> Vec<ChunkPages> {
+        let shared = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        shared.iter().map(|pages| ChunkPages(std::mem::take(&mut *pages.get()))).collect()
+    }
+}
+
+impl PageStoreFactory for RowGroupPages {
+    fn create(&self, args: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>> {
+        let mut columns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if args.column_index() != columns.len() {
+            let (found, expected) = (args.column_index(), columns.len());
+            return Err(ParquetError::General(format!("expected column {expected}, found {found}")));
+        }
+        let pages = SharedPages::default();
+        columns.push(pages.clone());
+        Ok(Box::new(Store(pages)))
+    }
+}
+
+/// Where the crate puts the pages of a column; it gets none back.
+struct Store(SharedPages);
+
+impl PageStore for Store {
+    fn put(&mut self, blob: Bytes) -> Result<PageKey> {
+        self.0.get().put(blob)?;
+        Ok(PageKey::new(0))
+    }
+
+    fn take(&mut self, _key: PageKey) -> Result<Bytes> {
+        Err(ParquetError::General("pages with checksums are not taken one by one".to_owned()))
+    }
+
+    fn memory_size(&self) -> usize {
+        self.0.get().len
+    }
+}
+
+/// The pages of a complete column chunk in the order of the file.
+#[derive(Debug)]
+pub(super) struct ChunkPages(Pages);
+
+impl ChunkPages {
+    /// What the crate says of the chunk, true to the pages as they are here.
+    pub(super) fn described(&self, close: &mut ColumnCloseResult) -> Result<ColumnCloseResult> {
+        let signed = |n: usize| i64::try_from(n).map_err(|e| ParquetError::External(Box::new(e)));
+        let dictionary: usize = self.0.dictionary.iter().map(Bytes::len).sum();
+        let found = &close.metadata;
+        let expected = found.compressed_size() + signed(self.0.grown)?;
+        if self.0.header.is_some() || signed(self.0.len)? != expected {
+            let found = self.0.len;
+            return Err(ParquetError::General(format!("expected pages of {expected} bytes, found {found}")));
+        }
+        let metadata = found
+            .clone()
+            .into_builder()
+            .set_dictionary_page_offset((dictionary > 0).then_some(0))
+            .set_data_page_offset(signed(dictionary)?)
+            .set_total_compressed_size(expected)
+            .set_total_uncompressed_size(found.uncompressed_size() + signed(self.0.grown)?)
+            .build()?;
+        Ok(ColumnCloseResult {
+            bytes_written: self.0.len as u64,
+            rows_written: close.rows_written,
+            metadata,
+            bloom_filter: close.bloom_filter.take(),
+            column_index: None,
+            // Its places would be those of pages without checksums.
+            offset_index: None,
+        })
+    }
+}
+
+impl Length for ChunkPages {
+    fn len(&self) -> u64 {
+        self.0.len as u64
+    }
+}
+
+impl ChunkReader for ChunkPages {
+    type T = Blobs;
+
+    /// From the beginning: nobody asks for anything else of a chunk that is copied.
+    fn get_read(&self, start: u64) -> Result<Blobs> {
+        if start != 0 {
+            return Err(ParquetError::General(format!("expected to copy a chunk from 0, not from {start}")));
+        }
+        let blobs: Vec<Bytes> = self.0.dictionary.iter().chain(&self.0.data).cloned().collect();
+        Ok(Blobs(blobs.into_iter()))
+    }
+
+    fn get_bytes(&self, _start: u64, _length: usize) -> Result<Bytes> {
+        Err(ParquetError::General("a chunk is copied whole".to_owned()))
+    }
+}
+
+/// Blobs one behind the other.
+pub(super) struct Blobs(std::vec::IntoIter<Bytes>);
+
+impl Read for Blobs {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let mut taken = 0;
+        while let Some(first) = self.0.as_mut_slice().first_mut() {
+            let some = first.len().min(out.len() - taken);
+            if let Some(out) = out.get_mut(taken..taken + some) {
+                first.copy_to_slice(out);
+            }
+            taken += some;
+            if !first.is_empty() {
+                break;
+            }
+            self.0.next();
+        }
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_is_the_fourth_field() {
+        // A data page of 300 and 200 bytes, and some of its struct.
+        let header = [0x15, 0, 0x15, 0xd8, 4, 0x15, 0x90, 3, 0x2c, 0x15, 2, 0];
+        let (kind, made) = with_checksum(&header, 0x8000_0001).unwrap();
+        assert_eq!(kind, 0);
+        // -0x7fffffff as zigzag: 0xfffffffd.
+        let expected = [&header[..8], &[0x15, 0xfd, 0xff, 0xff, 0xff, 0x0f], &[0x1c], &header[9..]].concat();
+        assert_eq!(made, expected);
+        assert_eq!(with_checksum(&[0x15, 4, 0x15, 2, 0x15, 2, 0x4c, 0], 0).unwrap().0, DICTIONARY);
+    }
+
+    #[test]
+    fn other_layouts_are_refused() {
+        let header = [0x15, 0, 0x15, 0xd8, 4, 0x15, 0x90, 3, 0x2c, 0x15, 2, 0];
+        for len in 0..9 {
+            assert!(with_checksum(&header[..len], 7).is_err(), "{len}");
+        }
+        // A checksum is there already.
+        assert!(with_checksum(&[0x15, 0, 0x15, 2, 0x15, 2, 0x15, 9, 0x1c, 0], 7).is_err());
+        assert!(with_checksum(&[0x15, 0, 0x18, 2, 0x15, 2, 0x2c, 0], 7).is_err());
+    }
+
+    #[test]
+    fn blobs_are_one_stream() {
+        let blobs: Vec<Bytes> = [&b""[..], b"abc", b"", b"d", b"efghij"].map(Bytes::from_static).into();
+        for size in [1, 2, 3, 64] {
+            let mut reader = Blobs(blobs.clone().into_iter());
+            let (mut all, mut some) = (Vec::new(), vec![0; size]);
+            loop {
+                let taken = reader.read(&mut some).unwrap();
+                if taken == 0 {
+                    break;
+                }
+                all.extend_from_slice(&some[..taken]);
+            }
+            assert_eq!(all, b"abcdefghij", "{size}");
+        }
+    }
+}

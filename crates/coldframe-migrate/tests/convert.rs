@@ -1,0 +1,222 @@
+//! A unit of a migration: rows become files, whose pages carry checksums; what fails leaves nothing behind.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int64Array, ListArray, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    StringArray, StructArray, TimestampNanosecondArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use coldframe::store::Mode;
+use coldframe::{Dest, Error, Result, Value};
+use coldframe_migrate::{
+    Arrangement, Fingerprint, Names, ParquetOptions, Shape, TargetFile, TargetFormat, convert, decode,
+};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn path(&self, number: usize) -> PathBuf {
+        self.0.join(format!("{number}.parquet"))
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut found: Vec<_> = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().path()).collect();
+        found.sort();
+        found
+    }
+}
+
+impl Names for Folder {
+    fn dest(&self, number: usize) -> Result<Dest> {
+        Dest::new(self.path(number), &BTreeMap::new(), Mode::Over)
+    }
+
+    fn discard(&self, number: usize) -> Result<()> {
+        std::fs::remove_file(self.path(number)).map_err(Error::from)
+    }
+}
+
+/// Batches of 1000 rows with numbers, nulls, repeated texts, lists and structs; times as readers give them.
+fn batches(count: i64) -> Vec<RecordBatch> {
+    let made = (0..count).map(|batch| {
+        let rows = batch * 1000..batch * 1000 + 1000;
+        let numbers: ArrayRef =
+            Arc::new(rows.clone().map(|n| (n % 7 > 0).then_some(n)).collect::<Int64Array>());
+        let texts: ArrayRef =
+            Arc::new(StringArray::from_iter_values(rows.clone().map(|n| format!("{}", n % 90))));
+        let times: ArrayRef =
+            Arc::new(TimestampNanosecondArray::from_iter_values(rows.clone().map(|n| n * 1_001)));
+        let lists = rows.clone().map(|n| (n % 3 > 0).then(|| (0..i32::try_from(n % 4).unwrap()).map(Some)));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+        let within: ArrayRef = Arc::new(StructArray::from(vec![(
+            Arc::new(Field::new("text", DataType::Utf8, true)),
+            texts.clone(),
+        )]));
+        let nullable = [("n", numbers), ("s", texts), ("at", times), ("l", lists), ("r", within)];
+        RecordBatch::try_from_iter_with_nullable(nullable.map(|(name, array)| (name, array, true))).unwrap()
+    });
+    made.collect()
+}
+
+/// The target's types: times in microseconds, elements called so.
+fn target() -> SchemaRef {
+    let element = Arc::new(Field::new("element", DataType::Int32, true));
+    let text = Field::new("text", DataType::Utf8, true);
+    Arc::new(Schema::new(vec![
+        Field::new("n", DataType::Int64, true),
+        Field::new("s", DataType::Utf8, true),
+        Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, None), true),
+        Field::new("l", DataType::List(element), true),
+        Field::new("r", DataType::Struct(vec![text].into()), true),
+    ]))
+}
+
+fn shape() -> Shape {
+    let arrangement = Arrangement { target: target(), names: None, constants: BTreeMap::new() };
+    Shape { arrangement, verify: true, stated: vec!["n".to_owned()] }
+}
+
+fn reader(
+    batches: Vec<std::result::Result<RecordBatch, ArrowError>>,
+    schema: SchemaRef,
+) -> impl RecordBatchReader {
+    RecordBatchIterator::new(batches, schema)
+}
+
+fn all(count: i64) -> impl RecordBatchReader {
+    let batches = batches(count);
+    let schema = batches[0].schema();
+    reader(batches.into_iter().map(Ok).collect(), schema)
+}
+
+fn small_groups() -> TargetFormat {
+    TargetFormat::Parquet(ParquetOptions { row_group_rows: 2_000, ..ParquetOptions::default() })
+}
+
+fn read(path: &Path) -> (Fingerprint, Vec<i64>) {
+    let file = std::fs::File::open(path).unwrap();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups = builder.metadata().row_groups().iter().map(|g| g.num_rows()).collect();
+    let mut print = Fingerprint::new(target());
+    builder.build().unwrap().for_each(|batch| print.add(&batch.unwrap()).unwrap());
+    (print, groups)
+}
+
+#[test]
+fn files_end_where_they_are_large_enough() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let done = convert(&mut all(10), &shape(), &small_groups(), &folder, Some(64), || Ok(())).unwrap();
+    assert_eq!(done.files.iter().map(|(_, seen)| seen.rows).collect::<Vec<_>>(), [2000; 5]);
+    assert_eq!(folder.files(), (0..5).map(|n| folder.path(n)).collect::<Vec<_>>());
+    for (number, (written, seen)) in done.files.iter().enumerate() {
+        assert_eq!(written.bytes, std::fs::metadata(folder.path(number)).unwrap().len());
+        let (print, groups) = read(&folder.path(number));
+        assert_eq!((seen.print.differences(&print), groups), (Vec::<String>::new(), vec![2000]));
+    }
+    let (_, observed) = done.observed.columns().next().unwrap();
+    assert_eq!((observed.values, observed.sum), (8571, Some((0..10_000).filter(|n| n % 7 > 0).sum())));
+
+    let whole = convert(&mut all(10), &shape(), &small_groups(), &folder, None, || Ok(())).unwrap();
+    let (print, groups) = read(&folder.path(0));
+    assert_eq!((whole.files.len(), groups), (1, vec![2000; 5]));
+    assert_eq!(whole.files[0].1.print.differences(&print), Vec::<String>::new());
+}
+
+#[test]
+fn each_page_has_a_checksum() {
+    for codec in ["none", "snappy", "gzip", "zstd"] {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder(place.path().to_owned());
+        let options = BTreeMap::from([("codec".to_owned(), Value::from(codec))]);
+        let format = TargetFormat::Parquet(ParquetOptions::from_options(&options).unwrap());
+        let done = convert(&mut all(3), &shape(), &format, &folder, None, || Ok(())).unwrap();
+        let content = std::fs::read(folder.path(0)).unwrap();
+        let file = std::fs::File::open(folder.path(0)).unwrap();
+        let metadata = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().clone();
+        let mut noticed = 0;
+        for column in metadata.row_group(0).columns() {
+            let (start, len) = column.byte_range();
+            // In the last byte of the chunk: of a page's data.
+            let mut damaged = content.clone();
+            damaged[usize::try_from(start + len).unwrap() - 1] ^= 1;
+            let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(damaged)).unwrap();
+            let e = builder.build().unwrap().find_map(std::result::Result::err).unwrap();
+            assert!(e.to_string().to_lowercase().contains("crc"), "{codec}: {e}");
+            noticed += 1;
+        }
+        assert_eq!(noticed, 5);
+        assert_eq!(done.files[0].1.print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_fails_leaves_no_file() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let mut given: Vec<_> = batches(6).into_iter().map(Ok).collect();
+    let schema = target();
+    given.push(Err(ArrowError::ExternalError(Box::new(Error::corrupt("torn").at(7)))));
+    let mut torn = reader(given, schema);
+    let e = convert(&mut torn, &shape(), &small_groups(), &folder, Some(64), || Ok(())).unwrap_err();
+    assert!(e.is_damage() && e.offset() == Some(7), "{e}");
+    assert_eq!(folder.files(), Vec::<PathBuf>::new());
+
+    let mut ticks = 0;
+    let stop = || {
+        ticks += 1;
+        if ticks == 5 { Err(Error::invalid("stopped")) } else { Ok(()) }
+    };
+    let e = convert(&mut all(10), &shape(), &small_groups(), &folder, Some(64), stop).unwrap_err();
+    assert_eq!(e.to_string(), "stopped");
+    assert_eq!(folder.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn without_rows_there_is_no_file() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let empty = batches(1)[0].slice(0, 0);
+    let mut rows = reader(vec![Ok(empty)], target());
+    let done = convert(&mut rows, &shape(), &small_groups(), &folder, None, || Ok(())).unwrap();
+    assert!(done.files.is_empty() && folder.files().is_empty());
+}
+
+#[test]
+fn small_sources_share_a_file() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let mut file = TargetFile::create(&target(), &folder.dest(0).unwrap(), &small_groups()).unwrap();
+    let mut print = Fingerprint::new(target());
+    for count in [1, 2] {
+        let decoded = decode(&mut all(count), &shape(), || Ok(())).unwrap();
+        assert_eq!(decoded.seen.rows, 1000 * count.unsigned_abs());
+        print.join(&decoded.seen.print).unwrap();
+        decoded.batches.iter().for_each(|batch| file.write(batch).unwrap());
+    }
+    assert!(folder.files().iter().all(|path| path.extension().is_none_or(|e| e != "parquet")));
+    assert_eq!(file.finish().unwrap().rows, 3000);
+    assert_eq!(print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
+}
+
+#[test]
+fn rows_of_another_schema_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder(place.path().to_owned());
+    let mut file = TargetFile::create(&target(), &folder.dest(0).unwrap(), &small_groups()).unwrap();
+    assert!(file.write(&batches(1)[0]).unwrap_err().to_string().contains("expected batches of"));
+    let keys: DictionaryArray<Int32Type> = ["a", "b"].into_iter().collect();
+    let dictionary = RecordBatch::try_from_iter([("n", Arc::new(keys) as ArrayRef)]).unwrap();
+    assert!(file.write(&dictionary).is_err());
+    drop(file);
+    assert_eq!(folder.files(), Vec::<PathBuf>::new());
+    let unknown = BTreeMap::from([("codec".to_owned(), Value::from("lzo"))]);
+    assert!(ParquetOptions::from_options(&unknown).is_err());
+}

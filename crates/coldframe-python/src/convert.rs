@@ -1,0 +1,219 @@
+//! The unit of work of a migration: rows become files without Python's lock.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::RecordBatchReader;
+use coldframe::store::{Mode, Store};
+use coldframe::{Dest, Error, Result, WriteOptions, Written};
+use coldframe_migrate::{
+    Arrangement, Converted, Decoded, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::capsule::{import_array, import_schema, import_stream};
+use crate::error::to_python;
+use crate::file::tick;
+use crate::fingerprint::{RawFingerprint, observed_to_python};
+use crate::scan::RawScan;
+use crate::store::PyStore;
+use crate::value;
+
+/// What the rows of a source become, and what is to be known of them.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawShape(Shape);
+
+#[pymethods]
+impl RawShape {
+    #[new]
+    #[pyo3(signature = (schema, *, names=None, constants=None, verify=true, stated=None))]
+    fn new(
+        schema: &Bound<'_, PyAny>,
+        names: Option<Vec<String>>,
+        constants: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+        verify: bool,
+        stated: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let constants = constants.unwrap_or_default().into_iter();
+        let constants = constants.map(|(name, array)| Ok((name, import_array(&array)?)));
+        let arrangement = Arrangement {
+            target: import_schema(schema)?,
+            names,
+            constants: constants.collect::<PyResult<_>>()?,
+        };
+        Ok(Self(Shape { arrangement, verify, stated: stated.unwrap_or_default() }))
+    }
+}
+
+/// Rows of a scan of ours, or of anything that streams Arrow data, given to `work` without Python's lock.
+fn with_rows<T: Send>(
+    py: Python<'_>,
+    rows: &Bound<'_, PyAny>,
+    work: impl FnOnce(&mut dyn RecordBatchReader) -> Result<T> + Send,
+) -> PyResult<T> {
+    let done = if let Ok(scan) = rows.cast::<RawScan>() {
+        let mut scan = scan.get().take()?;
+        py.detach(|| work(&mut scan))
+    } else {
+        let mut stream = import_stream(rows)?;
+        py.detach(|| work(&mut stream))
+    };
+    done.map_err(to_python)
+}
+
+/// Lets Ctrl-C end it between batches.
+fn interruptible() -> Result<()> {
+    tick(None, 0)
+}
+
+fn target_format(format: &str, options: Option<&Bound<'_, PyAny>>) -> PyResult<TargetFormat> {
+    let options = value::options_from_python(options)?;
+    Ok(match format {
+        "parquet" => TargetFormat::Parquet(ParquetOptions::from_options(&options).map_err(to_python)?),
+        own => TargetFormat::Own(own.to_owned(), WriteOptions { extra: options }),
+    })
+}
+
+/// Files of a folder: `part.parquet`, `part-1.parquet`, ...
+struct Numbered {
+    folder: Store,
+    name: String,
+}
+
+impl Numbered {
+    fn path(&self, number: usize) -> String {
+        match (number, self.name.rsplit_once('.')) {
+            (0, _) => self.name.clone(),
+            (_, Some((base, ending))) => format!("{base}-{number}.{ending}"),
+            (_, None) => format!("{}-{number}", self.name),
+        }
+    }
+}
+
+impl Names for Numbered {
+    fn dest(&self, number: usize) -> Result<Dest> {
+        // Nobody else has the name, so there is nothing to compare it with.
+        Dest::below(&self.folder, &self.path(number), Mode::Over)
+    }
+
+    fn discard(&self, number: usize) -> Result<()> {
+        self.folder.delete(&self.path(number))
+    }
+}
+
+/// Converts a part of a source.
+#[pyfunction]
+#[pyo3(signature = (rows, shape, folder, name, *, format, options=None, most_bytes=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyAny>,
+    shape: &RawShape,
+    folder: &PyStore,
+    name: String,
+    format: &str,
+    options: Option<&Bound<'py, PyAny>>,
+    most_bytes: Option<u64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let format = target_format(format, options)?;
+    let names = Numbered { folder: folder.0.clone(), name };
+    let Converted { files, observed } = with_rows(py, rows, |rows| {
+        coldframe_migrate::convert(rows, &shape.0, &format, &names, most_bytes, interruptible)
+    })?;
+    let listed = PyList::empty(py);
+    for (number, (written, seen)) in files.into_iter().enumerate() {
+        let file = described(py, &written)?;
+        file.set_item("name", names.path(number))?;
+        file.set_item("print", RawFingerprint::of(seen.print))?;
+        listed.append(file)?;
+    }
+    let converted = PyDict::new(py);
+    converted.set_item("files", listed)?;
+    converted.set_item("observed", observed_to_python(py, &observed)?)?;
+    Ok(converted)
+}
+
+fn described<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", written.rows)?;
+    dict.set_item("bytes", written.bytes)?;
+    Ok(dict)
+}
+
+/// The rows of a small source, in memory.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawDecoded(Arc<Decoded>);
+
+#[pymethods]
+impl RawDecoded {
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.0.seen.rows
+    }
+
+    #[getter]
+    fn print(&self) -> RawFingerprint {
+        RawFingerprint::of(self.0.seen.print.clone())
+    }
+
+    fn observed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        observed_to_python(py, &self.0.observed)
+    }
+}
+
+/// Decodes all rows of a small source.
+#[pyfunction]
+pub(crate) fn decode(py: Python<'_>, rows: &Bound<'_, PyAny>, shape: &RawShape) -> PyResult<RawDecoded> {
+    let decoded = with_rows(py, rows, |rows| coldframe_migrate::decode(rows, &shape.0, interruptible))?;
+    Ok(RawDecoded(Arc::new(decoded)))
+}
+
+/// A file of the target that several sources go into. Let go before it is finished, nothing of it appears.
+#[pyclass(frozen, module = "coldframe._coldframe")]
+pub(crate) struct RawTarget(Mutex<Option<TargetFile>>);
+
+impl RawTarget {
+    fn slot(&self) -> MutexGuard<'_, Option<TargetFile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl RawTarget {
+    #[new]
+    #[pyo3(signature = (schema, folder, name, *, format, options=None))]
+    fn new(
+        py: Python<'_>,
+        schema: &Bound<'_, PyAny>,
+        folder: &PyStore,
+        name: String,
+        format: &str,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (schema, format) = (import_schema(schema)?, target_format(format, options)?);
+        let names = Numbered { folder: folder.0.clone(), name };
+        let file = py.detach(|| TargetFile::create(&schema, &names.dest(0)?, &format)).map_err(to_python)?;
+        Ok(Self(Mutex::new(Some(file))))
+    }
+
+    fn add(&self, py: Python<'_>, decoded: &RawDecoded) -> PyResult<()> {
+        let added = py.detach(|| match self.slot().as_mut() {
+            Some(file) => decoded.0.batches.iter().try_for_each(|batch| {
+                file.write(batch)?;
+                interruptible()
+            }),
+            None => Err(finished()),
+        });
+        added.map_err(to_python)
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let written = py.detach(|| self.slot().take().ok_or_else(finished)?.finish()).map_err(to_python)?;
+        described(py, &written)
+    }
+}
+
+fn finished() -> Error {
+    Error::invalid("a file that was finished before")
+}
