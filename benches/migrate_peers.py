@@ -174,13 +174,13 @@ def profile(source: Path, name: str) -> dict[str, float]:
         out, bare = f"{scratch}/x.parquet", RawShape(schema, verify=False)
         timed("write", lambda: sink.convert(pa.Table.from_batches(batches), bare, out))
         written = timed("read back", lambda: list(sink.open(out)[1]))
-        again = RawFingerprint(schema, ends=False)
+        again = RawFingerprint(schema, rows_only=True)
         timed("its fingerprint", lambda: [again.add(batch) for batch in written])
         # All of it in one call, as a task has it.
         whole = RawShape(schema, stated=Witness(split.stated()).names)
         scan = raw_scan(split, batch_size=65_536, on_error="raise")
         timed("convert", lambda: sink.convert(scan, whole, out))
-        timed("verify", lambda: sink.read(out, schema, ends=False))
+        timed("verify", lambda: sink.read(out, schema, rows_only=True))
     found["rows"] = sum(batch.num_rows for batch in batches)
     return found
 

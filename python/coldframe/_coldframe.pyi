@@ -317,11 +317,11 @@ class RawFingerprint:
     """The fingerprint of the rows that were added: the same for the same rows in any order.
 
     `target`: the columns as they are written; what is added has them in their types, or in types that they
-    widen. ends: smallest and largest values are looked for; where one fingerprint has none, they are not
-    compared.
+    widen. rows_only: columns are not looked at for themselves, which takes two thirds of the time; where a
+    fingerprint of rows differs, no column is named.
     """
 
-    def __new__(cls, target: ArrowSchemaExportable, *, ends: bool = True) -> RawFingerprint: ...
+    def __new__(cls, target: ArrowSchemaExportable, *, rows_only: bool = False) -> RawFingerprint: ...
     def add(self, batch: ArrowArrayExportable) -> None: ...
     def join(self, other: RawFingerprint) -> None:
         """Adds the rows that another one of the same columns has seen."""

@@ -26,10 +26,10 @@ impl RawFingerprint {
 #[pymethods]
 impl RawFingerprint {
     #[new]
-    #[pyo3(signature = (target, *, ends=true))]
-    fn new(target: &Bound<'_, PyAny>, ends: bool) -> PyResult<Self> {
+    #[pyo3(signature = (target, *, rows_only=false))]
+    fn new(target: &Bound<'_, PyAny>, rows_only: bool) -> PyResult<Self> {
         let target = import_schema(target)?;
-        Ok(Self::of(if ends { Fingerprint::new(target) } else { Fingerprint::of_sums(target) }))
+        Ok(Self::of(if rows_only { Fingerprint::of_rows(target) } else { Fingerprint::new(target) }))
     }
 
     fn add(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {

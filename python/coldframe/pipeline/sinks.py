@@ -52,11 +52,11 @@ class Sink(Protocol):
         schema: pa.Schema | None = None,
         storage_options: StorageOptions = None,
         *,
-        ends: bool = True,
+        rows_only: bool = False,
     ) -> RawFingerprint:
         """The fingerprint of what the file gives back, in the types of `schema` or in the file's own.
 
-        Every checksum is checked. `ends`: smallest and largest values are looked for, too.
+        Every checksum is checked. `rows_only`: as of RawFingerprint.
         """
 
     def open(
@@ -111,11 +111,11 @@ class _WrittenByCore:
         schema: pa.Schema | None = None,
         storage_options: StorageOptions = None,
         *,
-        ends: bool = True,
+        rows_only: bool = False,
     ) -> RawFingerprint:
         """See `Sink.read`."""
         found_schema, batches = self.open(path, storage_options)
-        found = RawFingerprint(found_schema if schema is None else schema, ends=ends)
+        found = RawFingerprint(found_schema if schema is None else schema, rows_only=rows_only)
         for batch in batches:
             found.add(batch)
         return found

@@ -71,6 +71,11 @@ pub(super) fn fold(hashes: &[u64], rows: &mut [u64]) -> Sum {
     dispatch!(fold(hashes, rows))
 }
 
+/// The same without a sum of the column's.
+pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
+    dispatch!(fold_only(hashes, rows))
+}
+
 /// Makes the rows' hashes final; their sum.
 pub(super) fn finish(rows: &mut [u64]) -> Sum {
     dispatch!(finish(rows))
@@ -98,9 +103,21 @@ mod plain {
         let mut sum = Sum::default();
         for (row, hash) in rows.iter_mut().zip(hashes) {
             sum.add(*hash);
-            *row = (*row ^ hash).wrapping_mul(FOLD).rotate_left(29);
+            *row = folded(*row, *hash);
         }
         sum
+    }
+
+    #[inline(always)]
+    pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
+        for (row, hash) in rows.iter_mut().zip(hashes) {
+            *row = folded(*row, *hash);
+        }
+    }
+
+    #[inline(always)]
+    fn folded(row: u64, hash: u64) -> u64 {
+        (row ^ hash).wrapping_mul(FOLD).rotate_left(29)
     }
 
     #[inline(always)]
@@ -145,6 +162,11 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
+        plain::fold_only(hashes, rows);
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) fn finish(rows: &mut [u64]) -> Sum {
         plain::finish(rows)
     }
@@ -172,6 +194,12 @@ mod tests {
             plain::map(&values, &mut alone, |v| splitmix64(v >> 3));
             assert_eq!(both, alone);
             assert_eq!(fold(&values, &mut both), plain::fold(&values, &mut alone));
+            assert_eq!(both, alone);
+            fold_only(&values, &mut both);
+            plain::fold(&values, &mut alone);
+            assert_eq!(both, alone);
+            plain::fold_only(&values, &mut both);
+            plain::fold(&values, &mut alone);
             assert_eq!(both, alone);
             assert_eq!(finish(&mut both), plain::finish(&mut alone));
             assert_eq!(both, alone);
