@@ -4,8 +4,9 @@ RCFile of text and ORC of this project's writers to Parquet with zstd. CPU secon
 of coldframe those of its process (which decodes, fingerprints, writes, reads back and commits), of Spark SQL
 those of the JVM on `local[2]`, without what its start costs, the smaller of two passes. Spark SQL verifies
 nothing. What a start costs stands beside it: `whole` is `coldframe migrate --master local[2]` with its JVM
-and workers, from the shell to the report; `spark_start` what a JVM needs before Spark SQL's first query,
-`spark_first` that and the first pass.
+and workers, from the shell to the report; `in_process` the same with `--master in-process[2]`; `spark_start`
+what a JVM needs before Spark SQL's first query, `spark_first` that and the first pass. `times_whole` compares
+these two wholes.
 
 The profile of a task takes the steps one after the other, over one split.
 """
@@ -40,6 +41,7 @@ COLUMNS = (
     "name string, note string, at timestamp, day date"
 )
 FILE_ROWS = 1_000_000
+WHOLE = {"whole": "local[2]", "in_process": "in-process[2]"}
 
 
 def rows(start: int, count: int) -> pa.Table:
@@ -103,11 +105,11 @@ def ours(source: Path, target: Path, verify: bool) -> float:
     return time.process_time() - started
 
 
-def whole(source: Path, target: Path) -> float:
-    """CPU seconds of a migration on Spark: the driver, its JVM and the workers."""
+def whole(source: Path, target: Path, master: str) -> float:
+    """CPU seconds of a migration from the shell to the report, with Spark's JVM and workers."""
     import psutil
 
-    command = [sys.executable, "-m", "coldframe", "migrate", str(source), str(target), "--master", "local[2]"]
+    command = [sys.executable, "-m", "coldframe", "migrate", str(source), str(target), "--master", master]
     process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     used: dict[int, float] = {}
     while process.poll() is None:
@@ -205,8 +207,8 @@ def main() -> None:
             print(json.dumps(profile(source, name)))
         elif what == "spark":
             print(json.dumps(spark(source, name, target)))
-        elif what == "whole":
-            print(json.dumps(whole(source, target)))
+        elif what in WHOLE:
+            print(json.dumps(whole(source, target, WHOLE[what])))
         else:
             print(json.dumps(ours(source, target, what == "ours")))
         return
@@ -216,12 +218,15 @@ def main() -> None:
             source = f"{place}/{name}"
             seconds = {
                 what: apart("--part", what, source, name, f"{place}/{name}-{what}")
-                for what in ("ours", "unverified", "whole")
+                for what in ("ours", "unverified", *WHOLE)
             }
             seconds |= apart("--part", "spark", source, name, f"{place}/{name}-spark")
             seconds = {what: round(took, 2) for what, took in seconds.items()}
-            times = round(seconds["spark"] / seconds["ours"], 2)
-            print(json.dumps({"format": name, "rows": count, **seconds, "times": times}), flush=True)
+            times = {
+                "times": round(seconds["spark"] / seconds["ours"], 2),
+                "times_whole": round(seconds["spark_first"] / seconds["in_process"], 2),
+            }
+            print(json.dumps({"format": name, "rows": count, **seconds, **times}), flush=True)
             print(json.dumps({"task": apart("--part", "profile", source, name, "-")}), flush=True)
 
 

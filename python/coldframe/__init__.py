@@ -9,6 +9,8 @@ cf.scan("warehouse/events/", schema="id bigint, name string", serde="text").to_p
 cf.write(table, "copy.rc", format="rcfile")
 """
 
+from typing import TYPE_CHECKING, Any
+
 from coldframe._coldframe import (
     ColdframeError,
     CorruptFileError,
@@ -18,7 +20,6 @@ from coldframe._coldframe import (
     UnsupportedError,
     __version__,
 )
-from coldframe.dataset import ArrowDataset
 from coldframe.errors import (
     AmbiguousDialectWarning,
     EncryptedColumnWarning,
@@ -29,6 +30,9 @@ from coldframe.file import File, Split, open
 from coldframe.hudi import HudiMetadata, open_hudi_metadata
 from coldframe.scanning import Dataset, scan
 from coldframe.writing import detect, read_schema, read_table, write
+
+if TYPE_CHECKING:
+    from coldframe.dataset import ArrowDataset
 
 __all__ = [
     "AmbiguousDialectWarning",
@@ -55,3 +59,12 @@ __all__ = [
     "scan",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # pyarrow.dataset brings pandas, which costs more to import than all the rest.
+    if name == "ArrowDataset":
+        from coldframe.dataset import ArrowDataset
+
+        return ArrowDataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

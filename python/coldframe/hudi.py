@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coldframe._coldframe import NotFoundError
 from coldframe.errors import unsupported
@@ -219,6 +218,8 @@ class HudiMetadata(Mapping[str, File]):
         table = self._require("column_stats").read(["ColumnStatsMetadata"])
         stats = table.column("ColumnStatsMetadata")
         if columns is not None:
+            import pyarrow.compute as pc
+
             wanted = pa.array(list(columns), pa.string())
             stats = stats.filter(pc.is_in(pc.struct_field(stats, "columnName"), wanted))
         for row in stats.to_pylist():

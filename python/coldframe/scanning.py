@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as pads
 import pyarrow.fs
 
 from coldframe._coldframe import formats
@@ -400,6 +398,8 @@ class Dataset(AsTables):
     def _partitions(self) -> Any:
         """Pyarrow's own pruning by partition: fragments that are never opened, named by their position."""
         if self._prunable is None:
+            import pyarrow.dataset as pads
+
             format = pads.ParquetFileFormat()
             filesystem = pyarrow.fs.LocalFileSystem()
             fragments = [
@@ -419,6 +419,8 @@ def unopened(found: Found, error: Exception) -> dict[str, Any]:
 
 
 def _expression(values: tuple[tuple[str, Any], ...]) -> Any:
+    import pyarrow.compute as pc
+
     whole = pc.scalar(True)
     for name, value in values:
         part = pc.field(name) == pc.scalar(value) if value.is_valid else pc.field(name).is_null()

@@ -254,3 +254,13 @@ def test_a_program_may_end_in_the_middle_of_a_stream(orc: Path) -> None:
     )
     assert done.stdout == "seen\n"
     assert done.stderr == ""
+
+
+def test_importing_brings_no_library_that_only_some_need() -> None:
+    heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "pyspark")
+    code = (
+        "import sys, coldframe, coldframe.cli; "
+        f"print([name for name in {heavy} if name in sys.modules]); print(coldframe.ArrowDataset.__name__)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]

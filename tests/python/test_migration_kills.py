@@ -15,8 +15,9 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
-from coldframe.pipeline import committing
+from coldframe.pipeline import committing, migrate
 from coldframe.pipeline.audit import audit
+from coldframe.pipeline.scheduling import InProcess
 
 KILLS = int(os.environ.get("COLDFRAME_KILLS", "6"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "13"))
@@ -68,18 +69,21 @@ def values(estate: Estate, target: str) -> list[int]:
     return sorted(found["a"].to_pylist())
 
 
-def go(root: str, target: str) -> None:
+def go(root: str, target: str, threads: int) -> None:
     # So that every part of the large file is kept by itself.
     committing.BATCH_SECONDS = 0.0
-    report = Estate(Path(root)).migrate(to=target, on_vanished="remove", split_bytes=1)
+    estate = Estate(Path(root))
+    report = migrate(
+        InProcess(threads), estate.source, estate.target, to=target, on_vanished="remove", split_bytes=1
+    )
     assert report.exit_code == 0
 
 
-def killed_after(seconds: float, root: Path, target: str) -> bool:
+def killed_after(seconds: float, root: Path, target: str, threads: int = 1) -> bool:
     """Runs a driver in a process of its own; whether it was killed before it was through."""
     # A server that has everything loaded, and no threads, forks them.
     context = multiprocessing.get_context("forkserver")
-    process = context.Process(target=go, args=(str(root), target))
+    process = context.Process(target=go, args=(str(root), target, threads))
     process.start()
     process.join(seconds)
     running = process.is_alive()
@@ -132,7 +136,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
         else:
             # The first one had to wait for the server.
             moment = chance.uniform(0, min(times))
-            again = killed_after(moment, place, target)
+            again = killed_after(moment, place, target, chance.choice((1, 3)))
             killed += again
             if target == "parquet":
                 # Whoever reads the table now finds the rows of either state at least once, never none.

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from coldframe.errors import ColdframeError
-from coldframe.pipeline import scheduling
-from coldframe.pipeline.scheduling import SparkScheduler
+from coldframe.errors import ColdframeError, UnsupportedError
+from coldframe.pipeline import scheduling, session
+from coldframe.pipeline.scheduling import InProcess, SparkScheduler
+from coldframe.pipeline.session import in_process, processors
 
 
 @dataclass(frozen=True)
@@ -181,3 +182,80 @@ def test_a_jvm_that_always_dies_ends_the_run(cluster: Cluster) -> None:
     cluster.job = job
     with pytest.raises(ColdframeError, match="the run can be resumed"):
         list(cluster.run(singles(3)))
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Work that waits until so many pieces are at it."""
+
+    number: int
+    barrier: threading.Barrier
+    bytes: int = 1
+
+    def run(self) -> dict[str, Any]:
+        self.barrier.wait(60)
+        return {"number": self.number}
+
+
+def test_in_process_works_side_by_side() -> None:
+    barrier = threading.Barrier(3)
+    found = InProcess(3).run(Meeting(number, barrier) for number in range(6))
+    assert sorted(outcome["number"] for outcome in found) == list(range(6))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_in_process_asks_for_no_more_than_its_threads_can_do(threads: int) -> None:
+    given = 0
+
+    def pieces() -> Iterator[Piece]:
+        nonlocal given
+        for piece in singles(10):
+            given += 1
+            yield piece
+
+    for back, _ in enumerate(InProcess(threads).run(pieces()), 1):
+        assert given - back < threads + 1
+    assert given == 10
+
+
+def test_in_process_drops_what_has_not_begun_when_the_run_ends() -> None:
+    asked: list[int] = []
+
+    def pieces() -> Iterator[Piece]:
+        for piece in singles(100):
+            asked.append(piece.numbers[0])
+            yield piece
+
+    running = InProcess(2).run(pieces())
+    next(running)
+    running.close()
+    assert len(asked) <= 4
+
+
+def test_a_master_in_process_names_its_threads() -> None:
+    assert in_process("in-process") == (processors(), None)
+    assert in_process("in-process[*]") == (processors(), None)
+    assert in_process("in-process[3]") == (3, None)
+    assert in_process("local[2]") == (None, None)
+    for wrong in ("in-process[0]", "in-process[two]", "in-processes"):
+        with pytest.raises(ValueError, match="in-process"):
+            in_process(wrong)
+
+
+def test_without_pyspark_or_java_the_work_is_done_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(session, "find_java", lambda: "/somewhere")
+    monkeypatch.setattr(session, "find_spec", lambda _: object())
+    assert in_process(None) == (None, None)
+    monkeypatch.setattr(session, "find_spec", lambda _: None)
+    assert in_process(None) == (processors(), "PySpark is not installed")
+
+    def no_java() -> str:
+        raise UnsupportedError("Spark without Java 17 or later (found: none)")
+
+    monkeypatch.setattr(session, "find_spec", lambda _: object())
+    monkeypatch.setattr(session, "find_java", no_java)
+    assert in_process(None) == (processors(), "there is no Java for Spark")
+    monkeypatch.setenv("SPARK_ENV_LOADED", "1")
+    assert in_process(None) == (None, None)

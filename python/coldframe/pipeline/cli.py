@@ -90,7 +90,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
     parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
-    parser.add_argument("--master", help="Spark master (local[*]; spark-submit's own under spark-submit)")
+    parser.add_argument(
+        "--master",
+        help="Spark master (local[*]; spark-submit's own under spark-submit), or in-process[N]: N threads of "
+        "this process, without Spark (in-process: one a processor; the default without PySpark or Java)",
+    )
     parser.add_argument(
         "--on-vanished",
         default="fail",
@@ -173,7 +177,8 @@ def _migrate(arguments: argparse.Namespace) -> Report:
 
         raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
     from coldframe.pipeline.progress import progress_for
-    from coldframe.pipeline.session import start_session, stop
+    from coldframe.pipeline.scheduling import InProcess
+    from coldframe.pipeline.session import in_process, start_session, stop
 
     with contextlib.ExitStack() as stack:
 
@@ -182,9 +187,12 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             stack.callback(stop, spark)
             return spark
 
+        threads, why = in_process(arguments.master)
+        if why is not None:
+            print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
         progress = stack.enter_context(progress_for(sys.stderr))
         return migrate(
-            session,
+            session if threads is None else InProcess(threads),
             arguments.src,
             arguments.dst,
             to=arguments.to,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import UnsupportedError
@@ -15,6 +17,39 @@ from coldframe.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
+
+
+def in_process(master: str | None) -> tuple[int | None, str | None]:
+    """How many threads of this process do the work, None where Spark does; and why nobody was asked."""
+    if master is not None and master.startswith("in-process"):
+        found = _IN_PROCESS.match(master)
+        if found is None:
+            raise ValueError(f"--master {master}: in-process, or in-process[N] for N threads")
+        number = found.group(1)
+        return processors() if number in (None, "*") else int(number), None
+    if master is not None or _under_submit():
+        return None, None
+    if find_spec("pyspark") is None:
+        return processors(), "PySpark is not installed"
+    try:
+        find_java()
+    except UnsupportedError:
+        return processors(), "there is no Java for Spark"
+    return None, None
+
+
+def processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _under_submit() -> bool:
+    return "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def start_session(master: str | None = None, *, conf: dict[str, str] | None = None) -> SparkSession:
@@ -43,8 +78,7 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         **(conf or {}),
     }
     builder: Any = SparkSession.builder.appName("coldframe migrate")
-    under_submit = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
-    if master is not None or not under_submit:
+    if master is not None or not _under_submit():
         builder = builder.master(master or "local[*]")
     for key, value in settings.items():
         builder = builder.config(key, value)
