@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +34,11 @@ from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.targets import find_target
+from coldframe.pipeline.verdict import Reason, Verdict, judge_audit
 
 _THREADS = 4
+KIND_OF_FAULT = {"missing": "missing", "foreign": "foreign"}
+"""What the verdict calls them; all others are `altered`."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,31 @@ class Audit:
         if fault is not None:
             self.faults.append(fault)
 
+    told: list[Reason] = field(default_factory=list)
+    """What is wrong with tables as a whole."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that was found."""
+        counts = Counter(KIND_OF_FAULT.get(fault.kind, "altered") for fault in self.faults)
+        reasons = [Reason(kind, count) for kind, count in counts.items()]
+        for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
+            reasons += [Reason(kind, count)] if count else []
+        return judge_audit(self.files, [*reasons, *self.told])
+
     @property
     def exit_code(self) -> int:
         """0: all is as it was verified; 1: something is not."""
-        return 1 if self.faults else 0
+        return self.verdict.exit_code
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {**vars(self), "faults": [vars(fault) for fault in self.faults], "exit_code": self.exit_code}
+        return {
+            **vars(self),
+            "faults": [vars(fault) for fault in self.faults],
+            "told": [reason.to_json() for reason in self.told],
+            **self.verdict.to_json(),
+        }
 
 
 def audit(

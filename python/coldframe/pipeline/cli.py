@@ -289,10 +289,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
         )
     if found.interrupted:
         print("the last run did not come to its end: start it again")
-    if found.unverified:
-        print(f"{found.unverified:,} files were never read back")
-    verdict = f"{len(found.faults):,} faults" if found.faults else "all as it was verified"
-    print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {verdict}")
+    print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {found.verdict.text}")
     return found.exit_code
 
 
@@ -306,10 +303,9 @@ def summary(report: Report) -> str:
         counts = ", ".join(
             f"{count} {status}" for status, count in table.to_json()["counts"].items() if count
         )
-        written = any(file.outputs for file in table.files)
-        mark = "nothing written" if not written else "verified" if table.verified else "NOT VERIFIED"
         sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
-        lines.append(f"{table.name} ({table.format}): {counts}; {table.rows:,} rows, {sizes}, {mark}")
+        outcome = f"{table.rows:,} rows, {sizes}, {table.verdict.text}"
+        lines.append(f"{table.name} ({table.format}): {counts}; {outcome}")
         for file in table.files:
             if file.error is not None:
                 lines.append(f"  {file.status}: {file.source}: {file.error}")
@@ -334,5 +330,6 @@ def summary(report: Report) -> str:
         count = len(report.unknown)
         files = "1 file" if count == 1 else f"{count:,} files"
         lines.append(f"{files} of other formats left alone, such as {report.unknown[0]}")
+    lines.append(f"{report.verdict.text}; {report.safe_to_delete:,} sources in safe-to-delete.txt")
     lines.append(f"{report.rows:,} rows in {report.seconds:.1f} s; {report.target}/_coldframe/report.html")
     return "\n".join(lines)

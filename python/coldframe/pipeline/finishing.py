@@ -15,8 +15,8 @@ from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.ledger import TableEntries
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking
-from coldframe.pipeline.report import TableReport
 from coldframe.pipeline.targets import Target
+from coldframe.pipeline.verdict import Verdict, may_be_listed
 
 SAFE = f"{HOME}/safe-to-delete.txt"
 
@@ -112,24 +112,35 @@ def foreign_files(there: Iterable[str], is_known: Callable[[str], bool], table: 
 
 
 def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int:
-    """Lists the sources whose every row lies in the target: converted without loss, read back, of a table
-    with nothing wrong, and unchanged until now. Gives how many there are.
+    """Lists the sources that the verdict lets be listed, and that are unchanged until now. Gives how many
+    there are.
     """
+    verdicts = [work.report.verdict for work in works]
+
+    def may_be_told(work: TableWork, verdict: Verdict, file: SourceFile) -> bool:
+        report = None if verdict.blocks else work.files.get(file.relative)
+        # One that cannot be told in a line is not told.
+        return (
+            report is not None
+            and may_be_listed(verdict, report.facts, work.report.allowed)
+            and "\n" not in file.path
+        )
+
     # A directory of several tables is safe when all of them are.
     unsafe = {
         file.path
-        for work in works
+        for work, verdict in zip(works, verdicts, strict=True)
         for file in work.table.files
-        if file.is_folder and not _is_safe(work, file)
+        if file.is_folder and not may_be_told(work, verdict, file)
     }
     told: set[str] = set()
     count = 0
 
     def lines() -> Iterator[bytes]:
         nonlocal count
-        for work in works:
+        for work, verdict in zip(works, verdicts, strict=True):
             for file in work.table.files:
-                if not _is_safe(work, file) or file.path in unsafe or file.path in told:
+                if file.path in unsafe or file.path in told or not may_be_told(work, verdict, file):
                     continue
                 if _still_there(file):
                     count += 1
@@ -141,16 +152,5 @@ def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int
     return count
 
 
-def _is_safe(work: TableWork, file: SourceFile) -> bool:
-    report = work.files.get(file.relative) if _is_fine(work.report) else None
-    # One that cannot be told in a line is not told.
-    return report is not None and report.status == "converted" and report.verified and "\n" not in file.path
-
-
 def _still_there(file: SourceFile) -> bool:
     return is_unchanged(file.path, file.identity, file.storage_options)
-
-
-def _is_fine(report: TableReport) -> bool:
-    wrong = report.missing or report.foreign or report.partial or report.metastore.wrong
-    return report.error is None and not wrong

@@ -20,6 +20,7 @@ from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.run import look, registered_of, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
+from coldframe.pipeline.verdict import Reason, judge_preview
 
 
 @dataclass
@@ -47,10 +48,16 @@ class TablePreview:
     error: str | None = None
 
     @property
-    def is_wrong(self) -> bool:
-        """Whether a run would end with 1 for it."""
-        wrong = self.refused or self.vanished or self.partial or self.error or self.metastore.wrong
-        return bool(wrong)
+    def reasons(self) -> list[Reason]:
+        """Why a run would end with 1 for it."""
+        counts = {
+            "failed": len(self.refused),
+            "vanished": len(self.vanished),
+            "part": len(self.partial),
+            "error": int(self.error is not None),
+            "metastore": self.metastore.wrong,
+        }
+        return [Reason(kind, count) for kind, count in counts.items() if count]
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -77,9 +84,11 @@ class Preview:
     @property
     def exit_code(self) -> int:
         """1 where a run would end with 1 for what is known now."""
-        wrong = any(table.is_wrong for table in self.tables)
-        unlike = self.metastore is not None and self.metastore.findings.wrong
-        return 1 if wrong or self.unread or unlike else 0
+        reasons = [reason for table in self.tables for reason in table.reasons]
+        unlike = self.metastore.findings.wrong if self.metastore is not None else 0
+        for kind, count in (("unread", len(self.unread)), ("metastore", unlike)):
+            reasons += [Reason(kind, count)] if count else []
+        return judge_preview(reasons).exit_code
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""

@@ -11,9 +11,19 @@ from coldframe.pipeline.findings import Findings, MetastoreReport
 from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.ledger import Entry
 from coldframe.pipeline.scratch import Rows, Scratch
+from coldframe.pipeline.verdict import (
+    KINDS,
+    Reason,
+    RunFacts,
+    SourceFacts,
+    TableFacts,
+    Verdict,
+    judge_run,
+    judge_table,
+)
 
 FINE = ("converted", "empty")
-STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "held", "empty")
+STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "withheld", "held", "empty")
 
 
 MOST_NAMED = 1000
@@ -40,9 +50,10 @@ class FileReport:
 
     source: str
     status: str
-    """converted; salvaged: converted but for its damage; quarantined: nothing could be saved, a copy is kept;
-    failed; changed: while it was read, so that a later run has to convert it; held: converted, but its table
-    cannot be published yet; empty: no bytes, no rows."""
+    """converted; salvaged: converted but for its damage; quarantined: damaged, and nothing could be saved, a
+    copy is kept; failed; changed: while it was read, so that a later run has to convert it; withheld: not
+    taken, since its rows may be in the target already; held: converted, but its table cannot be published
+    yet; empty: no bytes, no rows."""
     bytes_in: int
     rows: int = 0
     bytes_out: int = 0
@@ -56,6 +67,8 @@ class FileReport:
     """Done by an earlier run."""
     seconds: float = 0.0
     """That its tasks took, together."""
+    losses: dict[str, int] = field(default_factory=dict)
+    """Values that were changed on the way, by how: see `verdict.LOSSES`."""
 
     @staticmethod
     def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
@@ -74,7 +87,13 @@ class FileReport:
             details.get("quarantine"),
             earlier,
             details.get("seconds", 0.0),
+            details.get("losses", {}),
         )
+
+    @property
+    def facts(self) -> SourceFacts:
+        """What decides whether it may be listed as safe to delete."""
+        return SourceFacts(self.status, self.verified, self.losses)
 
     def to_json(self) -> dict[str, Any]:
         """A line of files.jsonl."""
@@ -103,6 +122,7 @@ class Totals:
     written: int = 0
     """Files of which something lies in the target, and those of them that were not read back."""
     unverified: int = 0
+    losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
         """Counts a file, or takes it back."""
@@ -118,6 +138,8 @@ class Totals:
         if file.outputs:
             self.written += sign
             self.unverified += sign * (not file.verified)
+        for how, count in file.losses.items():
+            self.losses[how] += sign * count
 
 
 class FileReports(Rows[FileReport]):
@@ -179,6 +201,44 @@ class TableReport:
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
     """Why the files could not be made a Delta or Iceberg table."""
+    told: list[Reason] = field(default_factory=list)
+    """See `tell`."""
+    on_vanished: str = "fail"
+    allowed: frozenset[str] = frozenset()
+    """Changes of values that the user allowed by name."""
+
+    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+        """One more reason for the verdict on this table: see `verdict`."""
+        if kind not in KINDS:
+            raise ValueError(f"verdict has no reasons of kind {kind!r}")
+        self.told.append(Reason(kind, count, detail))
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that is known of it."""
+        totals = self.totals
+        return judge_table(
+            TableFacts(
+                written=totals.written,
+                unverified=totals.unverified,
+                statuses=totals.statuses,
+                losses={how: count for how, count in totals.losses.items() if count},
+                missing=len(self.missing),
+                foreign=len(self.foreign),
+                partial=len(self.partial),
+                vanished=len(self.vanished),
+                on_vanished=self.on_vanished,
+                metastore=self.metastore.wrong,
+                error=self.error is not None,
+                told=tuple(self.told),
+            ),
+            self.allowed,
+        )
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verdict is `Verified`."""
+        return self.verdict.is_verified
 
     @property
     def totals(self) -> Totals:
@@ -222,15 +282,6 @@ class TableReport:
         """Bytes of the target."""
         return self.totals.bytes_out
 
-    @property
-    def verified(self) -> bool:
-        """Whether something was written, and all of it was read back, found equal, and is still there; and no
-        metastore says that it should be more or less.
-        """
-        totals = self.totals
-        whole = not (self.missing or self.foreign or self.metastore.wrong) and self.error is None
-        return bool(totals.written) and whole and not totals.unverified
-
     def to_json(self) -> dict[str, Any]:
         """Its part of report.json."""
         return {
@@ -240,7 +291,7 @@ class TableReport:
             "rows": self.rows,
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
-            "verified": self.verified,
+            **self.verdict.to_json(),
             "counts": {
                 "found": len(self.files),
                 **{status: self.totals.statuses[status] for status in STATUSES},
@@ -281,17 +332,33 @@ class Report:
     """How a Hive metastore was compared, where that was asked for."""
     started: float = 0.0
     seconds: float = 0.0
+    told: list[Reason] = field(default_factory=list)
+    """See `tell`."""
+
+    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+        """One more reason for the verdict on the run, of no table: see `verdict`."""
+        if kind not in KINDS:
+            raise ValueError(f"verdict has no reasons of kind {kind!r}")
+        self.told.append(Reason(kind, count, detail))
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that is known."""
+        return judge_run(
+            [table.verdict for table in self.tables],
+            RunFacts(
+                unread=len(self.unread),
+                excluded=self.excluded,
+                stray=len(self.unknown),
+                metastore=0 if self.metastore is None else self.metastore.findings.wrong,
+                told=tuple(self.told),
+            ),
+        )
 
     @property
     def rows(self) -> int:
         """Rows in the target, those of earlier runs included."""
         return sum(table.rows for table in self.tables)
-
-    @property
-    def verified(self) -> bool:
-        """Whether something was written, and all of it was read back and found equal."""
-        written = [table for table in self.tables if table.totals.written]
-        return bool(written) and all(table.verified for table in written)
 
     @property
     def failures(self) -> list[FileReport]:
@@ -301,20 +368,14 @@ class Report:
         ]
 
     @property
-    def exit_code(self) -> int:
-        """0: all that was asked for was done; 1: something failed or could not be read, files of the target
-        are missing or foreign, a source has a part of its table only, a metastore says otherwise, or sources
-        are gone, and nobody has said that it is known or what to do about it.
-        """
-        wrong = self.failures or self.unread or any(self.is_wrong(table) for table in self.tables)
-        unlike = self.metastore is not None and self.metastore.findings.wrong
-        return 1 if wrong or unlike else 0
+    def verified(self) -> bool:
+        """Whether the verdict is `Verified`."""
+        return self.verdict.is_verified
 
-    def is_wrong(self, table: TableReport) -> bool:
-        """Whether something of the table as a whole is not as it was asked for."""
-        gone = bool(table.vanished) and self.on_vanished == "fail"
-        unlike = table.metastore.wrong
-        return bool(table.missing or table.foreign or table.partial or table.error or gone or unlike)
+    @property
+    def exit_code(self) -> int:
+        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        return self.verdict.exit_code
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -337,8 +398,7 @@ class Report:
             "started": self.started,
             "seconds": self.seconds,
             "rows": self.rows,
-            "verified": self.verified,
-            "exit_code": self.exit_code,
+            **self.verdict.to_json(),
             "counts": self.statuses,
             "timeline": self.timeline,
             "metastore": None if self.metastore is None else self.metastore.to_json(),

@@ -10,6 +10,7 @@ from typing import Any
 from coldframe.pipeline.findings import Findings
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.scratch import Rows
+from coldframe.pipeline.verdict import COMPARED
 
 MAX_DAMAGE_MAPS = 200
 """Damaged files drawn on a table's page; files.jsonl has them all."""
@@ -66,6 +67,7 @@ _COLOURS = {
     "quarantined": "var(--cold)",
     "failed": "var(--bad)",
     "changed": "var(--bad)",
+    "withheld": "var(--bad)",
     "held": "var(--part)",
     "empty": "var(--line)",
 }
@@ -120,7 +122,7 @@ def _tables(report: Report) -> str:
     numbered = list(enumerate(report.tables, 1))
     if len(numbered) <= MAX_CARDS:
         return "\n".join(_table(table, maps=MAPS_ON_CARD, number=number) for number, table in numbered)
-    numbered.sort(key=lambda one: not (one[1].problems or report.is_wrong(one[1])))
+    numbered.sort(key=lambda one: not (one[1].problems or one[1].verdict.exit_code))
     rows = "\n".join(
         f'<tr><td><a href="report/{number}.html">{escape(table.name)}</a></td>'
         f"<td>{escape(table.format)}</td>"
@@ -173,33 +175,18 @@ def timeline_chart(timeline: Mapping[str, Any]) -> str:
 
 
 def _verdict(report: Report) -> str:
-    failed = len(report.failures)
-    foreign = sum(len(table.foreign) for table in report.tables)
-    gone = sum(len(table.vanished) for table in report.tables) if report.on_vanished == "fail" else 0
-    missing = sum(len(table.missing) for table in report.tables)
-    broken = sum(table.error is not None for table in report.tables)
-    unread = len(report.unread)
-    partial = sum(bool(table.partial) for table in report.tables)
-    unlike = sum(table.metastore.wrong for table in report.tables)
-    unlike += report.metastore.findings.wrong if report.metastore is not None else 0
-    if failed or missing or broken or unread or foreign or gone or partial or unlike:
-        parts = [f"{failed} file{'s' * (failed != 1)} failed"] if failed else []
-        parts += [f"{missing} file{'s' * (missing != 1)} of the target missing"] if missing else []
-        parts += [f"{broken} table{'s' * (broken != 1)} not as asked for"] if broken else []
-        parts += [f"{foreign} foreign file{'s' * (foreign != 1)}"] if foreign else []
-        parts += [f"{gone} source{'s' * (gone != 1)} gone"] if gone else []
-        parts += [f"{unread} place{'s' * (unread != 1)} not read"] if unread else []
-        parts += [f"{partial} table{'s' * (partial != 1)} in part"] if partial else []
-        parts += [f"{unlike} difference{'s' * (unlike != 1)} to the metastore"] if unlike else []
-        return f'<b class="bad">&#10007; {" and ".join(parts)}</b>'
-    lost = report.statuses.get("salvaged", 0) + report.statuses.get("quarantined", 0)
-    if lost:
-        return f'<b class="part">&#9888; Done; {lost} damaged file{"s" * (lost != 1)}, listed below</b>'
-    if not any(table.totals.written for table in report.tables):
-        return '<b class="part">&#9888; Done; nothing was written</b>'
-    if not report.verified:
-        return '<b class="part">&#9888; Done, without verification</b>'
-    return '<b class="good">&#10003; Everything converted and verified</b>'
+    verdict = report.verdict
+    notes = "".join(f'<p class="soft">{escape(note.text)}</p>' for note in verdict.notes)
+    compared = f'<p class="soft">{escape(_sentence(COMPARED))}</p>' if verdict.is_verified else ""
+    listed = f"{report.safe_to_delete:,} sources are listed in safe-to-delete.txt"
+    return (
+        f'<b class="{verdict.colour}">{verdict.mark} {escape(verdict.text)}</b>{compared}{notes}'
+        f'<p class="soft">{listed}</p>'
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _figures(report: Report) -> str:
@@ -277,11 +264,8 @@ def _metastore(report: Report) -> str:
 
 
 def _check(table: TableReport) -> str:
-    if not table.totals.written:
-        return '<span class="soft">nothing written</span>'
-    if table.verified:
-        return '<span class="good">&#10003; rows, nulls, min/max and checksums verified</span>'
-    return '<span class="part">&#9888; not verified</span>'
+    verdict = table.verdict
+    return f'<span class="{verdict.colour}">{verdict.mark} {escape(verdict.text)}</span>'
 
 
 def _status_bar(table: TableReport) -> str:

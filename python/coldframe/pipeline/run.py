@@ -222,6 +222,8 @@ class _Run:
             journal.begin_fresh()
         works = compare(inventory, tables, journal, self.options, self.target, self._live)
         report.tables = [work.report for work in works]
+        for table in report.tables:
+            table.on_vanished = self.options.on_vanished
         for work in works:
             self._report_unreadable(work)
             if work.table.files:

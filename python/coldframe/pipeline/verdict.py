@@ -1,0 +1,416 @@
+"""The verdict: one function from facts to `Verified | Partial | Failed | NotVerified`, with its reasons.
+
+It is the only source of the words "verified" and "safe", of their colours, of exit codes, and of which
+sources `safe-to-delete.txt` lists. The report, its pages, the summary, the dry run and the audit print what
+it says.
+
+    grade       the verdict is at best    exit code
+    failed      Failed                    1            asked for, and missing, wrong or unexplained
+    unproven    NotVerified               0            nobody compared it
+    partial     Partial                   0            rows or digits are missing, which the user asked for
+    note        Verified                  0            told, and no fault of what was asked for
+
+How to add a reason:
+
+1. Add a line to `KINDS`: its grade, whether it keeps all sources of its table off the list, and its words.
+2. Where you find it, tell the table: `work.report.tell("my_kind", count, "which, or why")`. What belongs to
+   no table goes to `report.tell(..)` of the whole `Report`.
+
+Nothing else: words, colours, exit code, report.json and the list follow. What is true of one source only
+(it was salvaged, digits of it were cut) is a fact of that source: see `SourceFacts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Grade = Literal["failed", "unproven", "partial", "note"]
+
+COMPARED = (
+    "each file was read back and compared with what was decoded: the number of rows, and 128-bit sums of the "
+    "hashes of all rows"
+)
+"""What "verified" says of a file."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What reasons of one kind have in common."""
+
+    grade: Grade
+    blocks: bool
+    """Whether no source of the table is safe to delete while it holds."""
+    one: str
+    many: str
+    """In words, behind the count."""
+
+
+KINDS: Mapping[str, Kind] = {
+    # What became of sources.
+    "failed": Kind("failed", True, "file failed", "files failed"),
+    "changed": Kind("failed", True, "file changed while it was read", "files changed while they were read"),
+    "withheld": Kind("failed", True, "new file was not taken", "new files were not taken"),
+    "held": Kind("partial", True, "file waits to be published", "files wait to be published"),
+    "salvaged": Kind("partial", False, "damaged file was salvaged", "damaged files were salvaged"),
+    "quarantined": Kind("partial", False, "damaged file gave no rows", "damaged files gave no rows"),
+    "unverified": Kind("unproven", True, "file was not read back", "files were not read back"),
+    "nothing": Kind(
+        "unproven", False, "table has nothing in the target", "tables have nothing in the target"
+    ),
+    "dry_run": Kind("unproven", True, "dry run: nothing was written", "dry runs: nothing was written"),
+    "unresolved": Kind(
+        "failed",
+        True,
+        "file failed in an earlier run, and was not looked at in this one",
+        "files failed in an earlier run, and were not looked at in this one",
+    ),
+    "lossy": Kind("partial", False, "value was changed", "values were changed"),
+    "named_loss": Kind("note", False, "value was changed, as allowed", "values were changed, as allowed"),
+    # What the source says.
+    "vanished": Kind(
+        "failed", True, "source is gone since an earlier run", "sources are gone since an earlier run"
+    ),
+    "kept": Kind("note", False, "source is gone, its rows stay", "sources are gone, their rows stay"),
+    "removed": Kind(
+        "note",
+        False,
+        "source is gone, its rows were taken out",
+        "sources are gone, their rows were taken out",
+    ),
+    "part": Kind(
+        "failed", True, "source has a part of its table only", "sources have a part of their table only"
+    ),
+    "left_out": Kind(
+        "note",
+        False,
+        "part of a source was not asked for, so that source is not on the list",
+        "parts of sources were not asked for, so these sources are not on the list",
+    ),
+    "unread": Kind("failed", True, "place could not be looked at", "places could not be looked at"),
+    "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
+    "hidden": Kind("note", False, "hidden name was passed over", "hidden names were passed over"),
+    "stray": Kind(
+        "note", False, "file of another format was left alone", "files of other formats were left alone"
+    ),
+    "unproved_source": Kind(
+        "note",
+        False,
+        "source was converted by an earlier version, which kept no digest of it",
+        "sources were converted by an earlier version, which kept no digests of them",
+    ),
+    "replaced": Kind(
+        "note",
+        False,
+        "source is not the one that was read any more",
+        "sources are not those that were read any more",
+    ),
+    # What the target says.
+    "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
+    "foreign": Kind("failed", True, "file in the table is of others", "files in the table are of others"),
+    "rows_gone": Kind(
+        "failed",
+        True,
+        "row is not in the table any more: others deleted it",
+        "rows are not in the table any more: others deleted them",
+    ),
+    "rows_more": Kind(
+        "failed",
+        True,
+        "row of the table was not written by the migration",
+        "rows of the table were not written by the migration",
+    ),
+    "error": Kind(
+        "failed", True, "table is not as it was asked for", "tables are not as they were asked for"
+    ),
+    # What a metastore says.
+    "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
+    # What an audit finds besides.
+    "altered": Kind("failed", True, "file is not as it was verified", "files are not as they were verified"),
+    "no_journal": Kind("failed", True, "journal is gone", "journals are gone"),
+    "no_log": Kind(
+        "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
+    ),
+    "interrupted": Kind("unproven", True, "run did not come to its end", "runs did not come to their end"),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a verdict is what it is."""
+
+    kind: str
+    count: int = 1
+    detail: str = ""
+    """Which, or why: for people."""
+
+    @property
+    def grade(self) -> Grade:
+        """How bad it is."""
+        return KINDS[self.kind].grade
+
+    @property
+    def fails(self) -> bool:
+        """Whether it makes the exit code 1."""
+        return self.grade == "failed"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps every source of its table off the list."""
+        return KINDS[self.kind].blocks
+
+    @property
+    def text(self) -> str:
+        """In words, with its count."""
+        kind = KINDS[self.kind]
+        words = f"{self.count:,} {kind.one if self.count == 1 else kind.many}"
+        return f"{words}: {self.detail}" if self.detail else words
+
+    def to_json(self) -> dict[str, Any]:
+        """For report.json."""
+        return {"kind": self.kind, "count": self.count, "text": self.text, "grade": self.grade}
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    reasons: tuple[Reason, ...] = ()
+
+    name = ""
+    word = ""
+    """For people, who read nothing else."""
+    colour = ""
+    mark = ""
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether it is `Verified`."""
+        return isinstance(self, Verified)
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        return int(any(reason.fails for reason in self.reasons))
+
+    @property
+    def blocks(self) -> bool:
+        """Whether no source of the table is safe to delete."""
+        return any(reason.blocks for reason in self.reasons)
+
+    @property
+    def why(self) -> tuple[Reason, ...]:
+        """The reasons that made it no better; of one that is `Verified` none."""
+        return tuple(reason for reason in self.reasons if reason.grade != "note")
+
+    @property
+    def notes(self) -> tuple[Reason, ...]:
+        """What is told besides."""
+        return tuple(reason for reason in self.reasons if reason.grade == "note")
+
+    @property
+    def text(self) -> str:
+        """In a line: the word, and why."""
+        why = "; ".join(reason.text for reason in self.why)
+        return f"{self.word}: {why}" if why else self.word
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "verdict": self.name,
+            "verified": self.is_verified,
+            "text": self.text,
+            "exit_code": self.exit_code,
+            "reasons": [reason.to_json() for reason in self.reasons],
+        }
+
+
+@dataclass(frozen=True)
+class Verified(_Verdict):
+    """All that was asked for is in the target, and was compared with what was decoded."""
+
+    name = "verified"
+    word = "verified"
+    colour = "good"
+    mark = "\N{CHECK MARK}"
+
+
+@dataclass(frozen=True)
+class Partial(_Verdict):
+    """What is in the target was compared; rows or digits are missing, as the user asked or was told."""
+
+    name = "partial"
+    word = "PARTIAL"
+    colour = "part"
+    mark = "\N{WARNING SIGN}"
+
+
+@dataclass(frozen=True)
+class Failed(_Verdict):
+    """Something that was asked for is missing, wrong or unexplained."""
+
+    name = "failed"
+    word = "FAILED"
+    colour = "bad"
+    mark = "\N{BALLOT X}"
+
+
+@dataclass(frozen=True)
+class NotVerified(_Verdict):
+    """Nobody compared what was written, or nothing was written."""
+
+    name = "not_verified"
+    word = "NOT VERIFIED"
+    colour = "part"
+    mark = "\N{WARNING SIGN}"
+
+
+Verdict: TypeAlias = Verified | Partial | Failed | NotVerified
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """What decides whether one source may be listed, beside the verdict on its table."""
+
+    status: str
+    verified: bool
+    """All of its files of the target were read back."""
+    losses: Mapping[str, int] = field(default_factory=dict)
+    """Values that were changed on the way, by how."""
+    left_out: bool = False
+    """Something that could be read from it was not asked for, and not left behind by name."""
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What is known of a table at the end of a run."""
+
+    written: int
+    """Sources of which something lies in the target;"""
+    unverified: int
+    """those of them that were not read back."""
+    statuses: Mapping[str, int]
+    """How many sources there are of each status."""
+    losses: Mapping[str, int] = field(default_factory=dict)
+    """Values that were changed on the way, by how."""
+    missing: int = 0
+    foreign: int = 0
+    partial: int = 0
+    vanished: int = 0
+    on_vanished: str = "fail"
+    metastore: int = 0
+    error: bool = False
+    told: tuple[Reason, ...] = ()
+    """What others told of it: see the module's page."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run beside its tables."""
+
+    unread: int = 0
+    excluded: int = 0
+    hidden: int = 0
+    stray: int = 0
+    metastore: int = 0
+    told: tuple[Reason, ...] = ()
+
+
+_VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
+LOSSES: Mapping[str, str] = {
+    "digits-below-microseconds": "digits below a microsecond were cut",
+    "malformed-text": "text that is not UTF-8 has U+FFFD",
+    "partition-columns": "a file's column has the name of a partition, and was left out",
+}
+"""Changes of values that can be told, and allowed by name (`--allow-loss`)."""
+
+
+def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Verdict:
+    """The verdict on a table. `allowed`: losses that the user named."""
+    found = [
+        Reason(status, count)
+        for status in ("failed", "changed", "withheld", "held", "salvaged", "quarantined")
+        if (count := facts.statuses.get(status, 0))
+    ]
+    if facts.error:
+        found.append(Reason("error"))
+    for kind, count in (
+        ("missing", facts.missing),
+        ("foreign", facts.foreign),
+        ("part", facts.partial),
+        (_VANISHED[facts.on_vanished], facts.vanished),
+        ("metastore", facts.metastore),
+        ("unverified", facts.unverified),
+    ):
+        if count:
+            found.append(Reason(kind, count))
+    for how, count in facts.losses.items():
+        kind = "named_loss" if how in allowed else "lossy"
+        found.append(Reason(kind, count, LOSSES.get(how, how)))
+    if not facts.written:
+        found.append(Reason("nothing"))
+    return _verdict([*found, *facts.told])
+
+
+def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdict:
+    """The verdict on a run: that on its worst table, and what belongs to none."""
+    summed: dict[str, Reason] = {}
+    written = False
+    for table in tables:
+        written = written or all(reason.kind != "nothing" for reason in table.reasons)
+        for reason in table.reasons:
+            before = summed.get(reason.kind)
+            count = reason.count + (before.count if before is not None else 0)
+            # Of one, its details are told; of several, each table tells its own.
+            summed[reason.kind] = reason if before is None else Reason(reason.kind, count)
+    if written:
+        summed.pop("nothing", None)
+    elif "nothing" not in summed:
+        summed["nothing"] = Reason("nothing")
+    for kind, count in (
+        ("unread", facts.unread),
+        ("metastore", facts.metastore),
+        ("excluded", facts.excluded),
+        ("hidden", facts.hidden),
+        ("stray", facts.stray),
+    ):
+        if count:
+            before = summed.get(kind)
+            summed[kind] = Reason(kind, count + (before.count if before is not None else 0))
+    return _verdict([*summed.values(), *facts.told])
+
+
+def judge_preview(found: Iterable[Reason]) -> Verdict:
+    """What is known before a run: nothing was compared, so that nothing is more than foreseen."""
+    return _verdict([*found, Reason("dry_run")])
+
+
+def judge_audit(files: int, told: Iterable[Reason]) -> Verdict:
+    """The verdict of an audit, which looked at so many files of the target."""
+    found = list(told)
+    if not files and not any(reason.fails for reason in found):
+        found.append(Reason("nothing"))
+    return _verdict(found)
+
+
+def _verdict(reasons: Iterable[Reason]) -> Verdict:
+    ordered = tuple(sorted(reasons, key=lambda reason: _ORDER[reason.grade]))
+    grades = {reason.grade for reason in ordered}
+    if "failed" in grades:
+        return Failed(ordered)
+    if "unproven" in grades:
+        return NotVerified(ordered)
+    return Partial(ordered) if "partial" in grades else Verified(ordered)
+
+
+_ORDER: Mapping[str, int] = {"failed": 0, "unproven": 1, "partial": 2, "note": 3}
+
+
+def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] = frozenset()) -> bool:
+    """Whether a source may be listed as safe to delete, if it still is the one that was read."""
+    return (
+        not table.blocks
+        and source.status == "converted"
+        and source.verified
+        and not source.left_out
+        and not source.losses.keys() - allowed
+    )

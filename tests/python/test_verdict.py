@@ -1,0 +1,107 @@
+"""The verdict: from facts to words, colours, exit codes and what may be listed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from coldframe.pipeline.verdict import (
+    KINDS,
+    Failed,
+    NotVerified,
+    Partial,
+    Reason,
+    RunFacts,
+    SourceFacts,
+    TableFacts,
+    Verified,
+    judge_run,
+    judge_table,
+    may_be_listed,
+)
+
+FINE = SourceFacts("converted", verified=True)
+
+
+def table(**facts: object) -> TableFacts:
+    return TableFacts(**{"written": 2, "unverified": 0, "statuses": {"converted": 2}, **facts})  # type: ignore[arg-type]
+
+
+def test_a_table_with_nothing_wrong_is_verified() -> None:
+    found = judge_table(table())
+    assert (type(found), found.exit_code, found.text, found.colour) == (Verified, 0, "verified", "good")
+    assert may_be_listed(found, FINE)
+    assert not may_be_listed(found, SourceFacts("converted", verified=False))
+    assert not may_be_listed(found, SourceFacts("salvaged", verified=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "exit_code", "listed"),
+    [
+        ({"statuses": {"converted": 1, "failed": 1}}, Failed, 1, False),
+        ({"statuses": {"converted": 1, "changed": 1}}, Failed, 1, False),
+        ({"statuses": {"converted": 1, "withheld": 1}}, Failed, 1, False),
+        ({"statuses": {"converted": 1, "held": 1}}, Partial, 0, False),
+        ({"statuses": {"converted": 1, "salvaged": 1}}, Partial, 0, True),
+        ({"statuses": {"converted": 1, "quarantined": 1}}, Partial, 0, True),
+        ({"missing": 1}, Failed, 1, False),
+        ({"foreign": 1}, Failed, 1, False),
+        ({"partial": 1}, Failed, 1, False),
+        ({"metastore": 1}, Failed, 1, False),
+        ({"error": True}, Failed, 1, False),
+        ({"unverified": 1}, NotVerified, 0, False),
+        ({"vanished": 1}, Failed, 1, False),
+        ({"vanished": 1, "on_vanished": "keep"}, Verified, 0, True),
+        ({"vanished": 1, "on_vanished": "remove"}, Verified, 0, True),
+        ({"written": 0, "statuses": {"empty": 1}}, NotVerified, 0, True),
+        ({"told": (Reason("rows_gone", 7),)}, Failed, 1, False),
+        ({"losses": {"malformed-text": 3}}, Partial, 0, True),
+    ],
+)
+def test_each_fact_counts(facts: dict[str, object], kind: type, exit_code: int, listed: bool) -> None:
+    found = judge_table(table(**facts))
+    assert (type(found), found.exit_code, may_be_listed(found, FINE)) == (kind, exit_code, listed)
+    # What is not verified does not say so, and is not green.
+    assert ("verified" in found.text.split(":")[0].split()) == (kind is Verified)
+    assert (found.colour == "good") == (kind is Verified)
+
+
+def test_a_loss_that_was_named_is_a_note() -> None:
+    cut = SourceFacts("converted", verified=True, losses={"malformed-text": 3})
+    allowed = frozenset({"malformed-text"})
+    found = judge_table(table(losses={"malformed-text": 3}), allowed)
+    assert isinstance(found, Verified)
+    assert [note.text for note in found.notes] == [
+        "3 values were changed, as allowed: text that is not UTF-8 has U+FFFD"
+    ]
+    assert may_be_listed(found, cut, allowed)
+    assert not may_be_listed(found, cut)
+
+
+def test_a_run_is_as_bad_as_its_worst_table() -> None:
+    facts = {
+        Verified: table(),
+        Partial: table(statuses={"salvaged": 1}),
+        NotVerified: table(unverified=1),
+        Failed: table(missing=1),
+    }
+    ranks = list(facts)
+    for one, other in itertools.product(ranks, ranks):
+        found = judge_run([judge_table(facts[one]), judge_table(facts[other])])
+        assert type(found) is max(one, other, key=ranks.index)
+    assert isinstance(judge_run([]), NotVerified)
+    assert judge_run([judge_table(table())], RunFacts(unread=1)).exit_code == 1
+    assert judge_run([judge_table(table())], RunFacts(stray=1, excluded=1, hidden=1)).exit_code == 0
+    # A table without rows does not take from the others what they are.
+    empty = judge_table(table(written=0, statuses={"empty": 1}))
+    assert isinstance(judge_run([judge_table(table()), empty]), Verified)
+    assert isinstance(judge_run([empty, empty]), NotVerified)
+
+
+def test_every_kind_has_words_and_a_grade() -> None:
+    for kind, about in KINDS.items():
+        assert Reason(kind).text == f"1 {about.one}"
+        assert Reason(kind, 2000).text == f"2,000 {about.many}"
+        # What makes the exit code 1 keeps sources off the list.
+        assert about.blocks or about.grade != "failed"
