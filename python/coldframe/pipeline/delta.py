@@ -17,6 +17,7 @@ import pyarrow.dataset as pads
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.clients import delta_options
 from coldframe.pipeline.committed import CommittedTable, Counts, DataFile, partition_texts
+from coldframe.pipeline.delta_log import add_actions, open_table
 from coldframe.pipeline.destination import Destination
 from coldframe.sources import is_remote
 
@@ -124,24 +125,14 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
 
 def live(destination: Destination, name: str, path: str) -> set[str] | None:
     """The files that the table lists, relative to the target's root; None where there is no table."""
-    table = _open(destination, path)
+    table = open_table(destination, path)
     return None if table is None else {f"{path}/{one}" for one in _files(table)}
 
 
 def runs(destination: Destination, name: str, path: str) -> set[str]:
     """The runs that have committed to the table."""
-    table = _open(destination, path)
+    table = open_table(destination, path)
     return set() if table is None else {str(one[RUN]) for one in table.history() if RUN in one}
-
-
-def _open(destination: Destination, path: str) -> Any:
-    """The table at a path, if there is one."""
-    from deltalake import DeltaTable
-
-    if not destination.has(f"{path}/_delta_log"):
-        return None
-    uri, options = destination.path(path), delta_options(destination)
-    return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
 
 
 def _read_back(uri: str, options: dict[str, str] | None, table: CommittedTable) -> dict[str, Any]:
@@ -237,10 +228,7 @@ def _add_columns(existing: Any, schema: Any, table: CommittedTable, digest: str)
 
 def _files(table: Any) -> set[str]:
     """The files of a version. The library gives their names as URLs, and takes them as they are."""
-    actions = table.get_add_actions(flatten=True)
-    # Releases of the library differ in whether they give a table or a batch.
-    found = pa.table(actions) if hasattr(actions, "__arrow_c_stream__") else pa.record_batch(actions)
-    return {unquote(str(path)) for path in found.column("path").to_pylist()}
+    return {unquote(str(path)) for path in add_actions(table).column("path").to_pylist()}
 
 
 def _statistics(file: DataFile, schema: pa.Schema | None) -> str:

@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.iceberg_log import live_files
 from coldframe.pipeline.journal import HOME
+from coldframe.pipeline.live import LiveTable
 from coldframe.sources import is_remote
 from coldframe.spark.types import plain_type
 from coldframe.widening import shape_of
@@ -161,6 +163,17 @@ def runs(destination: Destination, name: str, path: str) -> set[str]:
         snapshots = [] if table is None else table.metadata.snapshots
         marks = (snapshot.summary.additional_properties.get(RUN) for snapshot in snapshots)
         return {str(mark) for mark in marks if mark is not None}
+
+
+def read_table(destination: Destination, name: str, path: str) -> LiveTable:
+    """The table as its metadata has it now."""
+    with _loaded(destination, name, path) as table:
+        if table is None:
+            return LiveTable("gone", f"the catalog {HOME}/iceberg.db does not have it")
+        columns = tuple(field.name for field in table.schema().fields)
+        snapshot = table.current_snapshot()
+        version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        return LiveTable("there", "", version, columns, live_files(table, _url(destination)))
 
 
 @contextlib.contextmanager

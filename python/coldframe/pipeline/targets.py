@@ -12,6 +12,7 @@ from typing import Any
 from coldframe._coldframe import UnsupportedError, formats
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.live import LiveTable
 from coldframe.pipeline.sinks import ColdframeSink, ParquetSink, Sink
 
 Register = Callable[[Destination, CommittedTable, str], dict[str, Any]]
@@ -36,6 +37,8 @@ class Target:
     live: Live | None = None
     runs: Callable[[Destination, str, str], set[str]] | None = None
     """The target, name and path of a table -> the runs that its commits name."""
+    read_table: Callable[[Destination, str, str], LiveTable] | None = None
+    """The target, name and path of a table -> the table as its log or metadata has it now."""
 
 
 def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
@@ -48,7 +51,7 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
         return Target(name, ColdframeSink("orc", unit=unit))
     if name == "delta":
         _need(name, "deltalake", "delta")
-        from coldframe.pipeline import delta
+        from coldframe.pipeline import delta, delta_log
 
         return Target(
             name,
@@ -57,6 +60,7 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
             register=delta.register,
             live=delta.live,
             runs=delta.runs,
+            read_table=delta_log.read_table,
         )
     if name == "iceberg":
         _need(name, "pyiceberg", "iceberg")
@@ -70,6 +74,7 @@ def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Ta
             register=iceberg.register,
             live=iceberg.live,
             runs=iceberg.runs,
+            read_table=iceberg.read_table,
         )
     raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")
 

@@ -1,0 +1,36 @@
+"""What a table's own log or metadata lists at this moment, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A file that readers of a table see."""
+
+    path: str
+    """Relative to the target's root; of a file that lies elsewhere, as the log has it."""
+    rows: int | None
+    """That a reader of the table sees in it; None where that cannot be said: see `why`."""
+    hidden: int = 0
+    """Rows of it that the table hides: by a deletion vector, or by delete files."""
+    bytes: int | None = None
+    why: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Its partition values."""
+
+
+@dataclass(frozen=True)
+class LiveTable:
+    """A table as its log or metadata has it."""
+
+    state: Literal["there", "gone", "unreadable"]
+    reason: str = ""
+    """Why it is gone or cannot be read."""
+    version: str = ""
+    columns: tuple[str, ...] | None = None
+    """None where nothing but the files says what they are."""
+    files: Iterable[LiveFile] = ()
