@@ -332,7 +332,7 @@ def test_a_reader_that_loses_a_batch_is_not_believed(estate: Estate, monkeypatch
         patch.setattr(convert, "raw_scan", scanning(lambda _, batches: list(batches)[1:]))
         report = estate.migrate()
     assert report.exit_code == 1
-    assert "200000 rows, as" in str(report.failures[0].error)
+    assert "declares 200000 rows" in str(report.failures[0].error)
     assert estate.files("t") == []
     assert estate.migrate().rows == 200_000
 

@@ -169,7 +169,7 @@ def test_a_reader_that_loses_rows_of_one_source_is_not_believed(
     monkeypatch.setattr(convert, "raw_scan", scanning(losing))
     report = estate.migrate()
     assert [file.source for file in report.failures] == ["t/p=1/2"]
-    assert "2 rows, as it says; 1 were decoded" in str(report.failures[0].error)
+    assert "declares 2 rows, but 1 were decoded" in str(report.failures[0].error)
     assert estate.values() == [one for one in ALL if one not in (20, 21)]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from coldframe.pipeline.comparing import Due, TableWork
-from coldframe.pipeline.convert import losses
+from coldframe.pipeline.convert import Cause, cause_of, losses
 from coldframe.pipeline.grouping import folder_of
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, Part
@@ -32,8 +32,8 @@ BATCH_SECONDS = 2.0
 AT_ONCE = 1000
 """Held files that are published in one commit, and sources that are taken out in one."""
 
-Fail = Callable[[TableWork, SourceFile, str, bool], None]
-"""Is told of a file that failed, why, and whether it changed while it was read."""
+Fail = Callable[[TableWork, SourceFile, str, Cause], None]
+"""Is told of a file that was not converted, and why: in words, and by its cause."""
 
 
 @dataclass
@@ -70,21 +70,16 @@ class Committer:
         """All tasks of a source file are back. What follows from that is done by `settle`."""
         work, planned = one.work, one.planned
         outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
-        errors = list(dict.fromkeys(outcome["error"] for outcome in outcomes if "error" in outcome))
         files = [file for outcome in outcomes for file in outcome["files"]]
-        # A source that shares a file with others was judged before its rows went there.
-        if not errors and not any("of" in file for file in files):
-            lost = losses(planned.file.relative, planned.rows, outcomes)
-            errors += [lost] if lost is not None else []
-        if errors:
+        wrong = self._wrong(planned, outcomes)
+        if wrong is not None:
             for file in files:
                 destination = self._journal.destination
                 destination.delete(destination.name_of(file["staged"]))
             self._units = [unit for unit in self._units if unit["source"] != planned.file.relative]
             if planned.file.relative in self._journal.state.units:
                 self._journal.forget(planned.file.relative)
-            changed = any(outcome.get("changed") for outcome in outcomes)
-            self._fail(work, planned.file, "; ".join(errors), changed)
+            self._fail(work, planned.file, *wrong)
             return
         entry = self._entry(work, planned, outcomes)
         damage = entry.details["damage"]
@@ -93,6 +88,18 @@ class Committer:
         self._note()
         self._units = [unit for unit in self._units if unit["source"] != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
+
+    def _wrong(self, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
+        """Why a source is not converted; None where it is."""
+        failed = [outcome for outcome in outcomes if "error" in outcome]
+        if not failed:
+            # A source that shares a file with others was judged before its rows went there.
+            shared = any("of" in file for outcome in outcomes for file in outcome["files"])
+            return None if shared else losses(planned.file.relative, planned.rows, outcomes)
+        causes = {cause_of(outcome) for outcome in failed}
+        # One part that failed by itself is enough: the others' damage does not explain it.
+        cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
+        return "; ".join(dict.fromkeys(outcome["error"] for outcome in failed)), cause
 
     def keep(self, one: Underway, number: int) -> None:
         """One of several tasks of a source file is back: a later run need not do it again."""

@@ -12,13 +12,13 @@ import os
 import time
 import traceback
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, RawFingerprint, RawShape
+from coldframe._coldframe import ColdframeError, CorruptFileError, RawFingerprint, RawShape
 from coldframe.file import raw_scan
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
@@ -26,6 +26,10 @@ from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stated import Witness
 
 BATCH_ROWS = 64 * 1024
+Cause = Literal["failed", "changed", "damaged"]
+"""Why a source was not converted. Damaged: its own bytes are wrong, and nobody changed them meanwhile; only
+such a one may be quarantined. Failed: all else, from a full disk to values that have no form in the table.
+"""
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,21 @@ def reported(outcome: dict[str, Any]) -> Iterator[None]:
     """What goes wrong is the outcome's `error`, and nothing is raised."""
     try:
         yield
+    except CorruptFileError as error:
+        outcome.update(error=describe(error), damaged=True)
     except (ColdframeError, pa.ArrowException, OSError) as error:
         outcome["error"] = describe(error)
     except Exception as error:
         # A fault of this program: say where, and let the other files go on.
         last = traceback.extract_tb(error.__traceback__)[-1]
         outcome["error"] = f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})"
+
+
+def cause_of(outcome: Mapping[str, Any]) -> Cause:
+    """Of an outcome that has an error. Damage counts only where the file stayed the one that was planned."""
+    if outcome.get("changed"):
+        return "changed"
+    return "damaged" if outcome.get("damaged") else "failed"
 
 
 def discard_files(files: Iterable[dict[str, Any]], storage_options: StorageOptions) -> None:
@@ -170,7 +183,7 @@ class Decoding:
         stated = task.split.rows
         if stated is not None and rows != stated:
             raise VerificationError(
-                f"part {task.number} of {task.split.path} has {stated} rows, as it says; {rows} were decoded"
+                f"part {task.number} of {task.split.path} declares {stated} rows, but {rows} were decoded"
             )
         unlike = self._witness.differences(observed)
         if unlike:
@@ -209,7 +222,7 @@ def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
         # Rows that are the same have the same columns; where they are not, the columns are told.
         differences: list[str] = []
         for rows_only in (True, False):
-            written = task.sink.read(file["staged"], task.schema, task.target_options, rows_only=rows_only)
+            written = _read_back(task, file["staged"], rows_only)
             differences = read.differences(written) or differences
             if not differences:
                 break
@@ -220,15 +233,24 @@ def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
     file["sha256"] = sha256(file["staged"], task.target_options)
 
 
-def losses(source: str, stated: int | None, outcomes: Sequence[dict[str, Any]]) -> str | None:
+def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:
+    try:
+        return task.sink.read(staged, task.schema, task.target_options, rows_only=rows_only)
+    except CorruptFileError as error:
+        # Damage of what was written is none of the source's.
+        raise VerificationError(f"what was written cannot be read: {error}") from error
+
+
+def losses(source: str, stated: int | None, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
     """What is wrong with a source as a whole whose every part is right in itself."""
     rows = sum(outcome["rows"] for outcome in outcomes)
     damage = [lost for outcome in outcomes for lost in outcome["damage"]]
     if damage and not rows:
         first = damage[0]
-        return f"CorruptFileError: none of its rows could be saved; {first['structure']}: {first['reason']}"
+        reason = f"none of its rows could be saved; {first['structure']}: {first['reason']}"
+        return f"CorruptFileError: {reason}", "damaged"
     if not damage and stated is not None and rows != stated:
-        return f"VerificationError: {source} has {stated} rows, as it says; {rows} were decoded"
+        return f"VerificationError: {source} declares {stated} rows, but {rows} were decoded", "failed"
     return None
 
 

@@ -115,7 +115,7 @@ class _Merging:
             outcome.update(rows=decoded.rows, damage=decoding.damage, verified=task.verify)
             lost = losses(task.source, task.rows, [outcome])
             if lost is not None:
-                outcome["error"] = lost
+                outcome.update(error=lost[0], damaged=lost[1] == "damaged")
         tell_change(task, outcome)
         outcome["seconds"] = round(time.monotonic() - started, 3)
         self.outcomes.append(outcome)

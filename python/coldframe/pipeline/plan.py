@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
+from coldframe._coldframe import ColdframeError, CorruptFileError, SchemaError, UnsupportedError, formats
 from coldframe.file import OpenArguments, Split
 from coldframe.pipeline.convert import describe
 from coldframe.pipeline.identity import CHANGED, is_unchanged
@@ -126,7 +126,7 @@ class PlanTask:
             found["parts"] = [(one.part, one.start, one.stop, one.rows) for one in splits]
             found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
         except (ColdframeError, OSError) as error:
-            found["error"] = describe(error)
+            found.update(error=describe(error), damaged=isinstance(error, CorruptFileError))
         # What was learnt above and what the inventory saw must be of one file.
         if not is_unchanged(path, identity, self.storage_options):
             found.update(changed=True, error=f"{relative}: {CHANGED}")

@@ -10,6 +10,7 @@ from dataclasses import replace
 import coldframe
 from coldframe.errors import ColdframeError, PartialTableWarning
 from coldframe.pipeline.comparing import Due, TableWork
+from coldframe.pipeline.convert import Cause, cause_of
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import PlannedFile, decoded, open_options, plan_tasks
@@ -21,7 +22,7 @@ FILES_HERE = 2000
 """Files of a table that the driver opens by itself; of more the scheduler does."""
 _THREADS = 4
 
-Fail = Callable[[TableWork, SourceFile, str, bool], None]
+Fail = Callable[[TableWork, SourceFile, str, Cause], None]
 
 
 def plan_table(
@@ -44,7 +45,7 @@ def plan_table(
             if due is None:
                 raise AssertionError("a file was planned that nobody asked for")
             if found.get("error") is not None:
-                fail(work, due.file, found["error"], bool(found.get("changed")))
+                fail(work, due.file, found["error"], cause_of(found))
                 continue
             planned = PlannedFile(due.file, due.key, **found)
             names = None if planned.names is None else tuple(planned.names)

@@ -10,6 +10,7 @@ from typing import Any
 
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.comparing import TableWork, compare
+from coldframe.pipeline.convert import Cause
 from coldframe.pipeline.findings import Findings, MetastoreReport, metastore_lines
 from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.inventory import SourceFile
@@ -126,7 +127,7 @@ def preview(
         work.table.path: TablePreview(work.table.name, work.table.path, work.table.format) for work in works
     }
 
-    def refuse(work: TableWork, file: SourceFile, reason: str, changed: bool = False) -> None:
+    def refuse(work: TableWork, file: SourceFile, reason: str, cause: Cause = "failed") -> None:
         by_path[work.table.path].refused.append((file.relative, reason))
 
     plan = functools.partial(plan_table, scheduler=None, options=options, fail=refuse)

@@ -17,14 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coldframe._coldframe import SchemaError, UnsupportedError
+from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError
 from coldframe.file import renamed
 from coldframe.pipeline import finishing
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.committing import Committer, Underway
 from coldframe.pipeline.comparing import TableWork, compare
 from coldframe.pipeline.conversion import Conversion
+from coldframe.pipeline.convert import Cause, describe
 from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.listed import take_listed
@@ -251,25 +253,29 @@ class _Run:
             work.files.append(FileReport(file.relative, "empty", bytes_in=0))
         for file in work.table.damaged:
             reason = f"its bytes are not those of a {work.table.format} file, nor of any other known format"
-            self._report_failure(work, file, reason)
+            same = is_unchanged(file.path, file.identity, file.storage_options)
+            self._fail(work, file, reason, "damaged" if same else "changed")
 
-    def _report_failure(
-        self, work: TableWork, file: SourceFile, error: str, *, changed: bool = False
-    ) -> None:
-        status = "changed" if changed else "failed"
+    def _fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
+        """A source is not converted. Only damage of its own is quarantined, where that is asked for."""
+        status = "changed" if cause == "changed" else "failed"
         failed = FileReport(file.relative, status, bytes_in=file.size, error=error)
-        if self.options.on_error == "quarantine" and not changed:
-            failed.status = "quarantined"
-            failed.quarantine = self._quarantine(work.report, file, error, [])
+        if self.options.on_error == "quarantine" and cause == "damaged":
+            try:
+                failed.quarantine = self._quarantine(work.report, file, error, [])
+                failed.status = "quarantined"
+            except (ColdframeError, OSError) as reason:
+                failed.error = f"{error}; no copy of it could be kept: {describe(reason)}"
         work.files.append(failed)
-
-    def _fail(self, work: TableWork, file: SourceFile, error: str, changed: bool = False) -> None:
-        self._report_failure(work, file, error, changed=changed)
 
     def _salvaged(self, work: TableWork, planned: PlannedFile, damage: list[Any]) -> str | None:
         if self.options.on_error != "quarantine":
             return None
-        return self._quarantine(work.report, planned.file, None, damage)
+        try:
+            return self._quarantine(work.report, planned.file, None, damage)
+        except (ColdframeError, OSError) as error:
+            work.report.tell("no_copy", detail=f"{planned.file.relative}: {describe(error)}")
+            return None
 
     def _quarantine(self, report: TableReport, file: SourceFile, error: str | None, damage: list[Any]) -> str:
         """A copy of the file, and what is known of its damage beside it; the source is not touched."""

@@ -55,6 +55,7 @@ KINDS: Mapping[str, Kind] = {
     "held": Kind("partial", True, "file waits to be published", "files wait to be published"),
     "salvaged": Kind("partial", False, "damaged file was salvaged", "damaged files were salvaged"),
     "quarantined": Kind("partial", False, "damaged file gave no rows", "damaged files gave no rows"),
+    "no_copy": Kind("failed", True, "damaged file could not be copied", "damaged files could not be copied"),
     "unverified": Kind("unproven", True, "file was not read back", "files were not read back"),
     "nothing": Kind(
         "unproven", False, "table has nothing in the target", "tables have nothing in the target"
