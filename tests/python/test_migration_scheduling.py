@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -259,3 +260,14 @@ def test_without_pyspark_or_java_the_work_is_done_in_process(monkeypatch: pytest
     assert in_process(None) == (processors(), "there is no Java for Spark")
     monkeypatch.setenv("SPARK_ENV_LOADED", "1")
     assert in_process(None) == (None, None)
+
+
+def test_a_jvm_of_our_own_is_light_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dx=y")
+    with session._light_jvm(True):
+        assert os.environ["SPARK_SUBMIT_OPTS"].endswith(" -Dx=y")
+        assert "TieredStopAtLevel" in os.environ["SPARK_SUBMIT_OPTS"]
+    assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dx=y"
+    with session._light_jvm(False):
+        assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dx=y"

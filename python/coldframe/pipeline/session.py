@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_LIGHT = "-XX:TieredStopAtLevel=1"
 _IN_PROCESS = re.compile(r"in-process(?:\[(\*|[1-9]\d{0,3})\])?\Z")
 
 
@@ -78,14 +79,33 @@ def start_session(master: str | None = None, *, conf: dict[str, str] | None = No
         **(conf or {}),
     }
     builder: Any = SparkSession.builder.appName("coldframe migrate")
-    if master is not None or not _under_submit():
+    under_submit = _under_submit()
+    if master is not None or not under_submit:
         builder = builder.master(master or "local[*]")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _quiet_start():
+    with _quiet_start(), _light_jvm(local and not under_submit):
         session: SparkSession = builder.getOrCreate()
     SparkContext.getOrCreate().setLogLevel("ERROR")
     return session
+
+
+@contextlib.contextmanager
+def _light_jvm(is_ours: bool) -> Iterator[None]:
+    """A JVM of our own only schedules: its quick compiler is enough, and starts in half the time."""
+    given = os.environ.get("SPARK_SUBMIT_OPTS")
+    if not is_ours or "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield
+        return
+    # Where the user asks for another, the last one counts.
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{_LIGHT} {given or ''}".strip()
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ["SPARK_SUBMIT_OPTS"]
+        else:
+            os.environ["SPARK_SUBMIT_OPTS"] = given
 
 
 @contextlib.contextmanager
