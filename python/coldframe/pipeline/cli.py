@@ -103,6 +103,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "them out of the target (fail)",
     )
     parser.add_argument(
+        "--most-vanished",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="how much of a table --on-vanished remove takes out at once, by the bytes of its sources (0.5)",
+    )
+    parser.add_argument(
+        "--dropped",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="a table, or a pattern of tables, that --on-vanished remove may take out whole; repeatable",
+    )
+    parser.add_argument(
         "--on-foreign-changes",
         default="refuse",
         choices=["refuse", "append"],
@@ -199,6 +213,8 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             tables=arguments.schema,
             on_error=arguments.on_error,
             on_vanished=arguments.on_vanished,
+            most_vanished=arguments.most_vanished,
+            dropped=arguments.dropped,
             on_foreign_changes=arguments.on_foreign_changes,
             include=arguments.include,
             exclude=arguments.exclude,
@@ -235,6 +251,8 @@ def _preview(arguments: argparse.Namespace) -> int:
         to=arguments.to,
         on_error=arguments.on_error,
         on_vanished=arguments.on_vanished,
+        most_vanished=arguments.most_vanished,
+        dropped=tuple(arguments.dropped),
         untyped=arguments.untyped,
         timestamp_unit=arguments.timestamp_unit,
         split_bytes=arguments.split_bytes,

@@ -1,9 +1,10 @@
-"""The columns of each table, by the files that it has now.
+"""The columns of each table, by all files of it that are known.
 
-Files of earlier runs count with the columns that they had in the source. Nothing is remembered beyond the
-files: what a corrected tables.toml calls otherwise is gone with the next run. Files that were written in
-other types than the table has by now are converted once more, since readers take a table's types from one of
-them.
+Files of earlier runs count with the columns that they had in the source, whether this run looks at them or
+not. Nothing is remembered beyond the files: what a corrected tables.toml calls otherwise is gone with the
+next run. Files that were written in other types than the table has by now are converted once more, since
+readers take a table's types from one of them; where that cannot be (the source is gone, or left out), nothing
+that needs other types is taken.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.comparing import Due, TableWork
+from coldframe.pipeline.exchange import GONE, LEFT_OUT
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import State
 from coldframe.pipeline.plan import decoded, partition_values, schema_id, table_schema
 from coldframe.pipeline.scratch import Rows
 from coldframe.pipeline.targets import Target
+from coldframe.pipeline.works import due_of
 from coldframe.widening import shape_of
 
 Planner = Callable[[TableWork, Rows[Due]], None]
@@ -30,12 +33,11 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     """Gives a table its columns, and more work where files have to be written once more. `fail` is told of
     files that have no place in the table.
     """
-    drops = set(work.drops)
-    stay = [due for due in work.vanished if due.file.relative not in drops]
     if not (work.planned or work.done or work.held):
         return
+    _keep_failed(work, state)
     schemas: dict[str, tuple[str, pa.Schema]] = {}
-    for dues in (work.done, work.held, stay):
+    for dues in (work.done, work.held, work.stays):
         for due in dues:
             if due.schema not in schemas:
                 schemas[due.schema] = (due.file.relative, decoded(state.schemas[due.schema]))
@@ -46,16 +48,27 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
         _demand_partitions(work)
         outdated = _Outdated(work.schema, state, target)
-        _demand_same([due for due in stay if outdated.has(due)], work)
+        _demand_same(work, outdated)
     except SchemaError as error:
         for one in work.planned:
             fail(work, one.file, f"SchemaError: {error}")
         if not work.planned:
             work.report.error = f"SchemaError: {error}"
         work.planned.clear()
-        work.schema = None
+        work.schema, work.refused = None, True
         return
+    work.is_outdated = outdated.has
     _rewrite(work, outdated, planner)
+
+
+def _keep_failed(work: TableWork, state: State) -> None:
+    """Files that could not be opened: what earlier runs made of them stays."""
+    if len(work.planned) == len(work.work):
+        return
+    for due in work.work:
+        before = state.done.look_up(due.file.relative)
+        if before is not None and before.parts and work.planned.get(due.file.relative) is None:
+            work.stays.append(due_of(due.file, before, "which could not be opened"))
 
 
 def _demand_partitions(work: TableWork) -> None:
@@ -68,14 +81,20 @@ def _demand_partitions(work: TableWork) -> None:
             partition_values(one.file, work.table)
 
 
-def _demand_same(stay: list[Due], work: TableWork) -> None:
-    """What was made of sources that are gone cannot be made again in other types."""
-    if stay:
-        raise SchemaError(
-            f"table {work.table.name} needs other types by now, and {len(stay)} file(s) of it whose sources "
-            f"are gone, such as {stay[0].file.relative}, lie in the old ones: on_vanished 'remove' takes "
-            "them out"
-        )
+def _demand_same(work: TableWork, outdated: _Outdated) -> None:
+    """What cannot be converted in this run cannot get other types either."""
+    drops = set(work.drops)
+    stay = [due for due in work.stays if outdated.has(due) and due.file.relative not in drops]
+    if not stay:
+        return
+    how = {
+        GONE: "on_vanished 'remove' takes them out",
+        LEFT_OUT: "a run that takes all of the table converts them once more",
+    }.get(stay[0].why, "they have to be converted together with the others")
+    raise SchemaError(
+        f"table {work.table.name} needs other types by now, and {len(stay)} file(s) of it lie in the old "
+        f"ones, such as that of {stay[0].file.relative}, {stay[0].why}: {how}"
+    )
 
 
 def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
@@ -84,10 +103,9 @@ def _rewrite(work: TableWork, outdated: _Outdated, planner: Planner) -> None:
         for due in dues:
             if outdated.has(due):
                 late.append(due)
+                # What waits in other types is of no use.
                 dues.discard(due.file.relative)
                 work.files.discard(due.file.relative)
-                # What waits in other types is of no use.
-                work.rewritten = work.rewritten or dues is work.done
     if late:
         planner(work, late)
         work.careful = True

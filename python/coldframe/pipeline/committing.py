@@ -15,14 +15,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.comparing import Due, TableWork
 from coldframe.pipeline.convert import Cause, cause_of, losses
+from coldframe.pipeline.exchange import source_of
 from coldframe.pipeline.grouping import folder_of
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, Part
 from coldframe.pipeline.ledger import Ledger, shared_file
 from coldframe.pipeline.plan import PlannedFile, encoded, schema_id
 from coldframe.pipeline.report import FileReport
+from coldframe.pipeline.works import due_of
 
 BATCH = 1000
 """Source files that are committed together, at most: they share a segment of the journal and the waits for
@@ -43,6 +46,10 @@ class Underway:
     work: TableWork
     planned: PlannedFile
     outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+class TornFile(ColdframeError):
+    """A commit would take the rows of some sources out of a file that others share with them."""
 
 
 class Committer:
@@ -149,11 +156,11 @@ class Committer:
         failed = [file.source for file in work.report.problems if file.error is not None]
         # In its old types, beside the others in their new ones, a file must not lie; nor one that has rows of
         # others that are elsewhere by then.
-        stale = [source for source in failed if self._has_parts(source)] if work.rewritten else []
+        stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
-        stays = bool(stale or shared or (failed and work.drops))
-        if stays:
-            why = "its types have changed" if stale else "sources of it are gone"
+        stays = bool(work.refused or stale or shared or (failed and work.drops))
+        if stays and work.report.error is None:
+            why = "its types have changed" if stale or work.refused else "sources of it are gone"
             why = "its rows lie in one file with those of others" if shared and not stale else why
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
@@ -167,8 +174,11 @@ class Committer:
             report.status = "held" if stays else report.status
             work.files.append(report)
         if not stays:
-            for entries, drops in batches(work, self._journal):
-                self._journal.commit(entries, drops)
+            try:
+                for entries, drops in batches(work, self._journal):
+                    self._journal.commit(entries, drops)
+            except TornFile as torn:
+                work.report.error = str(torn)
 
     def kept(self, one: Underway) -> dict[int, dict[str, Any]]:
         """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
@@ -203,9 +213,9 @@ class Committer:
         drops = frozenset(work.drops) if mates else frozenset()
         return any(work.held.get(mate) is not None or mate in drops for mate in mates)
 
-    def _has_parts(self, source: str) -> bool:
+    def _is_outdated(self, work: TableWork, source: str) -> bool:
         entry = self._journal.done.get(source)
-        return entry is not None and bool(entry.parts)
+        return entry is not None and work.is_outdated(due_of(source_of(entry), entry))
 
     def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
         journal = self._journal
@@ -278,6 +288,8 @@ def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], li
                 waiting += _beside(journal.held, held)
             elif one in drops:
                 dropped[one] = None
+            elif work.stays.get(one) is not None:
+                raise TornFile(f"not published: {one} stays as it is, and shares a file with {source}")
             waiting += _beside(journal.done, journal.done.look_up(one))
 
     for sources in ((due.file.relative for due in work.held), iter(work.drops)):

@@ -20,7 +20,7 @@ from coldframe._coldframe import ColdframeError, NotFoundError, formats
 from coldframe.pipeline.identity import identity_of, identity_of_file
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.scheduling import Scheduler, Threads
-from coldframe.pipeline.scratch import Rows, Scratch
+from coldframe.pipeline.scratch import Rows, Scratch, names
 from coldframe.pipeline.selection import Selection
 
 TABLES_FILE = "tables.toml"
@@ -87,10 +87,15 @@ class Inventory:
     """Files of another format, or too damaged to tell."""
     unread: list[Unread] = field(default_factory=list)
     """What could not be looked at."""
-    excluded: int = 0
-    """Files and directories that were left out as asked."""
+    left_out: Rows[str] = field(default_factory=lambda: names(Scratch()))
+    """Files and directories that were left out as asked, by their relative paths."""
     stray: list[str] = field(default_factory=list)
     """Those of `unknown` that lie outside of every table."""
+
+    @property
+    def excluded(self) -> int:
+        """How many files and directories were left out as asked."""
+        return len(self.left_out)
 
     def new_files(self) -> Files:
         """A list that has nothing yet, and may grow as large as the inventory's own."""
@@ -183,7 +188,8 @@ def take_inventory(
             for row in found["files"]:
                 inventory.add(SourceFile(_path(root, row[0]), *row))
             inventory.unread += [Unread(*one) for one in found["unread"]]
-            inventory.excluded += found["excluded"]
+            for place in found["left_out"]:
+                inventory.left_out.append(place)
             below_them += found["folders"]
         folders = sorted(below_them)
     inventory.unread.sort(key=lambda one: one.relative)
@@ -244,7 +250,7 @@ class Found:
     """What a SourceFile has after its path."""
     folders: list[str] = field(default_factory=list)
     unread: list[list[str]] = field(default_factory=list)
-    excluded: int = 0
+    left_out: list[str] = field(default_factory=list)
 
     def add(self, file: SourceFile | Unread) -> None:
         if isinstance(file, Unread):
@@ -259,7 +265,7 @@ def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
         if selection.takes(folder):
             found.add(_look(root, folder, True))
         else:
-            found.excluded += 1
+            found.left_out.append(folder)
         return
     try:
         with os.scandir(path) as entries:
@@ -273,7 +279,7 @@ def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"
         if not (selection.enters(relative) if is_folder else selection.takes(relative)):
-            found.excluded += 1
+            found.left_out.append(relative)
         elif is_folder and is_link:
             reason = f"a link to the directory {os.readlink(_path(root, relative))}, which is not followed"
             found.add(Unread(relative, f"{reason}: migrate that by itself"))

@@ -186,15 +186,17 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
     while waiting:
         at = waiting.pop()
         if at and tree.detect(at) is not None:
-            taken = selection.takes(at)
-            inventory.excluded += not taken
-            if taken:
+            if selection.takes(at):
                 yield at, None
+            else:
+                inventory.left_out.append(at)
             continue
         folder = tree.folders[at]
         shown = [_join(at, name) for name in sorted(folder.folders) if not _is_hidden(name)]
         entered = [path for path in shown if selection.enters(path)]
-        inventory.excluded += len(shown) - len(entered)
+        for path in shown:
+            if not selection.enters(path):
+                inventory.left_out.append(path)
         waiting.extend(reversed(entered))
         for name, entry in folder.files.items():
             if _is_hidden(name) or name.endswith(LEFTOVERS) or (not at and name == TABLES_FILE):
@@ -202,7 +204,7 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
             if selection.takes(entry.path):
                 yield entry.path, entry
             else:
-                inventory.excluded += 1
+                inventory.left_out.append(entry.path)
 
 
 def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> SourceFile | Unread:

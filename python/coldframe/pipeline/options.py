@@ -22,6 +22,10 @@ class Options:
     to: str = "parquet"
     on_error: str = "raise"
     on_vanished: str = "fail"
+    most_vanished: float = 0.5
+    """Of a table's bytes, how much may be gone for `on_vanished` to take it out;"""
+    dropped: tuple[str, ...] = ()
+    """and names or paths of tables, or patterns of them, that may be gone altogether."""
     on_foreign_changes: str = "refuse"
     untyped: bool = False
     timestamp_unit: str = "us"
@@ -43,5 +47,7 @@ class Options:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
+        if not 0 <= self.most_vanished <= 1:
+            raise ValueError("most_vanished must be from 0 to 1")
         if self.target_file_bytes < 0:
             raise ValueError("target_file_bytes must be at least 0")

@@ -59,6 +59,8 @@ def migrate(
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
     on_error: str = "raise",
     on_vanished: str = "fail",
+    most_vanished: float = 0.5,
+    dropped: Sequence[str] = (),
     on_foreign_changes: str = "refuse",
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -93,6 +95,11 @@ def migrate(
         on_vanished: sources that an earlier run converted, and that are gone: `"fail"`: the report says so
             and nothing new of their tables is taken; `"keep"`: their rows stay; `"remove"`: their rows are
             taken out of the target.
+        most_vanished: of what an earlier run converted of a table, how much may be gone for `"remove"` to
+            take it out, by the bytes of the sources: an empty mount point looks like a source whose every
+            file was deleted.
+        dropped: names or paths of tables, or patterns of them, that may be gone altogether; where SRC is
+            empty, only these are taken out.
         on_foreign_changes: a Delta or Iceberg table that others have written to: `"refuse"`: it is left as it
             is; `"append"`: what is new is added to it.
         include, exclude: patterns of the files that are meant: see `selection`.
@@ -116,6 +123,8 @@ def migrate(
         to=to,
         on_error=on_error,
         on_vanished=on_vanished,
+        most_vanished=most_vanished,
+        dropped=tuple(dropped),
         on_foreign_changes=on_foreign_changes,
         untyped=untyped,
         timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),

@@ -96,6 +96,10 @@ class Table:
     def add(self, file: SourceFile) -> None:
         """One more file, and the partition columns that its directories name."""
         self.files.append(file)
+        self.know(file)
+
+    def know(self, file: SourceFile) -> None:
+        """The partition columns of a file that is in the target by an earlier run, or will be by this one."""
         self._keys.update(dict.fromkeys(key for key, _ in file.keys))
 
     @property

@@ -1,0 +1,247 @@
+"""Runs that take a part of the source: the tables are right as a whole; and tables that lose and gain."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from estates import Estate
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> list[Any]:
+    """What the target's own engine reads."""
+    if target == "delta":
+        delta = pytest.importorskip("deltalake")
+        if not (estate.target / table / "_delta_log").exists():
+            return []
+        found = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
+    elif target == "iceberg":
+        pytest.importorskip("pyiceberg")
+        from coldframe.pipeline.iceberg import open_catalog
+
+        catalog = open_catalog(str(estate.target))
+        if not catalog.table_exists(("migrated", table)):
+            return []
+        found = catalog.load_table(("migrated", table)).scan().to_arrow()
+    else:
+        return estate.values(table, column)
+    return sorted(found[column].to_pylist(), key=lambda one: (one is None, one))
+
+
+TARGETS = ["parquet", "delta", "iceberg"]
+
+
+# Columns.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_portion_that_needs_wider_types_is_refused(estate: Estate, target: str) -> None:
+    """Spark takes the types from one file, and read 4464 for 70000."""
+    estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
+    estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
+    assert estate.migrate(to=target, include=["t/p=1"]).exit_code == 0
+    report = estate.migrate(to=target, include=["t/p=2"])
+    assert report.exit_code == 1
+    (refused,) = report.failures
+    assert "t/p=1/1, whose source this run leaves out" in str(refused.error)
+    assert rows(estate, target) == [1]
+    # All of the table at once: the earlier result is converted once more.
+    assert estate.migrate(to=target, include=["t"]).exit_code == 0
+    assert rows(estate, target) == [1, 70000]
+    if target == "parquet":
+        assert {str(pq_type(one)) for one in estate.files("t")} == {"int32"}
+
+
+def pq_type(path: Path) -> pa.DataType:
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path).field("a").type
+
+
+def test_a_portion_keeps_the_columns_of_the_others(estate: Estate) -> None:
+    estate.orc("t/p=1/1", {"a": [1], "b": ["x"]})
+    estate.orc("t/p=2/2", {"a": [2]})
+    assert estate.migrate(include=["t/p=1"]).exit_code == 0
+    assert estate.migrate(include=["t/p=2"]).exit_code == 0
+    # Each file has both columns: a reader takes them from any.
+    import pyarrow.parquet as pq
+
+    assert [pq.read_schema(one).names for one in estate.files("t")] == [["a", "b"]] * 2
+    assert estate.values(column="a") == [1, 2]
+
+
+def test_a_portion_with_a_new_column_is_refused_beside_files_without_it(estate: Estate) -> None:
+    estate.orc("t/p=1/1", {"a": [1]})
+    estate.orc("t/p=2/2", {"a": [2], "b": ["x"]})
+    assert estate.migrate(include=["t/p=1"]).exit_code == 0
+    assert estate.migrate(include=["t/p=2"]).exit_code == 1
+    assert estate.values() == [1]
+    assert estate.migrate().exit_code == 0
+    assert estate.read("t").sort_by("a")["b"].to_pylist() == [None, "x"]
+
+
+def test_a_dry_run_says_so_as_well(estate: Estate) -> None:
+    from coldframe.pipeline.selection import select
+
+    estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
+    estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
+    assert estate.migrate(include=["t/p=1"]).exit_code == 0
+    found = preview(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
+    assert found.exit_code == 1
+    ((place, reason),) = found.tables[0].refused
+    assert place == "t/p=2/2"
+    assert "needs other types" in reason
+
+
+# Files that sources share.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_pattern_that_takes_some_of_a_shared_file_doubles_nothing(estate: Estate, target: str) -> None:
+    for number in range(4):
+        estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
+    assert estate.migrate(to=target).exit_code == 0
+    before = rows(estate, target)
+    estate.orc("t/p=1/0", {"a": [5]})
+    report = estate.migrate(to=target, include=["t/p=1/0", "t/p=1/1"])
+    assert report.exit_code == 1
+    (refused,) = report.failures
+    assert "a run that takes all of the table converts both" in str(refused.error)
+    assert rows(estate, target) == before
+    assert estate.migrate(to=target).exit_code == 0
+    assert rows(estate, target) == sorted([5, *(one for one in before if one > 1)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_gone_is_not_torn_from_what_is_left_out(estate: Estate, target: str) -> None:
+    for number in range(4):
+        estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
+    assert estate.migrate(to=target).exit_code == 0
+    before = rows(estate, target)
+    (estate.source / "t/p=1/0").unlink()
+    report = estate.migrate(to=target, on_vanished="remove", include=["t/p=1/0", "t/p=1/1"])
+    assert report.exit_code == 1
+    assert "select all of the table" in str(report.tables[0].error)
+    assert rows(estate, target) == before
+    assert estate.migrate(to=target, on_vanished="remove").exit_code == 0
+    assert rows(estate, target) == before[2:]
+
+
+def test_a_file_beyond_recognition_keeps_what_it_shares(estate: Estate) -> None:
+    for number in range(3):
+        estate.orc(f"t/p=1/{number}", {"a": [number * 10, number * 10 + 1]})
+    assert estate.migrate().exit_code == 0
+    (estate.source / "t/p=1/0").write_bytes(b"what is left of it")
+    estate.orc("t/p=1/1", {"a": [5]})
+    assert estate.migrate().exit_code == 1
+    assert estate.values() == [0, 1, 10, 11, 20, 21]
+
+
+# What is lost and gained.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_changed_files_are_not_taken_while_new_ones_are_withheld(estate: Estate, target: str) -> None:
+    """ALTER TABLE .. CONCATENATE: rows of files that are gone stand in one that has changed."""
+    for number in range(4):
+        estate.orc(f"t/p=1/{number}", {"a": [number]})
+    assert estate.migrate(to=target, target_file_bytes=0).exit_code == 0
+    (estate.source / "t/p=1/3").unlink()
+    (estate.source / "t/p=1/2").unlink()
+    estate.orc("t/p=1/0", {"a": [0, 2]})
+    estate.orc("t/p=1/9", {"a": [3]})
+    report = estate.migrate(to=target)
+    assert report.exit_code == 1
+    assert sorted(one.source for one in report.failures) == ["t/p=1/0", "t/p=1/9"]
+    assert rows(estate, target) == [0, 1, 2, 3]
+    assert estate.migrate(to=target, on_vanished="remove").exit_code == 0
+    assert rows(estate, target) == [0, 1, 2, 3]
+
+
+def test_what_is_lost_of_the_target_is_made_again_beside_what_is_withheld(estate: Estate) -> None:
+    for number in range(3):
+        estate.orc(f"t/{number}", {"a": [number]})
+    assert estate.migrate(target_file_bytes=0).exit_code == 0
+    (estate.source / "t/2").unlink()
+    estate.files("t")[0].unlink()
+    assert estate.migrate(target_file_bytes=0).exit_code == 1
+    assert estate.values() == [0, 1, 2]
+
+
+def test_a_compaction_beside_the_selection_doubles_nothing(estate: Estate) -> None:
+    estate.orc("t/p=1/000000_0", {"a": [1, 2]})
+    estate.orc("t/p=1/000001_0", {"a": [3]})
+    assert estate.migrate().exit_code == 0
+    shutil.rmtree(estate.source / "t/p=1")
+    estate.orc("t/p=1/compacted", {"a": [1, 2, 3]})
+    for policy in ("fail", "remove"):
+        assert estate.migrate(include=["compacted"], on_vanished=policy).exit_code == 1
+        assert estate.values() == [1, 2, 3]
+    # What is left out is not gone.
+    estate.orc("u/1", {"a": [1]})
+    estate.orc("u/2", {"a": [2]})
+    assert estate.migrate(include=["u/1"]).exit_code == 0
+    assert estate.migrate(include=["u/2"]).exit_code == 0
+    assert estate.values("u") == [1, 2]
+
+
+def test_an_earlier_result_in_other_types_stays_alone(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that cannot be read any more holds its table in the types that its rows lie in."""
+    estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
+    assert estate.migrate().exit_code == 0
+    with open(estate.source / "t/p=1/1", "r+b") as file:
+        file.seek(-20, 2)
+        file.write(b"\xff" * 16)
+    estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int64())})
+    assert estate.migrate().exit_code == 1
+    assert estate.values() == [1]
+
+
+# The brake.
+
+
+def test_an_empty_mount_point_is_no_deletion(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.orc("u/1", {"a": [2]})
+    assert estate.migrate().exit_code == 0
+    shutil.rmtree(estate.source)
+    estate.source.mkdir()
+    for options in ({}, {"most_vanished": 1}):
+        report = estate.migrate(on_vanished="remove", **options)
+        assert report.exit_code == 1
+        assert "the source is empty" in str(report.tables[0].error)
+        assert (estate.values("t"), estate.values("u")) == ([1], [2])
+    assert preview(estate.source, estate.target, Options(on_vanished="remove")).exit_code == 1
+    assert estate.migrate(on_vanished="remove", dropped=["t"]).exit_code == 1
+    assert (estate.files("t"), estate.values("u")) == ([], [2])
+    assert estate.migrate(on_vanished="remove", dropped=["*"]).exit_code == 0
+    assert estate.files("u") == []
+
+
+def test_more_than_half_of_a_table_is_taken_out_only_when_asked_for(estate: Estate) -> None:
+    for number in range(4):
+        estate.orc(f"t/{number}", {"a": [number]})
+    assert estate.migrate().exit_code == 0
+    for number in range(3):
+        (estate.source / f"t/{number}").unlink()
+    report = estate.migrate(on_vanished="remove")
+    assert report.exit_code == 1
+    assert "t/0 (75% of its bytes)" in str(report.tables[0].error)
+    assert estate.values() == [0, 1, 2, 3]
+    assert estate.migrate(on_vanished="remove", most_vanished=0.8).exit_code == 0
+    assert estate.values() == [3]
+    with pytest.raises(ValueError, match="most_vanished"):
+        estate.migrate(most_vanished=2)
