@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pytest
 from estates import Estate, scanning
 
+from coldframe.cli import main
 from coldframe.pipeline import convert, sinks
+from coldframe.pipeline.audit import audit
 from coldframe.pipeline.verdict import Partial
 
 
@@ -92,3 +95,71 @@ def test_damage_is_quarantined_and_never_called_verified(estate: Estate) -> None
     page = (estate.target / "_coldframe/report.html").read_text()
     assert 'class="good"' not in page
     assert "verified" not in page.lower()
+
+
+# A target is what its own log says now.
+
+
+def safe(estate: Estate) -> list[str]:
+    """The sources that the last run listed."""
+    return safe_lines((estate.target / "_coldframe/safe-to-delete.txt").read_text())
+
+
+def safe_lines(text: str) -> list[str]:
+    return [line.split("\t")[-1] for line in text.splitlines() if not line.startswith("#")]
+
+
+def delete(estate: Estate, to: str, condition: str) -> None:
+    if to == "delta":
+        from deltalake import DeltaTable
+
+        DeltaTable(estate.target / "t").delete(condition)
+    else:
+        from coldframe.pipeline.iceberg import open_catalog
+
+        open_catalog(str(estate.target)).load_table(("migrated", "t")).delete(condition)
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+@pytest.mark.parametrize(("condition", "left"), [("a = 3", 19), ("a < 10", 10), ("a >= 0", 0)])
+def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, condition: str, left: int) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
+    for number in range(2):
+        estate.orc(f"t/{number}", {"a": list(range(number * 10, number * 10 + 10))})
+    assert estate.migrate(to=to, target_file_bytes=0).safe_to_delete == 2
+    delete(estate, to, condition)
+    found = audit(estate.target, deep=True)
+    assert (found.exit_code, found.tables[0]["rows_now"], found.tables[0]["rows_verified"]) == (1, left, 20)
+    report = estate.migrate(to=to, target_file_bytes=0)
+    assert (report.exit_code, report.verified, report.tables[0].rows_now, safe(estate)) == (
+        1,
+        False,
+        left,
+        [],
+    )
+    assert f"{20 - left} row" in report.verdict.text
+    # Who says that others write to it is told, and no more.
+    known = estate.migrate(to=to, target_file_bytes=0, on_foreign_changes="append")
+    assert (known.exit_code, known.verified, safe(estate)) == (0, False, [])
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+def test_a_table_without_its_log_is_no_table(estate: Estate, to: str, capsys: Any) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
+    estate.orc("t/1", {"a": [1, 2]})
+    assert estate.migrate(to=to).exit_code == 0
+    assert main(["audit", str(estate.target)]) == 0
+    if to == "delta":
+        shutil.rmtree(estate.target / "t/_delta_log")
+    else:
+        (estate.target / "_coldframe/iceberg.db").unlink()
+    assert main(["audit", str(estate.target)]) == 1
+    assert "own log or metadata is gone" in capsys.readouterr().out
+
+
+def test_an_audit_without_a_journal_has_nothing_to_compare_with(estate: Estate, capsys: Any) -> None:
+    estate.orc("t/1", {"a": [1, 2]})
+    assert estate.migrate().exit_code == 0
+    shutil.rmtree(estate.target / "_coldframe/state")
+    assert main(["audit", str(estate.target)]) == 1
+    assert "FAILED: 1 journal is gone" in capsys.readouterr().out

@@ -90,7 +90,7 @@ def test_all_rows_deleted_by_others(migrated: Migrated) -> None:
 
 def test_rows_that_a_deletion_vector_hides(tmp_path: Path) -> None:
     migrated = Migrated(tmp_path, "delta")
-    path = next(add["path"] for add in adds(migrated.table) if "b1" in add["path"])
+    path = next(add["path"] for add in adds(migrated.table) if "b1/" in add["path"])
     delete_by_vector(migrated.table, path, [2, 5])
     assert migrated.said() == [("deleted", "t/p=a b1/1", 10)]
     assert sorted(file.rows or 0 for file in migrated.look().files) == [8, 10]

@@ -5,8 +5,14 @@
     altered     one of this length, with another checksum (SHA-256 of the whole file)
     miscounted  one that says another number of rows than was verified
     unlike      (--deep) one whose rows have another fingerprint than those that were verified
+    unlisted    one that its Delta or Iceberg table does not list any more
+    deleted     one that the table lists, and of whose rows it hides some, or nobody can say how many
     foreign     one in a table's directory that the migration did not write (of Delta and Iceberg: that the
                 table lists)
+    table       a Delta or Iceberg table whose own log or metadata is gone, unreadable, or lacks columns
+
+Where the journal is gone there is nothing to compare with, and where a log is gone there is no table: both
+are faults, and the audit says what it had.
 
 It reads the state and changes nothing; it may run beside a migration, and needs neither Spark nor the source.
 """
@@ -27,18 +33,18 @@ import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, RawFingerprint
 from coldframe.pipeline.convert import as_stored, describe, fingerprint
 from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.finishing import foreign_files
-from coldframe.pipeline.journal import HOME, Entry, Part, State, read_state
+from coldframe.pipeline.journal import HOME, STATE, Entry, Part, State, read_state
 from coldframe.pipeline.places import StorageOptions, reading, root_of, sha256
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sinks import Sink
+from coldframe.pipeline.standing import Standing, kind_of, standing
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.targets import find_target
 from coldframe.pipeline.verdict import Reason, Verdict, judge_audit
 
 _THREADS = 4
-KIND_OF_FAULT = {"missing": "missing", "foreign": "foreign"}
-"""What the verdict calls them; all others are `altered`."""
+KIND_OF_FAULT = {"missing": "missing", "foreign": "foreign", "table": "", "deleted": "", "unlisted": ""}
+"""What the verdict calls them; all others are `altered`. Those of a table as a whole it is told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,32 @@ class Audit:
 
     told: list[Reason] = field(default_factory=list)
     """What is wrong with tables as a whole."""
+    journal: bool = True
+    """Whether there was a journal to compare with;"""
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    """and what there was of each table: its own log, and the rows that it says it has."""
+
+    def add_table(self, path: str, found: Standing) -> None:
+        """How a table stands."""
+        facts = found.facts
+        about = {"path": path, "to": facts.kind, "state": facts.state, "version": facts.version}
+        self.tables.append({**about, "rows_verified": found.rows_verified, "rows_now": found.rows_now})
+        self.told += found.reasons()
+        if found.whole is not None:
+            self.add(Fault(path, "table", found.whole.reason))
+        for name, one in sorted(found.missing.items()):
+            self.add(Fault(name, "resized" if one.kind == "resized" else "missing", one.reason, one.source))
+        for name, one in sorted(found.changed.items()):
+            kind = "unlisted" if one.kind == "unlisted" else "deleted"
+            self.add(Fault(name, kind, one.reason, one.source))
+        for name in sorted(found.foreign):
+            self.add(Fault(name, "foreign", "the migration did not write it"))
 
     @property
     def verdict(self) -> Verdict:
         """By all that was found."""
         counts = Counter(KIND_OF_FAULT.get(fault.kind, "altered") for fault in self.faults)
-        reasons = [Reason(kind, count) for kind, count in counts.items()]
+        reasons = [Reason(kind, count) for kind, count in counts.items() if kind]
         for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
             reasons += [Reason(kind, count)] if count else []
         return judge_audit(self.files, [*reasons, *self.told])
@@ -108,16 +134,21 @@ def audit(
     destination = open_destination(root, storage_options)
     if not destination.has(HOME):
         raise NotFoundError(f"{root}: no migration has been here")
-    state, _ = read_state(destination)
+    state, last = read_state(destination)
     result = Audit(root, deep=deep, interrupted=bool(state.begun or state.dropping or state.fresh))
-    listed = _listed(destination, state)
+    result.journal = last > 0
+    if not result.journal:
+        result.told.append(Reason("no_journal", 1, f"{root}/{STATE} has no segments"))
+    stands = {path: _standing(destination, state, path) for path in _tables(state)}
+    for path, found in sorted(stands.items()):
+        result.add_table(path, found)
     parts = (
         (entry, part)
         for entry in state.done.each()
         for part in entry.parts
-        # A file that sources share is looked at once, for all of them. What others took out of a Delta or
-        # Iceberg table is none of the target any more.
-        if part.first == 0 and _is_listed(entry, part, listed)
+        # A file that sources share is looked at once, for all of them. What is not there, or not listed, is
+        # told by its table.
+        if part.first == 0 and _is_there(part, stands[entry.table])
     )
 
     def looks() -> Iterator[Callable[[], Fault | None]]:
@@ -132,23 +163,29 @@ def audit(
 
     for fault in in_threads(looks(), _THREADS):
         result.add(fault)
-    result.faults += _foreign(destination, state, listed)
     return result
 
 
-def _listed(destination: Destination, state: State) -> dict[str, set[str] | None]:
-    """The files that Delta and Iceberg tables list; None for plain directories."""
-    found: dict[str, set[str] | None] = {}
-    for path in {entry.table for entry in state.done.each()}:
-        kind = state.tables.get(path, {})
-        live = find_target(str(kind.get("to", "parquet"))).live
-        found[path] = None if live is None else live(destination, str(kind.get("name", path)), path)
-    return found
+def _tables(state: State) -> Iterator[str]:
+    """The tables of which something was done, and those that were once."""
+    seen = set(state.tables)
+    yield from seen
+    for entry in state.done.each():
+        if entry.table not in seen:
+            seen.add(entry.table)
+            yield entry.table
 
 
-def _is_listed(entry: Entry, part: Part, listed: dict[str, set[str] | None]) -> bool:
-    table = listed.get(entry.table)
-    return table is None or part.final in table
+def _standing(destination: Destination, state: State, path: str) -> Standing:
+    about = kind_of(state, path)
+    return standing(destination, state, about["to"], about["name"], path)
+
+
+def _is_there(part: Part, table: Standing) -> bool:
+    there = part.final not in table.missing
+    facts = table.facts
+    listed = not facts.has_log or facts.state != "there" or facts.files.get(part.final) is not None
+    return there and listed
 
 
 def _sink_of(state: State, entry: Entry) -> Sink:
@@ -221,10 +258,3 @@ def _rows(path: str, storage_options: StorageOptions) -> int | None:
     if path.endswith(".parquet"):
         return int(pq.read_metadata(reading(path, storage_options)).num_rows)
     return coldframe.open(path, storage_options=storage_options).num_rows
-
-
-def _foreign(destination: Destination, state: State, listed: dict[str, set[str] | None]) -> Iterator[Fault]:
-    for path, table in sorted(listed.items()):
-        there = (found.name for found in destination.list(path)) if table is None else table
-        for name in foreign_files(there, state.done.has_final, path):
-            yield Fault(name, "foreign", "the migration did not write it")

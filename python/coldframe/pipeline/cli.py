@@ -305,6 +305,10 @@ def run_audit(arguments: argparse.Namespace) -> int:
         print(
             f"{fault.kind}: {fault.file}: {fault.reason}" + (f" (of {fault.source})" if fault.source else "")
         )
+    for table in found.tables:
+        if table["rows_now"] is not None:
+            own = f"{table['path']} ({table['to']}, {table['version']}): {table['rows_now']:,} rows"
+            print(f"{own} by its own log, {table['rows_verified']:,} by the journal")
     if found.interrupted:
         print("the last run did not come to its end: start it again")
     print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {found.verdict.text}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.comparing import TableWork
@@ -15,6 +15,7 @@ from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.ledger import TableEntries
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking
+from coldframe.pipeline.standing import standing
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.verdict import Verdict, may_be_listed
 
@@ -60,26 +61,19 @@ def _settle_killed(work: TableWork, journal: Journal, target: Target) -> None:
         journal.settle(work.table.path, made=about["run"] in runs)
 
 
-def look_again(
-    works: Sequence[TableWork], journal: Journal, target: Target, live: Callable[[TableWork], set[str] | None]
-) -> None:
-    """The last word: each file of a table is there, with the size it had when it was verified, and no other
-    file that a reader would take for a part of it.
-    """
+def look_again(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
+    """The last word: each table as its own engine reads it now, and each of its files with its size."""
     for work in works:
-        report, listed, path = work.report, live(work), work.table.path
-        whole = 0
-        strange: list[str] = []
-        for found in journal.destination.list(path):
-            known = journal.done.final(found.name)
-            if known is None:
-                strange.append(found.name)
-            else:
-                whole += known == (path, found.size)
-        if whole != journal.done.parts_of(path):
-            report.missing += _missing(path, journal, listed)
-        if target.register is None:
-            report.foreign = foreign_files(strange, journal.done.has_final, path)
+        report, path = work.report, work.table.path
+        found = standing(journal.destination, journal.state, target.name, work.table.name, path)
+        report.missing += sorted(found.missing)
+        report.rows_now = found.rows_now
+        report.told += found.reasons(options.on_foreign_changes)
+        if found.facts.has_log and options.on_foreign_changes == "append":
+            if found.foreign:
+                report.tell("known_foreign", len(found.foreign))
+        else:
+            report.foreign = sorted(found.foreign)
 
 
 def tell_partial(works: Sequence[TableWork], unit: str) -> None:
@@ -88,27 +82,6 @@ def tell_partial(works: Sequence[TableWork], unit: str) -> None:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]
         work.report.partial = lacking(work.table, files, unit)
-
-
-def _missing(path: str, journal: Journal, listed: set[str] | None) -> Iterator[str]:
-    """Files of a table that are not there, or not with their size."""
-    for entry in journal.done.of_table(path):
-        for part in entry.parts:
-            # One that is shared is told once; what others took out of Delta or Iceberg is not missing.
-            known = part.first == 0 and (listed is None or part.final in listed)
-            if known and not journal.is_whole(part.final, part.bytes):
-                yield part.final
-
-
-def foreign_files(there: Iterable[str], is_known: Callable[[str], bool], table: str) -> list[str]:
-    """Those that readers see and the state does not know."""
-    prefix = f"{table}/"
-    return sorted(
-        name
-        for name in there
-        if not is_known(name)
-        and not any(part.startswith(("_", ".")) for part in name.removeprefix(prefix).split("/"))
-    )
 
 
 def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int:

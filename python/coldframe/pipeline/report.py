@@ -12,7 +12,6 @@ from coldframe.pipeline.inventory import Unread
 from coldframe.pipeline.ledger import Entry
 from coldframe.pipeline.scratch import Rows, Scratch
 from coldframe.pipeline.verdict import (
-    KINDS,
     Reason,
     RunFacts,
     SourceFacts,
@@ -201,6 +200,8 @@ class TableReport:
     """Of Delta or Iceberg: version or snapshot."""
     error: str | None = None
     """Why the files could not be made a Delta or Iceberg table."""
+    rows_now: int | None = None
+    """That the table's own log says it has; None where there is no log, or it does not say."""
     told: list[Reason] = field(default_factory=list)
     """See `tell`."""
     on_vanished: str = "fail"
@@ -209,8 +210,6 @@ class TableReport:
 
     def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
         """One more reason for the verdict on this table: see `verdict`."""
-        if kind not in KINDS:
-            raise ValueError(f"verdict has no reasons of kind {kind!r}")
         self.told.append(Reason(kind, count, detail))
 
     @property
@@ -289,6 +288,7 @@ class TableReport:
             "path": self.path,
             "format": self.format,
             "rows": self.rows,
+            "rows_now": self.rows_now,
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             **self.verdict.to_json(),
@@ -337,8 +337,6 @@ class Report:
 
     def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
         """One more reason for the verdict on the run, of no table: see `verdict`."""
-        if kind not in KINDS:
-            raise ValueError(f"verdict has no reasons of kind {kind!r}")
         self.told.append(Reason(kind, count, detail))
 
     @property

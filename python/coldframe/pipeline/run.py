@@ -244,7 +244,7 @@ class _Run:
         self._convert(works, journal)
         journal.end_fresh()
         finishing.register(works, journal, self.target, self.options)
-        finishing.look_again(works, journal, self.target, lambda work: self._live(work.table))
+        finishing.look_again(works, journal, self.target, self.options)
         finishing.tell_partial(works, self.options.timestamp_unit)
         if self.registered is not None:
             report.metastore = hold(self.registered, works, inventory, self.options)

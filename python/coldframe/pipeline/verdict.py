@@ -122,6 +122,28 @@ KINDS: Mapping[str, Kind] = {
         "row of the table was not written by the migration",
         "rows of the table were not written by the migration",
     ),
+    "rows_elsewhere": Kind(
+        "failed",
+        True,
+        "file of the table was rewritten by others, and nobody compared what they wrote",
+        "files of the table were rewritten by others, and nobody compared what they wrote",
+    ),
+    "columns_gone": Kind("failed", True, "table has lost columns", "tables have lost columns"),
+    "known_gone": Kind(
+        "partial",
+        True,
+        "row is not in the table any more: others deleted it",
+        "rows are not in the table any more: others deleted them",
+    ),
+    "known_elsewhere": Kind(
+        "unproven",
+        True,
+        "file of the table was rewritten by others, and nobody compared what they wrote",
+        "files of the table were rewritten by others, and nobody compared what they wrote",
+    ),
+    "known_foreign": Kind(
+        "note", False, "file in the table is of others", "files in the table are of others"
+    ),
     "error": Kind(
         "failed", True, "table is not as it was asked for", "tables are not as they were asked for"
     ),
@@ -145,6 +167,10 @@ class Reason:
     count: int = 1
     detail: str = ""
     """Which, or why: for people."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"there are no reasons of kind {self.kind!r}")
 
     @property
     def grade(self) -> Grade:
