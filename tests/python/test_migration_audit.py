@@ -150,6 +150,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     gone = preview(estate.source, estate.target, Options())
     assert gone.exit_code == 1
     assert "gone since an earlier run, such as t/p=1/f" in preview_text(gone)
+    gone = preview(estate.source, estate.target, Options(on_vanished="keep"))
     assert "is int64 in t/p=0/f and string in t/p=2/f" in preview_text(gone)
     assert tree(estate.target) == before
 

@@ -343,7 +343,7 @@ def summary(report: Report) -> str:
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
             count, first = len(table.vanished), table.vanished[0]
-            lines.append(f"  {count:,} source(s) are gone, such as {first}: {what[report.on_vanished]}")
+            lines.append(f"  {count:,} source(s) are gone, such as {first}: {what[table.on_vanished]}")
     if report.metastore is not None:
         lines += metastore_lines(report.metastore.findings)
         lines.append(report.metastore.summary)

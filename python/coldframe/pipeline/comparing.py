@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coldframe.pipeline.exchange import Absence, lies_below, settle_exchange, source_of
+from coldframe.pipeline.exchange import Absence, settle_exchange, source_of
 from coldframe.pipeline.inventory import Inventory, SourceFile
 from coldframe.pipeline.journal import Entry, Journal
 from coldframe.pipeline.ledger import shared_file
@@ -26,7 +26,7 @@ from coldframe.pipeline.tables import Table
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.works import Due, TableWork, Works, due_of
 
-__all__ = ["Due", "TableWork", "compare", "lies_below"]
+__all__ = ["Due", "TableWork", "compare"]
 
 Live = Callable[[Table], "set[str] | None"]
 """The files that a Delta or Iceberg table lists; None where there is no such table."""

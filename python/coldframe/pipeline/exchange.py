@@ -33,8 +33,7 @@ class Absence:
         self._there, self._selection = there, options.selection
         self.moved = there.another()
         """Those that belong to another table by now."""
-        self._unread = {one.relative for one in inventory.unread}
-        self._left_out = inventory.left_out
+        self._inventory = inventory
         self.is_empty = not (len(there) or len(inventory.left_out))
         """Whether there is nothing at all in the source."""
 
@@ -42,7 +41,7 @@ class Absence:
         """Why a source is not there; nothing of one that is."""
         if self._there.get(source) is not None:
             return ""
-        return LEFT_OUT if lies_below(source, self._unread) or self._is_left_out(source) else GONE
+        return LEFT_OUT if self._inventory.leaves_out(source) else GONE
 
     def has_vanished(self, source: str) -> bool:
         """Whether it is gone, and one that the run is about."""
@@ -56,25 +55,10 @@ class Absence:
             if not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
                 yield due_of(source_of(entry), entry, self.of(source) or UNKNOWN)
 
-    def _is_left_out(self, source: str) -> bool:
-        if not len(self._left_out):
-            return False
-        names = source.split("/")
-        places = ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
-        return any(self._left_out.get(place) is not None for place in places)
-
 
 def source_of(entry: Entry) -> SourceFile:
     """A source that is not there, as far as it is known."""
     return SourceFile(entry.source, entry.source, entry.details.get("bytes", 0), 0, None)
-
-
-def lies_below(source: str, places: set[str]) -> bool:
-    """Whether a path is one of the places or lies below one; "." is the root."""
-    if not places:
-        return False
-    names = source.split("/")
-    return "." in places or any("/".join(names[:depth]) in places for depth in range(1, len(names) + 1))
 
 
 def settle_exchange(
@@ -89,6 +73,7 @@ def settle_exchange(
     for due in absence.others(work, journal):
         work.stays.append(due)
         beside = due if due.why == GONE else beside
+    work.report.on_vanished = options.on_vanished
     blocked = ""
     if options.on_vanished == "remove":
         blocked = _why_not_removed(work, journal, options, absence, beside)
@@ -97,7 +82,7 @@ def settle_exchange(
         gone.update(due.shared for due in work.vanished)
     else:
         if blocked:
-            work.report.error = blocked
+            work.report.error, work.report.on_vanished = blocked, "fail"
         for due in work.vanished:
             work.stays.append(replace(due, why=GONE))
         if options.on_vanished != "keep" and (work.vanished or beside):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
@@ -97,6 +97,14 @@ class Inventory:
         """How many files and directories were left out as asked."""
         return len(self.left_out)
 
+    def leaves_out(self, source: str) -> bool:
+        """Whether a source may be there although it is not listed: as asked, or as it could not be read."""
+        if lies_below(source, {one.relative for one in self.unread}):
+            return True
+        return len(self.left_out) > 0 and any(
+            self.left_out.get(place) is not None for place in _above(source)
+        )
+
     def new_files(self) -> Files:
         """A list that has nothing yet, and may grow as large as the inventory's own."""
         return self.files.another() if isinstance(self.files, Rows) else []
@@ -108,6 +116,17 @@ class Inventory:
             return
         kind = self.files if file.format else self.unknown if file.size else self.empty
         kind.append(file)
+
+
+def lies_below(source: str, places: set[str]) -> bool:
+    """Whether a path is one of the places or lies below one; "." is the root."""
+    return bool(places) and ("." in places or any(one in places for one in _above(source)))
+
+
+def _above(source: str) -> Iterator[str]:
+    """A path, and those of the directories that it lies in."""
+    names = source.split("/")
+    return ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
 
 
 def packing(

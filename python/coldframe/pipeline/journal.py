@@ -48,6 +48,7 @@ STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64
 """Segments after which the journal is written in short."""
+_ABOUT = ("name", "to", "unit", "place", "format")
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
@@ -63,7 +64,9 @@ class State:
         self.schemas: dict[str, str] = {}
         """Columns that files have or were written with, serialised, by a name that follows from them."""
         self.tables: dict[str, dict[str, Any]] = {}
-        """What each table was written as: its name, `to` and the unit of its timestamps, by its path."""
+        """What each table was written as: its name, `to` and the unit of its timestamps, by its path; and
+        what of the source it is: place and format, which early versions did not write down.
+        """
         self.registered: dict[str, set[str]] = {}
         """The files that our commits left in a Delta or Iceberg table, whatever others did since;"""
         self.registering: dict[str, dict[str, Any]] = {}
@@ -91,7 +94,7 @@ class State:
         elif kind == "schema":
             self.schemas[event["name"]] = event["schema"]
         elif kind == "table":
-            self.tables[event["path"]] = {key: event[key] for key in ("name", "to", "unit")}
+            self.tables[event["path"]] = {key: event[key] for key in _ABOUT if key in event}
         elif kind == "lists":
             self.registered[event["table"]] = set(event["files"])
         elif kind == "register":
@@ -234,10 +237,10 @@ class Journal:
         if name not in self.state.schemas:
             self._later({"event": "schema", "name": name, "schema": schema})
 
-    def keep_table(self, path: str, name: str, to: str, unit: str) -> None:
-        """Remembers what a table is written as."""
-        if self.state.tables.get(path) != {"name": name, "to": to, "unit": unit}:
-            self._later({"event": "table", "path": path, "name": name, "to": to, "unit": unit})
+    def keep_table(self, path: str, about: dict[str, str]) -> None:
+        """Remembers what a table is written as, and of what it is made: see `State.tables`."""
+        if self.state.tables.get(path) != about:
+            self._later({"event": "table", "path": path, **about})
 
     def announce(self, table: str, add: Iterable[str], remove: Iterable[str]) -> None:
         """Says which commit is about to be made to a Delta or Iceberg table: it bears this run's name."""

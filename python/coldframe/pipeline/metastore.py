@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from coldframe._coldframe import ColdframeError
 from coldframe.listing import is_flat
-from coldframe.pipeline.comparing import TableWork, lies_below
+from coldframe.pipeline.comparing import TableWork
 from coldframe.pipeline.findings import Finding, Findings, MetastoreReport
-from coldframe.pipeline.inventory import Inventory
+from coldframe.pipeline.inventory import Inventory, lies_below
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.registered import Place, Registered
 from coldframe.pipeline.report import FileReport

@@ -16,6 +16,7 @@ from coldframe.pipeline.grouping import grouped
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, read_state
 from coldframe.pipeline.metastore import hold_preview
+from coldframe.pipeline.naming import name_tables
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.run import look, registered_of, roots_of, target_of
@@ -122,6 +123,7 @@ def preview(
     def live(table: Table) -> set[str] | None:
         return None if target.live is None else target.live(destination, table.name, table.path)
 
+    name_tables(found, book.state, inventory)
     works = compare(inventory, found, book, options, target, live)
     by_path = {
         work.table.path: TablePreview(work.table.name, work.table.path, work.table.format) for work in works
@@ -173,7 +175,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
     groups = grouped(work.planned, options.target_file_bytes, shared)
     table.tasks = sum(len(group[0].parts) for group in groups)
     table.done = len(work.done) + len(work.held)
-    table.vanished = work.report.vanished if options.on_vanished == "fail" else []
+    table.vanished = work.report.vanished if work.report.on_vanished == "fail" else []
     table.error = work.report.error
     if work.schema is not None:
         table.columns = ", ".join(f"{column.name} {column.type}" for column in work.schema)

@@ -31,6 +31,7 @@ from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, tak
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.listed import take_listed
 from coldframe.pipeline.metastore import hold
+from coldframe.pipeline.naming import name_tables
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_name
 from coldframe.pipeline.plan import PlannedFile
@@ -231,15 +232,13 @@ class _Run:
         report.unknown, report.unread = sorted(inventory.stray), inventory.unread
         if self.options.fresh:
             journal.begin_fresh()
+        name_tables(tables, journal.state, inventory)
         works = compare(inventory, tables, journal, self.options, self.target, self._live)
         report.tables = [work.report for work in works]
-        for table in report.tables:
-            table.on_vanished = self.options.on_vanished
         for work in works:
             self._report_unreadable(work)
             if work.table.files:
-                unit = self.options.timestamp_unit
-                journal.keep_table(work.table.path, work.table.name, self.target.name, unit)
+                journal.keep_table(work.table.path, self._about(work.table))
         self._plan(works, journal)
         self._convert(works, journal)
         journal.end_fresh()
@@ -251,6 +250,10 @@ class _Run:
         report.timeline = self.timeline.to_json()
         report.safe_to_delete = finishing.write_safe_list(works, self.destination)
         return report
+
+    def _about(self, table: Table) -> dict[str, str]:
+        about = {"name": table.name, "to": self.target.name, "unit": self.options.timestamp_unit}
+        return {**about, "place": table.place, "format": table.format}
 
     def _live(self, table: Table) -> set[str] | None:
         return (

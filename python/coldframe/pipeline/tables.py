@@ -25,7 +25,6 @@ import importlib
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +35,7 @@ import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, formats
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.inventory import ROOT, SEVERAL, Files, Inventory, SourceFile, is_partition
+from coldframe.pipeline.naming import folder_name, name_tables
 from coldframe.pipeline.places import StorageOptions, pieces
 from coldframe.sources import text_options
 
@@ -92,6 +92,9 @@ class Table:
     empty: Files = field(default_factory=list)
     _keys: dict[str, None] = field(default_factory=dict)
     """The names of the partition columns, in the order in which files bring them."""
+    place: str = ""
+    """Where it lies below the source's root, and its name there: `naming` makes path and name of them."""
+    called: str = ""
 
     def add(self, file: SourceFile) -> None:
         """One more file, and the partition columns that its directories name."""
@@ -185,9 +188,8 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
         if table.spec is not None:
             by_entry.setdefault(id(table.spec), table)
         else:
-            by_place.setdefault(table.path, table)
-    _part_formats(tables)
-    _make_distinct(tables)
+            by_place.setdefault(table.place, table)
+    name_tables(tables)
     lonely: dict[int, Table] = {}
     for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
         for file in others:
@@ -208,7 +210,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
 
 def _new_table(inventory: Inventory, name: str, path: str, format: str, spec: TableSpec | None) -> Table:
     files, damaged, empty = (inventory.new_files() for _ in range(3))
-    return Table(name, path, format, spec, files, damaged, empty)
+    return Table(name, path, format, spec, files, damaged, empty, place=path, called=name)
 
 
 class _Entries:
@@ -279,7 +281,7 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
     except (ColdframeError, OSError, ValueError):
         return []
     names = [name for _, name in held]
-    folders = [_folder_name(name) for name in names]
+    folders = [folder_name(name) for name in names]
     return [
         TableSpec(
             name if names.count(name) == 1 else f"{name}-{table_id}",
@@ -291,11 +293,6 @@ def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
     ]
 
 
-def _folder_name(table: str) -> str:
-    """A table's name as the name of a folder that Hive and Spark see, and take for no partition."""
-    return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
-
-
 def _place_of(inventory: Inventory, file: SourceFile) -> str:
     place: list[str] = []
     # A directory that is a table has the table's name itself.
@@ -305,49 +302,6 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
         if folder != ROOT:
             place.append(folder)
     return "/".join(place) or os.path.basename(inventory.root) or "root"
-
-
-def _part_formats(tables: list[Table]) -> None:
-    """Several formats in one directory: each but the first gets its format added to its path, and to its name
-    where tables.toml gives it none of its own.
-    """
-    seen: dict[str, set[str]] = {}
-    for table in tables:
-        names = seen.setdefault(table.path, set())
-        if names:
-            table.path = f"{table.path}__{table.format}"
-        if table.name in names:
-            table.name = f"{table.name}__{table.format}"
-        names.add(table.name)
-
-
-def _make_distinct(tables: list[Table]) -> None:
-    """No two tables of one name or one place in the target, and no place that Spark takes for a partition."""
-    names = Counter(table.name for table in tables)
-    for table in tables:
-        if names[table.name] > 1 and table.spec is None:
-            table.name = table.path
-    plain = {table.path for table in tables if "=" not in table.path}
-    for table in tables:
-        if "=" in table.path:
-            wanted = "/".join(
-                folder if "=" not in folder else _folder_name(folder) for folder in table.path.split("/")
-            )
-            path, number = wanted, 1
-            while path in plain:
-                number += 1
-                path = f"{wanted}_{number}"
-            table.path = path
-            plain.add(path)
-    twice = [path for path, count in Counter(table.path for table in tables).items() if count > 1]
-    for path in twice:
-        names_of = sorted(table.name for table in tables if table.path == path)
-        raise SchemaError(
-            f"tables {' and '.join(names_of)} would both lie in {path}: give them different paths"
-        )
-    again = sorted(name for name, count in Counter(table.name for table in tables).items() if count > 1)
-    if again:
-        raise SchemaError(f"more than one table named {', '.join(again)}: tables.toml can give them names")
 
 
 def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:

@@ -1,0 +1,94 @@
+"""Paths and names of tables in the target: given once, whatever comes later."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from estates import Estate
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+def test_an_older_partition_in_another_format_swaps_no_names(estate: Estate) -> None:
+    for number in range(3):
+        estate.orc(f"sales/dt=2/{number}", {"a": [number]})
+    assert estate.migrate().exit_code == 0
+    assert estate.values("sales") == [0, 1, 2]
+    # It sorts before the others.
+    estate.rc("sales/dt=1/old", {"a": [b"x"]})
+    found = preview(estate.source, estate.target, Options(untyped=True))
+    assert {one.path: one.format for one in found.tables} == {"sales": "orc", "sales__rcfile": "rcfile"}
+    report = estate.migrate(untyped=True)
+    assert report.exit_code == 0
+    assert estate.values("sales") == [0, 1, 2]
+    assert estate.values("sales__rcfile", "_c0") == [b"x"]
+    assert sorted(table.name for table in report.tables) == ["sales", "sales__rcfile"]
+    # Nor does a run that takes one of them alone.
+    assert estate.migrate(untyped=True, include=["sales/dt=1"]).exit_code == 0
+    estate.rc("sales/dt=3/new", {"a": [b"y"]})
+    report = estate.migrate(untyped=True, include=["sales/dt=3"])
+    assert [table.path for table in report.tables] == ["sales__rcfile"]
+    assert estate.values("sales__rcfile", "_c0") == [b"x", b"y"]
+
+
+def test_the_first_portion_has_the_name(estate: Estate) -> None:
+    estate.orc("sales/dt=2/1", {"a": [1]})
+    estate.rc("sales/dt=1/1", {"a": [b"x"]})
+    assert estate.migrate(include=["sales/dt=2"]).exit_code == 0
+    report = estate.migrate(untyped=True, include=["sales/dt=1"])
+    assert [table.path for table in report.tables] == ["sales__rcfile"]
+    assert estate.values("sales") == [1]
+
+
+def test_a_state_that_did_not_write_formats_down_is_understood(estate: Estate) -> None:
+    estate.orc("sales/dt=2/1", {"a": [1]})
+    assert estate.migrate().exit_code == 0
+    for segment in (estate.target / "_coldframe/state").iterdir():
+        events = [json.loads(line) for line in segment.read_text().splitlines()]
+        for event in events:
+            if event["event"] == "table":
+                del event["place"], event["format"]
+        segment.write_text("".join(json.dumps(event) + "\n" for event in events))
+    estate.rc("sales/dt=1/1", {"a": [b"x"]})
+    assert estate.migrate(untyped=True).exit_code == 0
+    assert estate.values("sales") == [1]
+    assert estate.values("sales__rcfile", "_c0") == [b"x"]
+
+
+def test_a_table_that_was_written_anew_in_another_format_is_the_same_table(estate: Estate) -> None:
+    """ALTER TABLE .. SET FILEFORMAT, INSERT OVERWRITE: its rows are not doubled under another name."""
+    estate.rc("t/1", {"a": [b"x"]})
+    assert estate.migrate(untyped=True).exit_code == 0
+    shutil.rmtree(estate.source / "t")
+    estate.orc("t/2", {"_c0": [b"x"]})
+    assert estate.migrate().exit_code == 1
+    assert estate.values("t", "_c0") == [b"x"]
+    assert estate.migrate(on_vanished="remove", most_vanished=1).exit_code == 0
+    assert estate.values("t", "_c0") == [b"x"]
+    assert len(estate.files("t")) == 1
+
+
+def test_a_name_that_was_given_is_not_given_to_another(estate: Estate) -> None:
+    estate.orc("a/b/1", {"a": [1]})
+    first = estate.migrate()
+    estate.orc("a.b/1", {"a": [2]})
+    second = estate.migrate()
+    assert [(table.name, table.path) for table in first.tables] == [("a.b", "a/b")]
+    names = {table.path: table.name for table in second.tables}
+    assert names["a/b"] == "a.b"
+    assert len(set(names.values())) == 2
+    assert (estate.values("a/b"), estate.values("a.b")) == ([1], [2])
+    # An entry names it otherwise: where it lies stays.
+    (estate.source / "tables.toml").write_text('[tables.mine]\npath = "a/b"\n')
+    third = {table.path: table.name for table in estate.migrate().tables}
+    assert third["a/b"] == "mine"
+    assert estate.values("a/b") == [1]
