@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deleting import delete_by_vector, delete_positions
 
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.committed import CommittedTable
@@ -32,10 +37,21 @@ class Lake:
         self._register: Callable[[Destination, CommittedTable, str], dict[str, Any]] = register
         (root / "_coldframe").mkdir(parents=True)
 
-    def file(self, name: str, ids: list[int], schema: pa.Schema = SCHEMA) -> Entry:
+    def file(
+        self,
+        name: str,
+        ids: list[int],
+        schema: pa.Schema = SCHEMA,
+        p: pa.Scalar | None = None,
+        v: Any = None,
+    ) -> Entry:
         path = self.root / "t" / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         columns: dict[str, list[Any]] = {field.name: [None] * len(ids) for field in schema}
+        if p is not None and "p" in columns:
+            columns["p"] = [p.as_py()] * len(ids)
+        if v is not None:
+            columns["v"] = [v] * len(ids)
         pq.write_table(pa.table({**columns, "id": ids}, schema=schema), path)
         checks = {"columns": {field.name: {"nulls": 0} for field in schema}}
         part = Part("", f"t/{name}", len(ids), path.stat().st_size, checks, True)
@@ -48,11 +64,14 @@ class Lake:
         name: str = "t",
         path: str = "t",
         foreign: str = "refuse",
+        partitions: Sequence[pa.Field] = (),
     ) -> dict[str, Any]:
         def announce(add: Iterable[str], remove: Iterable[str]) -> None:
             self.known = (self.known - set(remove)) | set(add)
 
-        table = CommittedTable(name, path, schema, [], entries, "run", 1, frozenset(self.known), announce)
+        table = CommittedTable(
+            name, path, schema, partitions, entries, "run", 1, frozenset(self.known), announce
+        )
         return self._register(Destination(str(self.root)), table, foreign)
 
     def ids(self) -> list[int]:
@@ -63,6 +82,30 @@ class Lake:
         else:
             found = self.iceberg().scan().to_arrow()
         return sorted(found["id"].to_pylist())
+
+    def version(self) -> int:
+        """The newest one."""
+        if self.kind == "delta":
+            from deltalake import DeltaTable
+
+            return int(DeltaTable(self.root / "t").version())
+        return int(self.iceberg().current_snapshot().snapshot_id)
+
+    def at(self, version: int) -> pa.Table:
+        """What a version reads."""
+        if self.kind == "delta":
+            from deltalake import DeltaTable
+
+            return pa.table(DeltaTable(self.root / "t", version=version).to_pyarrow_table())
+        return self.iceberg().scan(snapshot_id=version).to_arrow()
+
+    def visible(self) -> list[int]:
+        """As readers of Delta do that know deletion vectors, unlike pyarrow."""
+        from deltalake import DeltaTable, QueryBuilder
+
+        table = QueryBuilder().register("t", DeltaTable(self.root / "t"))
+        ids: list[int] = pa.table(table.execute("select id from t").read_all())["id"].to_pylist()
+        return ids
 
     def iceberg(self) -> Any:
         from coldframe.pipeline.iceberg import open_catalog
@@ -203,3 +246,194 @@ def test_two_tables_of_one_name_in_the_catalog(tmp_path: Path) -> None:
     catalog = open_catalog(str(lake.root))
     rows = [catalog.load_table(name).scan().to_arrow()["id"].to_pylist() for name in names]
     assert rows == [[1], [2]]
+
+
+def test_a_file_whose_rows_others_deleted_is_not_replaced(tmp_path: Path) -> None:
+    """No library removes a file with its vector by name: readers had the old rows and the new ones."""
+    pytest.importorskip("deltalake")
+    lake = Lake(tmp_path / "lake", "delta")
+    first, second = lake.file("a.parquet", list(range(5))), lake.file("b.parquet", [7])
+    lake.register(first, second)
+    delete_by_vector(lake.root / "t", "a.parquet", [1])
+    # What is new beside it is added.
+    third = lake.file("c.parquet", [8])
+    lake.register(first, second, third, foreign="append")
+    assert sorted(lake.visible()) == [0, 2, 3, 4, 7, 8]
+    with pytest.raises(SchemaError, match="others have deleted rows of 1 file"):
+        lake.register(lake.file("a2.parquet", [0, 1]), second, third, foreign="append")
+    assert sorted(lake.visible()) == [0, 2, 3, 4, 7, 8]
+
+
+def test_others_are_noticed_when_the_log_has_been_cleaned_up(lake: Lake) -> None:
+    """Log retention and expired snapshots take the versions of others out of the history."""
+    lake.register(lake.file("a.parquet", [1]))
+    lake.append([7])
+    if lake.kind == "delta":
+        from deltalake import DeltaTable
+
+        table = DeltaTable(lake.root / "t")
+        table.create_checkpoint()
+        for log in (lake.root / "t" / "_delta_log").glob("*.json"):
+            log.unlink()
+    else:
+        newest = lake.iceberg().current_snapshot().snapshot_id
+        old = [one.snapshot_id for one in lake.iceberg().metadata.snapshots if one.snapshot_id != newest]
+        lake.iceberg().maintenance.expire_snapshots().by_ids(old).commit()
+    with pytest.raises(SchemaError, match="changed by others"):
+        lake.register(lake.file("a2.parquet", [2]))
+    assert lake.ids() == [1, 7]
+
+
+def test_a_table_whose_log_is_gone_is_not_made_again(lake: Lake) -> None:
+    """What others had deleted would be there again."""
+    first = lake.file("a.parquet", [1])
+    lake.register(first)
+    if lake.kind == "delta":
+        shutil.rmtree(lake.root / "t" / "_delta_log")
+    else:
+        (lake.root / "_coldframe" / "iceberg.db").unlink()
+    with pytest.raises(SchemaError, match="is gone"):
+        lake.register(first)
+    # Other files are another table.
+    again = lake.file("b.parquet", [1])
+    lake.register(again)
+    lake.register(again, lake.file("c.parquet", [2]))
+    assert lake.ids() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.list_(pa.struct([("at", pa.timestamp("us"))]))], ids=["column", "nested"]
+)
+def test_a_timestamp_without_zone_needs_a_feature_of_the_protocol(tmp_path: Path, kind: pa.DataType) -> None:
+    pytest.importorskip("deltalake")
+    from deltalake import DeltaTable
+
+    lake = Lake(tmp_path / "lake", "delta")
+    text = pa.schema([*SCHEMA, ("at", pa.string())])
+    lake.register(lake.file("a.parquet", [1], text), schema=text)
+    assert DeltaTable(lake.root / "t").protocol().min_reader_version == 1
+    times = pa.schema([*SCHEMA, ("at", kind)])
+    lake.register(lake.file("b.parquet", [2], times), schema=times)
+    protocol = DeltaTable(lake.root / "t").protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (3, 7)
+    assert "timestampNtz" in (protocol.reader_features or ())
+    assert {"timestampNtz", "appendOnly", "invariants"} <= set(protocol.writer_features or ())
+    assert lake.ids() == [2]
+    assert lake.register(lake.file("b.parquet", [2], times), schema=times)
+
+
+def test_a_new_timestamp_without_zone_needs_it_too(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    lake = Lake(tmp_path / "lake", "delta")
+    first = lake.file("a.parquet", [1])
+    lake.register(first)
+    wide = pa.schema([*SCHEMA, ("at", pa.timestamp("us"))])
+    lake.register(first, lake.file("b.parquet", [2], wide), schema=wide)
+    assert lake.ids() == [1, 2]
+
+
+@pytest.mark.parametrize("partitioned_first", [False, True])
+def test_files_beside_partition_folders_and_in_them(tmp_path: Path, partitioned_first: bool) -> None:
+    pytest.importorskip("deltalake")
+    lake = Lake(tmp_path / "lake", "delta")
+    plain, inside = lake.file("a.parquet", [1]), lake.file("p=x/b.parquet", [2])
+    column = [pa.field("p", pa.string())]
+    first, second = (inside, plain) if partitioned_first else (plain, inside)
+    lake.register(first, partitions=column if partitioned_first else [])
+    with pytest.raises(SchemaError, match=r"break the protocol: .* partition columns"):
+        lake.register(first, second, partitions=column)
+    assert lake.ids() == ([2] if partitioned_first else [1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "folders"),
+    [
+        (pa.string(), ["p=a b%2F", "p=__HIVE_DEFAULT_PARTITION__"]),
+        (pa.int8(), ["p=1", "p=-2"]),
+        (pa.date32(), ["p=2014-01-01", "p=0001-01-01"]),
+        (pa.bool_(), ["p=true", "p=false"]),
+        (pa.decimal128(10, 2), ["p=1.50", "p=2.00"]),
+        (pa.timestamp("us"), ["p=2014-01-01 10%3A00%3A00", "p=__HIVE_DEFAULT_PARTITION__"]),
+    ],
+    ids=str,
+)
+def test_partitions_are_counted_by_the_log(lake: Lake, kind: pa.DataType, folders: list[str]) -> None:
+    column = pa.field("p", kind)
+    whole = pa.schema([*SCHEMA, column]) if lake.kind == "iceberg" else SCHEMA
+    entries = []
+    for number, folder in enumerate(folders):
+        value = None if "HIVE" in folder else unquote(folder.partition("=")[2])
+        scalar = pa.scalar(value, pa.string()).cast(kind)
+        entries.append(lake.file(f"{folder}/{number}.parquet", [number] * (number + 1), whole, p=scalar))
+    for _ in range(2):
+        lake.register(*entries, schema=whole, partitions=[column])
+    assert lake.ids() == [0, 1, 1]
+
+
+KINDS = [
+    (pa.int32(), pa.int64()),
+    (pa.string(), pa.timestamp("us")),
+    (pa.float64(), pa.decimal128(10, 2)),
+    (pa.binary(), pa.struct([("x", pa.int64()), ("y", pa.list_(pa.int32()))])),
+    (pa.struct([("x", pa.int32())]), pa.struct([("x", pa.int64()), ("y", pa.string())])),
+    (pa.list_(pa.string()), pa.list_(pa.date32())),
+    (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int64())),
+    (pa.struct([("x", pa.int32())]), pa.string()),
+]
+VALUES: dict[str, Any] = {
+    "int32": 1,
+    "int64": 70000,
+    "string": "a",
+    "timestamp[us]": datetime.datetime(2014, 1, 2),
+    "double": 0.5,
+    "decimal128(10, 2)": decimal.Decimal("1.50"),
+    "binary": b"a",
+    "struct<x: int32>": {"x": 1},
+    "struct<x: int64, y: list<item: int32>>": {"x": 70000, "y": [1]},
+    "struct<x: int64, y: string>": {"x": 70000, "y": "b"},
+    "list<item: string>": ["a"],
+    "list<item: date32[day]>": [datetime.date(2014, 1, 2)],
+    "map<string, int32>": [("k", 1)],
+    "map<string, int64>": [("k", 70000)],
+}
+
+
+@pytest.mark.parametrize(("old", "new"), KINDS, ids=str)
+def test_older_versions_keep_their_types_and_values(lake: Lake, old: pa.DataType, new: pa.DataType) -> None:
+    """There and back again: each version reads what it read when it was the newest."""
+    meant: dict[int, Any] = {}
+    for number, kind in enumerate([old, new, old]):
+        schema = pa.schema([*SCHEMA, ("v", kind)])
+        lake.register(lake.file(f"{number}.parquet", [number], schema, v=VALUES[str(kind)]), schema=schema)
+        meant[lake.version()] = VALUES[str(kind)]
+    for version, value in meant.items():
+        assert lake.at(version)["v"].to_pylist() == [value]
+
+
+def test_a_partition_column_keeps_its_type_in_iceberg(tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    lake = Lake(tmp_path / "lake", "iceberg")
+    for kind, value in ((pa.string(), "2014-01-01"), (pa.date32(), datetime.date(2014, 1, 1))):
+        column = pa.field("p", kind)
+        schema = pa.schema([*SCHEMA, column])
+        file = lake.file(f"p=2014-01-01/{kind}.parquet", [1], schema, p=pa.scalar(value, kind))
+        if kind == pa.string():
+            lake.register(file, schema=schema, partitions=[column])
+        else:
+            with pytest.raises(SchemaError, match="partition column p becomes date"):
+                lake.register(file, schema=schema, partitions=[column])
+    assert lake.ids() == [1]
+
+
+def test_a_file_whose_rows_others_deleted_is_not_replaced_in_iceberg(tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    lake = Lake(tmp_path / "lake", "iceberg")
+    first, second = lake.file("a.parquet", list(range(5))), lake.file("b.parquet", [7])
+    lake.register(first, second)
+    delete_positions(lake.iceberg(), f"file://{lake.root}/t/a.parquet", [1])
+    third = lake.file("c.parquet", [8])
+    lake.register(first, second, third, foreign="append")
+    assert lake.ids() == [0, 2, 3, 4, 7, 8]
+    with pytest.raises(SchemaError, match="others have deleted rows of 1 file"):
+        lake.register(lake.file("a2.parquet", [0, 1]), second, third, foreign="append")
+    assert lake.ids() == [0, 2, 3, 4, 7, 8]

@@ -11,19 +11,19 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.iceberg_log import live_files
+from coldframe.pipeline.iceberg_log import live_entries
+from coldframe.pipeline.iceberg_schema import retype
 from coldframe.pipeline.journal import HOME
-from coldframe.pipeline.live import LiveTable
+from coldframe.pipeline.live import LiveFile, LiveTable
 from coldframe.sources import is_remote
 from coldframe.spark.types import plain_type
 from coldframe.widening import shape_of
@@ -97,39 +97,41 @@ def _register(
     if table.schema is None and not exists:
         return {}
     wanted = sorted(root + file.final for file in table.files)
+    known = {root + path for path in table.known}
+    if not exists and known & set(wanted):
+        # Whoever has deleted rows by its metadata would have them again.
+        raise SchemaError(
+            f"table {table.name}: it is gone from the catalog {HOME}/iceberg.db, which said what of these "
+            "files is the table. Put that in its place again, or convert everything once more (fresh)"
+        )
     digest = hashlib.sha256("\n".join([str(table.schema), *wanted]).encode()).hexdigest()
     current = (
         catalog.load_table(identifier) if exists else _create(catalog, identifier, root + table.path, table)
     )
-    present = _files(current)
+    present = {file.file_path: (file, live) for file, live in live_entries(current, root)}
     before, others = set(present), ""
     if exists:
         _demand_columns(current, table)
         others, last = _by_others(current)
-        if others and last == digest:
+        others = others or _unlike(known, set(present))
+        if others and (last == digest or known == set(wanted)):
             return {**_facts(identifier, current), "changed by others": others}
         if others:
             before = _ours(root, table, others, foreign)
-            gone = sorted(before - set(wanted) - set(present))
-            if gone:
-                raise SchemaError(
-                    f"table {table.name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
-                    "were rewritten by others: their old rows cannot be told from the others' any more"
-                )
+            _demand_whole(before - set(wanted), present, table.name)
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
-    removed = [present[path] for path in before if path not in kept]
+    removed = [present[path][0] for path in before if path not in kept]
     columns = {field.name for field in current.schema().fields}
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
-        table.announce(
-            (path.removeprefix(root) for path in added),
-            (file.file_path.removeprefix(root) for file in removed),
-        )
+        gone = [file.file_path.removeprefix(root) for file in removed]
+        # Of a catalog that is gone nothing is left.
+        table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
     with current.transaction() as transaction:
         if table.schema is not None and not others and removed and len(removed) == len(present):
-            _retype(transaction, current, table.schema)
-        if table.schema is not None and not columns >= set(table.schema.names):
+            _retype(transaction, current, table)
+        elif table.schema is not None and not columns >= set(table.schema.names):
             with transaction.update_schema() as update:
                 update.union_by_name(pa.schema(table.schema))
         if removed:
@@ -137,14 +139,15 @@ def _register(
                 for file in removed:
                     snapshot.delete_data_file(file)
         if added:
-            transaction.add_files(added, snapshot_properties=marked)
+            # Which of them are there is known: the library would read all manifests for it.
+            transaction.add_files(added, snapshot_properties=marked, check_duplicate_files=False)
     keep()
     table.committed()
     current = catalog.load_table(identifier)
     if others:
         return {**_facts(identifier, current), "changed by others": others}
     if table.schema is not None:
-        table.demand_counts(_counts(current, [field.name for field in table.partitions]), "Iceberg")
+        table.demand_counts(_counts(current, root, [field.name for field in table.partitions]), "Iceberg")
     return _facts(identifier, current)
 
 
@@ -154,7 +157,7 @@ def live(destination: Destination, name: str, path: str) -> set[str] | None:
         if table is None:
             return None
         prefix = _url(destination)
-        return {one.removeprefix(prefix) for one in _files(table)}
+        return {file.path for _, file in live_entries(table, prefix)}
 
 
 def runs(destination: Destination, name: str, path: str) -> set[str]:
@@ -173,7 +176,8 @@ def read_table(destination: Destination, name: str, path: str) -> LiveTable:
         columns = tuple(field.name for field in table.schema().fields)
         snapshot = table.current_snapshot()
         version = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
-        return LiveTable("there", "", version, columns, live_files(table, _url(destination)))
+        files = (file for _, file in live_entries(table, _url(destination)))
+        return LiveTable("there", "", version, columns, files)
 
 
 @contextlib.contextmanager
@@ -196,25 +200,35 @@ def _url(destination: Destination) -> str:
     return root if is_remote(root) else f"file://{root}"
 
 
-def _files(table: Any, snapshot: int | None = None) -> dict[str, Any]:
-    return {task.file.file_path: task.file for task in table.scan(snapshot_id=snapshot).plan_files()}
-
-
-def _counts(current: Any, partitions: list[str]) -> Counts:
-    """Rows by partition, as a scan finds them; of tables without partitions the files' footers are asked."""
+def _counts(current: Any, root: str, partitions: list[str]) -> Counts:
+    """Rows by partition, as the manifests have them from the files' footers."""
     counts: Counter[tuple[Any, ...]] = Counter()
-    if not partitions:
-        return {(): sum(_rows(current, path) for path in _files(current))}
-    for batch in current.scan(selected_fields=tuple(partitions)).to_arrow_batch_reader():
-        table = pa.table(batch).select(partitions)
-        for row in table.group_by(partitions).aggregate([([], "count_all")]).to_pylist():
-            counts[tuple(row[name] for name in partitions)] += row["count_all"]
+    for _, file in live_entries(current, root):
+        counts[tuple(file.values.get(name) for name in partitions)] += file.rows or 0
     return counts
 
 
-def _rows(current: Any, path: str) -> int:
-    with current.io.new_input(path).open() as file:
-        return int(pq.read_metadata(file).num_rows)
+def _unlike(known: set[str], present: set[str]) -> str:
+    """What others did by the files alone: snapshots expire."""
+    if not known or known == present:
+        return ""
+    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
+
+
+def _demand_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
+    """A SchemaError where others have rewritten files that are to be replaced, or deleted rows of them."""
+    gone = sorted(replaced - present.keys())
+    if gone:
+        raise SchemaError(
+            f"table {name}: {len(gone)} file(s) that are to be replaced, such as {gone[0]}, "
+            "were rewritten by others: their old rows cannot be told from the others' any more"
+        )
+    partly = sorted(path for path in replaced if present[path][1].hidden or present[path][1].rows is None)
+    if partly:
+        raise SchemaError(
+            f"table {name}: others have deleted rows of {len(partly)} file(s) that are to be replaced, such "
+            f"as {partly[0]}: what replaces them would bring these rows back"
+        )
 
 
 def _identifier(catalog: Any, name: str, path: str) -> tuple[str, str]:
@@ -264,19 +278,14 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
     return {root + path for path in table.known}
 
 
-def _retype(transaction: Any, current: Any, schema: pa.Schema) -> None:
-    """Where every file of before is replaced, columns may have other types: new ones of the same name."""
+def _retype(transaction: Any, current: Any, table: CommittedTable) -> None:
+    """Where every file of before is replaced, columns may have other types."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     have = {field.name: _shape(field.type) for field in schema_to_pyarrow(current.schema())}
-    changed = [field for field in schema if field.name in have and have[field.name] != _shape(field.type)]
-    if not changed:
-        return
-    with transaction.update_schema(allow_incompatible_changes=True) as update:
-        for field in changed:
-            update.delete_column(field.name)
-    with transaction.update_schema() as update:
-        update.union_by_name(pa.schema(changed))
+    wanted = {field.name: _shape(field.type) for field in table.schema or ()}
+    if wanted.items() - have.items():
+        retype(transaction, current, table.name, pa.schema(table.schema or ()))
 
 
 def _shape(kind: pa.DataType) -> str:

@@ -52,8 +52,10 @@ class _Deletes:
             self.unknown.append((number, _OTHER_DELETES))
 
 
-def live_files(table: Any, prefix: str) -> Iterator[LiveFile]:
-    """The files of the current snapshot; `prefix` is what the names of the target's own begin with."""
+def live_entries(table: Any, prefix: str) -> Iterator[tuple[Any, LiveFile]]:
+    """The files of the current snapshot, as the library has them and as they are here; `prefix` is what the
+    names of the target's own begin with.
+    """
     snapshot = table.current_snapshot()
     if snapshot is None:
         return
@@ -69,7 +71,7 @@ def live_files(table: Any, prefix: str) -> Iterator[LiveFile]:
         values = {name: make(file.partition[at]) for at, (name, make) in enumerate(columns) if make}
         rows = None if why else file.record_count - gone
         path = file.file_path.removeprefix(prefix)
-        yield LiveFile(path, rows, gone, file.file_size_in_bytes, why, values)
+        yield file, LiveFile(path, rows, gone, file.file_size_in_bytes, why, values)
 
 
 def _entries(table: Any, snapshot: Any) -> tuple[list[Any], _Deletes]:

@@ -1,0 +1,190 @@
+"""A commit to a Delta log, held against the protocol before it is made.
+
+Whoever writes a log by its actions can write one that no reader opens, or that readers take for something
+else: deltalake checks little of it. What is asked here is what deltalake and Spark check when they read, and
+what the protocol leaves to the writer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe._coldframe import SchemaError
+
+NTZ = "timestampNtz"
+VECTORS = "deletionVectors"
+FEATURES = 7
+"""The version of writers from which on a table names its features; of readers it is 3."""
+_ASK_WRITERS = re.compile(r"delta\.(invariants|generationExpression|identity\.)")
+"""What a column's metadata asks of whoever writes its values."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True)
+class Adding:
+    """A file that a commit adds."""
+
+    path: str
+    size: int
+    values: Mapping[str, str | None]
+    """Of the partition columns."""
+    rows: int
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit, and the table as it will be behind it."""
+
+    schema: Mapping[str, Any]
+    """As the log has it."""
+    partitions: Sequence[str]
+    reader: int
+    writer: int
+    reader_features: Collection[str]
+    writer_features: Collection[str]
+    configuration: Mapping[str, str]
+    before: Mapping[str, Any] | None
+    """The schema of the version before, where there is one."""
+    present: Mapping[str, int]
+    """The files of that version, and how many rows of each a deletion vector hides."""
+    adds: Sequence[Adding]
+    removes: Collection[str]
+
+
+def demand(commit: Commit, name: str) -> None:
+    """A SchemaError where the log behind the commit would be none that readers can be given."""
+    wrong = list(dict.fromkeys(problems(commit)))
+    if wrong:
+        more = f"; and {len(wrong) - 1} more" if wrong[1:] else ""
+        raise SchemaError(f"table {name}: the Delta log would break the protocol: {wrong[0]}{more}")
+
+
+def problems(commit: Commit) -> Iterator[str]:
+    """What is wrong with it, in words."""
+    yield from _of_columns(commit)
+    yield from _of_features(commit)
+    yield from _of_adds(commit)
+    yield from _of_removes(commit)
+    yield from _of_types(commit)
+
+
+def _of_columns(commit: Commit) -> Iterator[str]:
+    fields = commit.schema["fields"]
+    names = Counter(str(one["name"]).lower() for one in fields)
+    # Spark tells names apart without regard to their case.
+    yield from (f"two columns are called {name}" for name, count in names.items() if count > 1)
+    for path, inner in _structs(fields):
+        twice = [name for name, count in inner.items() if count > 1]
+        yield from (f"two fields of {path} are called {name}" for name in twice)
+    kinds = {str(one["name"]): one["type"] for one in fields}
+    for name in commit.partitions:
+        if name not in kinds:
+            yield f"partition column {name} is not in the schema"
+        elif isinstance(kinds[name], dict):
+            yield f"partition column {name} is nested"
+    if len(set(commit.partitions)) < len(commit.partitions):
+        yield "a partition column is named twice"
+    if not kinds.keys() - set(commit.partitions):
+        yield "there is no column besides those of its partitions"
+
+
+def _structs(fields: Iterable[Mapping[str, Any]], path: str = "") -> Iterator[tuple[str, Counter[str]]]:
+    """The structs inside of columns, and how often each name is in them."""
+    for one in fields:
+        yield from _of_type(one["type"], f"{path}{one['name']}")
+
+
+def _of_type(kind: Any, path: str) -> Iterator[tuple[str, Counter[str]]]:
+    if not isinstance(kind, Mapping):
+        return
+    if kind["type"] == "struct":
+        yield path, Counter(str(one["name"]).lower() for one in kind["fields"])
+        yield from _structs(kind["fields"], f"{path}.")
+    for inner in ("elementType", "keyType", "valueType"):
+        if inner in kind:
+            yield from _of_type(kind[inner], path)
+
+
+def _of_features(commit: Commit) -> Iterator[str]:
+    named = NTZ in commit.reader_features and NTZ in commit.writer_features
+    if has_type(commit.schema, "timestamp_ntz") and not named:
+        yield f"it has timestamps without a zone, and its protocol does not name the feature {NTZ}"
+    if commit.writer_features and commit.writer < FEATURES:
+        yield f"its protocol names features of writers, and asks for version {commit.writer} of them"
+    if commit.reader_features and commit.reader < 3:
+        yield f"its protocol names features of readers, and asks for version {commit.reader} of them"
+    only = [one for one in commit.reader_features if one not in commit.writer_features]
+    yield from (f"its protocol asks readers for {one}, and not writers" for one in only)
+    if not commit.adds:
+        return
+    if commit.configuration.get("delta.columnMapping.mode", "none") != "none":
+        yield "others have mapped its columns: files are found by other names than those in them"
+    if "rowTracking" in commit.writer_features:
+        yield "others track its rows: each file that is added needs numbers for its rows"
+    if any(key.startswith("delta.constraints.") for key in commit.configuration):
+        yield "others have put constraints on it, which nobody has checked for the files that are added"
+    for one in commit.schema["fields"]:
+        asks = [key for key in one.get("metadata") or {} if _ASK_WRITERS.match(key)]
+        if asks:
+            yield f"column {one['name']} has {asks[0]}, which nobody has checked for the files that are added"
+
+
+def _of_adds(commit: Commit) -> Iterator[str]:
+    paths = Counter(one.path for one in commit.adds)
+    yield from (f"it adds {path} twice" for path, count in paths.items() if count > 1)
+    required = [str(one["name"]) for one in commit.schema["fields"] if not one.get("nullable", True)]
+    for one in commit.adds:
+        if one.path in commit.present:
+            yield f"it adds {one.path}, which is there"
+        if one.path in commit.removes:
+            yield f"it adds and removes {one.path}: Spark takes it for removed"
+        if one.path.startswith("/") or _URL.match(one.path) or ".." in one.path.split("/"):
+            yield f"it adds {one.path}, which is no path inside of the table"
+        if set(one.values) != set(commit.partitions):
+            given, wanted = ", ".join(one.values) or "none", ", ".join(commit.partitions) or "none"
+            yield f"{one.path} has values of the partition columns {given}, the table's are {wanted}"
+        if one.size < 0 or one.rows < 0:
+            yield f"{one.path} has {one.size} bytes and {one.rows} rows"
+        for name in required:
+            if one.nulls.get(name) or (name in one.values and one.values[name] is None):
+                yield f"{one.path} has nulls in column {name}, which others have forbidden"
+
+
+def _of_removes(commit: Commit) -> Iterator[str]:
+    for path in commit.removes:
+        if path not in commit.present:
+            yield f"it removes {path}, which is not there"
+        elif commit.present[path]:
+            # To readers it would stay: a file is told from others by its path and its vector.
+            yield f"it removes {path} without the deletion vector that others gave it"
+    if commit.removes and commit.configuration.get("delta.appendOnly", "").lower() == "true":
+        yield "it removes files, and others have said that the table is for appending only"
+
+
+def _of_types(commit: Commit) -> Iterator[str]:
+    """Files that stay are read in the types of the table."""
+    if commit.before is None or commit.present.keys() <= set(commit.removes):
+        return
+    now = {str(one["name"]): one["type"] for one in commit.schema["fields"]}
+    for one in commit.before["fields"]:
+        name = str(one["name"])
+        if name not in now:
+            yield f"column {name} is gone, and files that have it stay"
+        elif now[name] != one["type"]:
+            old, new = json.dumps(one["type"]), json.dumps(now[name])
+            yield f"column {name} becomes {new}, and files that have it as {old} stay"
+
+
+def has_type(kind: Any, name: str) -> bool:
+    """Whether a schema, or a type of one, has a type of this name in it."""
+    if isinstance(kind, Mapping):
+        return any(has_type(one, name) for key, one in kind.items() if key not in ("name", "metadata"))
+    if isinstance(kind, list):
+        return any(has_type(one, name) for one in kind)
+    return bool(kind == name)

@@ -1,0 +1,130 @@
+"""Other types for the columns of an Iceberg table whose files are all replaced.
+
+Our files have no field ids: the table's name mapping says which id a column of a file has, for all snapshots
+alike. A new id for a column that has another type now would take its name away from the old id, and older
+snapshots, each read with the schema that it was written with, would find nulls. So a column keeps its id, and
+what comes anew in it (a struct for bytes) gets ids that were never used.
+
+    schema 0   1: a string      snapshots of then     ┐
+    schema 1   1: a timestamp   snapshots from now on ┴ mapping: a is 1
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import SchemaError
+
+_MAPPING = "schema.name-mapping.default"
+
+
+def retype(transaction: Any, current: Any, name: str, schema: pa.Schema) -> None:
+    """Gives the table these columns; those that files of before have besides stay, too."""
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.name_mapping import create_mapping_from_schema
+    from pyiceberg.table.update import AddSchemaUpdate, AssertCurrentSchemaId, SetCurrentSchemaUpdate
+
+    metadata = current.metadata
+    before = current.schema()
+    mapping = metadata.name_mapping() or create_mapping_from_schema(before)
+    ids = _Ids(mapping.root, metadata.last_column_id)
+    wanted = {field.name: field for field in _pyarrow_to_schema_without_ids(pa.schema(schema)).fields}
+    stay = [field for field in before.fields if field.name not in wanted]
+    fields = [*ids.assign(wanted.values(), ids.root), *stay]
+    _demand_partitions(current, name, fields)
+    number = 1 + max(one.schema_id for one in metadata.schemas)
+    transaction.set_properties({_MAPPING: type(mapping)(root=ids.mapped(ids.root)).model_dump_json()})
+    transaction._apply(
+        (
+            AddSchemaUpdate(schema=Schema(*fields, schema_id=number)),
+            SetCurrentSchemaUpdate(**{"schema-id": number}),
+        ),
+        (AssertCurrentSchemaId(**{"current-schema-id": before.schema_id}),),
+    )
+
+
+def _demand_partitions(current: Any, name: str, fields: list[Any]) -> None:
+    """Older manifests have the partition's values in the type that the column had."""
+    types = {field.field_id: field for field in fields}
+    for part in current.spec().fields:
+        now = types.get(part.source_id)
+        if now is not None and now.field_type != current.schema().find_type(part.source_id):
+            raise SchemaError(
+                f"table {name}: partition column {now.name} becomes {now.field_type}, which Iceberg cannot "
+                "do with a column that its older versions are partitioned by. Migrate into a new directory"
+            )
+
+
+class _Node:
+    """A name of the mapping: its id, and the names inside."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.inside: dict[str, _Node] = {}
+
+
+class _Ids:
+    """The ids that names have ever had."""
+
+    def __init__(self, mapping: Any, last: int) -> None:
+        self._fresh: Iterator[int] = itertools.count(last + 1)
+        self.root = self._known(mapping)
+
+    def _known(self, mapping: Any) -> dict[str, _Node]:
+        found: dict[str, _Node] = {}
+        for one in mapping:
+            if one.field_id is None:
+                continue
+            for name in one.names:
+                node = found[name] = _Node(one.field_id)
+                node.inside = self._known(one.fields)
+        return found
+
+    def mapped(self, names: dict[str, _Node]) -> list[Any]:
+        """The mapping with all that has come since."""
+        from pyiceberg.table.name_mapping import MappedField
+
+        return [
+            MappedField(**{"field-id": node.number}, names=[name], fields=self.mapped(node.inside))
+            for name, node in names.items()
+        ]
+
+    def assign(self, fields: Any, names: dict[str, _Node]) -> list[Any]:
+        """Fields with the ids that their names have."""
+        from pyiceberg.types import NestedField
+
+        found = []
+        for field in fields:
+            node = self._node(names, field.name)
+            kind = self._type(field.field_type, node.inside)
+            found.append(NestedField(node.number, field.name, kind, required=field.required, doc=field.doc))
+        return found
+
+    def _node(self, names: dict[str, _Node], name: str) -> _Node:
+        if name not in names:
+            names[name] = _Node(next(self._fresh))
+        return names[name]
+
+    def _type(self, kind: Any, names: dict[str, _Node]) -> Any:
+        from pyiceberg.types import ListType, MapType, StructType
+
+        if isinstance(kind, StructType):
+            return StructType(*self.assign(kind.fields, names))
+        if isinstance(kind, ListType):
+            node = self._node(names, "element")
+            return ListType(node.number, self._type(kind.element_type, node.inside), kind.element_required)
+        if isinstance(kind, MapType):
+            key, value = self._node(names, "key"), self._node(names, "value")
+            return MapType(
+                key.number,
+                self._type(kind.key_type, key.inside),
+                value.number,
+                self._type(kind.value_type, value.inside),
+                kind.value_required,
+            )
+        return kind
