@@ -174,3 +174,15 @@ def test_what_others_appended_is_foreign(migrated: Migrated) -> None:
         migrated.iceberg().append(rows)
     assert migrated.said() == []
     assert migrated.foreign() == 1
+
+
+def test_a_table_whose_log_cannot_be_read_does_not_end_the_run(migrated: Migrated) -> None:
+    """The others are migrated; of this one nothing is verified."""
+    test_a_log_that_cannot_be_read(migrated)
+    migrated.estate.orc("u/1", {"a": [1]})
+    report = migrated.estate.migrate(to=migrated.to, target_file_bytes=0)
+    assert report.exit_code == 1
+    verdicts = {table.name: table.verdict for table in report.tables}
+    assert "no_log" in {reason.kind for reason in verdicts["t"].reasons}
+    assert verdicts["u"].is_verified
+    assert report.safe_to_delete == 1

@@ -121,7 +121,7 @@ def preview(
         book.state.generation, book.state.fresh = book.state.generation + 1, True
 
     def live(table: Table) -> set[str] | None:
-        return None if target.live is None else target.live(destination, table.name, table.path)
+        return target.lists(destination, table.name, table.path)
 
     name_tables(found, book.state, inventory)
     works = compare(inventory, found, book, options, target, live)

@@ -256,9 +256,7 @@ class _Run:
         return {**about, "place": table.place, "format": table.format}
 
     def _live(self, table: Table) -> set[str] | None:
-        return (
-            None if self.target.live is None else self.target.live(self.destination, table.name, table.path)
-        )
+        return self.target.lists(self.destination, table.name, table.path)
 
     def _report_unreadable(self, work: TableWork) -> None:
         for file in work.table.empty:

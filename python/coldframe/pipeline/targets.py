@@ -40,6 +40,17 @@ class Target:
     read_table: Callable[[Destination, str, str], LiveTable] | None = None
     """The target, name and path of a table -> the table as its log or metadata has it now."""
 
+    def lists(self, destination: Destination, name: str, path: str) -> set[str] | None:
+        """The files that a table lists; None where there is no table, or one that cannot be read."""
+        if self.live is None:
+            return None
+        try:
+            return self.live(destination, name, path)
+        except Exception:
+            # Of a log that others have written anything can be wrong. What is converted is right all the
+            # same; registering it fails, and the last look at the table says why it cannot be read.
+            return None
+
 
 def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
     """The target of this name; UnsupportedError where it is unknown, or a package is missing."""
