@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 import coldframe as cf
 from coldframe.file import Split, raw_scan
-from coldframe.pipeline import migrate
+from coldframe.pipeline import migrate, safe_list
 from coldframe.pipeline.report import Report
 from coldframe.pipeline.scheduling import InProcess
 
@@ -51,6 +51,12 @@ class Estate:
         """What a reader of the table finds, sorted."""
         found: list[Any] = sorted(self.read(table)[column].to_pylist()) if self.files(table) else []
         return found
+
+    def safe(self) -> list[str]:
+        """The sources that the last run listed as safe to delete."""
+        listed = safe_list.read(str(self.target / "_coldframe/safe-to-delete.txt"))
+        assert listed.is_whole
+        return [line.path for line in listed.lines]
 
     def tree(self) -> dict[str, str]:
         """Every visible file of the tables, and what is in it."""

@@ -380,7 +380,7 @@ def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def safe(estate: Estate) -> list[str]:
-    return (estate.target / "_coldframe/safe-to-delete.txt").read_text().splitlines()
+    return estate.safe()
 
 
 def test_a_migration_that_agrees(estate: Estate, said: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from pathlib import Path
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pytest
 from estates import Estate, scanning
 
+import coldframe as cf
 from coldframe.cli import main
-from coldframe.pipeline import convert, sinks
+from coldframe.errors import SchemaError
+from coldframe.pipeline import convert, safe_list, sinks
 from coldframe.pipeline.audit import audit
 from coldframe.pipeline.verdict import Partial
 
@@ -91,22 +94,13 @@ def test_damage_is_quarantined_and_never_called_verified(estate: Estate) -> None
     assert report.verdict.text == "PARTIAL: 1 damaged file gave no rows"
     assert (estate.target / "_coldframe/quarantine/t/2").exists()
     assert report.safe_to_delete == 1
-    assert str(kept) in (estate.target / "_coldframe/safe-to-delete.txt").read_text()
+    assert estate.safe() == [str(kept)]
     page = (estate.target / "_coldframe/report.html").read_text()
     assert 'class="good"' not in page
     assert "verified" not in page.lower()
 
 
 # A target is what its own log says now.
-
-
-def safe(estate: Estate) -> list[str]:
-    """The sources that the last run listed."""
-    return safe_lines((estate.target / "_coldframe/safe-to-delete.txt").read_text())
-
-
-def safe_lines(text: str) -> list[str]:
-    return [line.split("\t")[-1] for line in text.splitlines() if not line.startswith("#")]
 
 
 def delete(estate: Estate, to: str, condition: str) -> None:
@@ -131,7 +125,7 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
     found = audit(estate.target, deep=True)
     assert (found.exit_code, found.tables[0]["rows_now"], found.tables[0]["rows_verified"]) == (1, left, 20)
     report = estate.migrate(to=to, target_file_bytes=0)
-    assert (report.exit_code, report.verified, report.tables[0].rows_now, safe(estate)) == (
+    assert (report.exit_code, report.verified, report.tables[0].rows_now, estate.safe()) == (
         1,
         False,
         left,
@@ -140,7 +134,7 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
     assert f"{20 - left} row" in report.verdict.text
     # Who says that others write to it is told, and no more.
     known = estate.migrate(to=to, target_file_bytes=0, on_foreign_changes="append")
-    assert (known.exit_code, known.verified, safe(estate)) == (0, False, [])
+    assert (known.exit_code, known.verified, estate.safe()) == (0, False, [])
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
@@ -163,3 +157,114 @@ def test_an_audit_without_a_journal_has_nothing_to_compare_with(estate: Estate, 
     shutil.rmtree(estate.target / "_coldframe/state")
     assert main(["audit", str(estate.target)]) == 1
     assert "FAILED: 1 journal is gone" in capsys.readouterr().out
+
+
+# A source is the one that was read.
+
+
+def list_of(estate: Estate) -> Path:
+    return estate.target / "_coldframe/safe-to-delete.txt"
+
+
+def rewritten(path: Path, rows: Any) -> None:
+    """Other rows, in a file of the same size and time."""
+    before = path.stat()
+    cf.write(pa.table(rows), path, format="orc")
+    assert path.stat().st_size == before.st_size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_file_of_the_same_size_and_time_is_converted_again(estate: Estate) -> None:
+    path = estate.orc("t/1", {"a": [1, 2, 3]})
+    assert estate.migrate().safe_to_delete == 1
+    rewritten(path, {"a": [1, 2, 4]})
+    report = estate.migrate()
+    assert (report.exit_code, estate.values(), estate.safe()) == (0, [1, 2, 4], [str(path)])
+
+
+def test_a_file_that_was_copied_with_its_time_is_the_same(estate: Estate) -> None:
+    path = estate.orc("t/1", {"a": [1, 2, 3]})
+    assert estate.migrate().exit_code == 0
+    shutil.copy2(path, path.with_name(".copy"))
+    os.replace(path.with_name(".copy"), path)
+    report = estate.migrate()
+    assert [file.earlier for file in report.tables[0].files] == [True]
+    assert estate.safe() == [str(path)]
+
+
+def test_the_middle_of_a_large_file_counts(estate: Estate) -> None:
+    path = estate.source / "t/1"
+    path.parent.mkdir()
+    rows = pa.table({"s": [os.urandom(1000) for _ in range(3000)]})
+    cf.write(rows, path, format="rcfile", serde="binary")
+    (estate.source / "tables.toml").write_text('[tables.t]\nschema = "s binary"\nserde = "binary"\n')
+    assert estate.migrate().safe_to_delete == 1
+    (line,) = safe_list.read(str(list_of(estate))).lines
+    assert line.digest.startswith("ends:")
+    before = path.stat()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [fault.kind for fault in audit(before_delete=list_of(estate)).faults] == ["line"]
+    assert [file.earlier for file in estate.migrate().tables[0].files] == [False]
+
+
+def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys: Any) -> None:
+    paths = [estate.orc(f"t/{number}", {"a": [number]}) for number in range(4)]
+    assert estate.migrate().safe_to_delete == 4
+    listed = str(list_of(estate))
+    assert main(["audit", "--before-delete", listed]) == 0
+    assert "4 of 4 lines of the list hold" in capsys.readouterr().out
+    rewritten(paths[0], {"a": [7]})
+    paths[1].unlink()
+    paths[2].write_bytes(paths[2].read_bytes() + b" ")
+    assert main(["audit", str(estate.target), "--before-delete", listed]) == 1
+    said = capsys.readouterr().out
+    assert f"line: {paths[0]}: its content is not the one that was read" in said
+    assert f"line: {paths[1]}: it is not there any more" in said
+    assert f"line: {paths[2]}: it has " in said
+    assert "1 of 4 lines of the list hold" in said
+    assert "FAILED: 3 lines of the list do not hold any more" in said
+
+
+def test_a_list_that_was_cut_short_does_not_hold(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.migrate()
+    whole = list_of(estate).read_text()
+    other = estate.target.parent / "list"
+    other.write_text(whole[: whole.index("# end")])
+    assert audit(before_delete=other).exit_code == 1
+    other.write_text("/warehouse/sales\n")
+    with pytest.raises(SchemaError, match="expected '# coldframe"):
+        audit(before_delete=other)
+
+
+def test_a_list_is_held_against_the_journal(estate: Estate) -> None:
+    path = estate.orc("t/1", {"a": [1]})
+    estate.orc("t/2", {"a": [2]})
+    estate.migrate()
+    old = estate.target.parent / "list"
+    shutil.copy(list_of(estate), old)
+    estate.orc("t/1", {"a": [3]})
+    estate.migrate()
+    found = audit(before_delete=old)
+    assert [(fault.file, fault.reason) for fault in found.faults] == [
+        (str(path), "the journal has another digest of it")
+    ]
+
+
+def test_the_state_of_an_earlier_version_resumes_and_lists_nothing(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.migrate()
+    for segment in (estate.target / "_coldframe/state").glob("*.jsonl"):
+        events = [json.loads(line) for line in segment.read_text().splitlines()]
+        for event in events:
+            for key in ("identity", "digest"):
+                event.get("entry", {}).get("details", {}).pop(key, None)
+        segment.write_text("".join(json.dumps(event) + "\n" for event in events))
+    report = estate.migrate()
+    assert [file.earlier for file in report.tables[0].files] == [True]
+    assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
+    assert "kept no digest of it" in report.verdict.notes[0].text
+    assert estate.migrate(fresh=True).safe_to_delete == 1

@@ -17,7 +17,7 @@ from servers import S3, Hdfs
 
 import coldframe as cf
 from coldframe.hive.tables import HivePartition, HiveTable
-from coldframe.pipeline import listed, migrate
+from coldframe.pipeline import listed, migrate, safe_list
 from coldframe.pipeline.audit import audit
 from coldframe.pipeline.listed import LookTask, take_listed
 from coldframe.pipeline.registered import collect
@@ -142,8 +142,8 @@ def test_rows_arrive_once(places: Callable[[str], tuple[Place, Place]], way: str
     assert target.values() == [-1, *rows[100:], 7777]
     found = audit(target.url, deep=True, storage_options=target.options)
     assert (found.exit_code, found.files, found.rows) == (0, 4, 202), found.faults
-    safe = target.store.read("_coldframe/safe-to-delete.txt").decode().splitlines()
-    assert sorted(safe) == sorted(
+    found_list = safe_list.read(f"{target.url}/_coldframe/safe-to-delete.txt", target.options)
+    assert sorted(line.path for line in found_list.lines) == sorted(
         f"{source.url}/{name}" for name in source.names("t") if ".hidden" not in name
     )
 

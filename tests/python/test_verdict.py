@@ -21,7 +21,7 @@ from coldframe.pipeline.verdict import (
     may_be_listed,
 )
 
-FINE = SourceFacts("converted", verified=True)
+FINE = SourceFacts("converted", verified=True, digested=True)
 
 
 def table(**facts: object) -> TableFacts:
@@ -32,8 +32,9 @@ def test_a_table_with_nothing_wrong_is_verified() -> None:
     found = judge_table(table())
     assert (type(found), found.exit_code, found.text, found.colour) == (Verified, 0, "verified", "good")
     assert may_be_listed(found, FINE)
-    assert not may_be_listed(found, SourceFacts("converted", verified=False))
-    assert not may_be_listed(found, SourceFacts("salvaged", verified=True))
+    assert not may_be_listed(found, SourceFacts("converted", verified=True, digested=False))
+    assert not may_be_listed(found, SourceFacts("converted", verified=False, digested=True))
+    assert not may_be_listed(found, SourceFacts("salvaged", verified=True, digested=True))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_each_fact_counts(facts: dict[str, object], kind: type, exit_code: int, 
 
 
 def test_a_loss_that_was_named_is_a_note() -> None:
-    cut = SourceFacts("converted", verified=True, losses={"malformed-text": 3})
+    cut = SourceFacts("converted", verified=True, digested=True, losses={"malformed-text": 3})
     allowed = frozenset({"malformed-text"})
     found = judge_table(table(losses={"malformed-text": 3}), allowed)
     assert isinstance(found, Verified)

@@ -9,6 +9,7 @@
     deleted     one that the table lists, and of whose rows it hides some, or nobody can say how many
     foreign     one in a table's directory that the migration did not write (of Delta and Iceberg: that the
                 table lists)
+    line        (--before-delete) a source whose line of the list does not hold any more
     table       a Delta or Iceberg table whose own log or metadata is gone, unreadable, or lacks columns
 
 Where the journal is gone there is nothing to compare with, and where a log is gone there is no table: both
@@ -31,10 +32,12 @@ import pyarrow.parquet as pq
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError, RawFingerprint
+from coldframe.pipeline import safe_list
 from coldframe.pipeline.convert import as_stored, describe, fingerprint
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import HOME, STATE, Entry, Part, State, read_state
 from coldframe.pipeline.places import StorageOptions, reading, root_of, sha256
+from coldframe.pipeline.safe_list import SafeList
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.standing import Standing, kind_of, standing
@@ -43,7 +46,14 @@ from coldframe.pipeline.targets import find_target
 from coldframe.pipeline.verdict import Reason, Verdict, judge_audit
 
 _THREADS = 4
-KIND_OF_FAULT = {"missing": "missing", "foreign": "foreign", "table": "", "deleted": "", "unlisted": ""}
+KIND_OF_FAULT = {
+    "missing": "missing",
+    "foreign": "foreign",
+    "line": "line",
+    "table": "",
+    "deleted": "",
+    "unlisted": "",
+}
 """What the verdict calls them; all others are `altered`. Those of a table as a whole it is told otherwise."""
 
 
@@ -70,6 +80,8 @@ class Audit:
     unverified: int = 0
     """Files that were never read back, since the migration was asked not to."""
     deep: bool = False
+    listed: int | None = None
+    """Lines of the list that was checked."""
     interrupted: bool = False
     """The last run did not come to its end: start it again."""
     faults: list[Fault] = field(default_factory=list)
@@ -102,6 +114,14 @@ class Audit:
         for name in sorted(found.foreign):
             self.add(Fault(name, "foreign", "the migration did not write it"))
 
+    def check(self, listed: SafeList, state: State, storage_options: StorageOptions) -> None:
+        """Holds each line of a list against its source and the journal."""
+        self.listed = len(listed.lines)
+        if not listed.is_whole:
+            self.told.append(Reason("cut_list", 1, "its last line is not there"))
+        for line, why in safe_list.check(listed, state, storage_options):
+            self.add(Fault(line.path, "line", why))
+
     @property
     def verdict(self) -> Verdict:
         """By all that was found."""
@@ -127,9 +147,28 @@ class Audit:
 
 
 def audit(
-    dst: str | os.PathLike[str], *, deep: bool = False, storage_options: StorageOptions = None
+    dst: str | os.PathLike[str] | None = None,
+    *,
+    deep: bool = False,
+    before_delete: str | os.PathLike[str] | None = None,
+    storage_options: StorageOptions = None,
+    source_storage_options: StorageOptions = None,
 ) -> Audit:
-    """Compares a target with what its migration wrote down. `deep` reads every value, too."""
+    """Compares a target with what its migration wrote down.
+
+    Args:
+        dst: the target's root. Of a list alone, it is the one that the list names.
+        deep: reads every value, too.
+        before_delete: a `safe-to-delete.txt`: each of its sources is held against its line and the journal.
+        storage_options: how the store of the target is reached;
+        source_storage_options: how that of the sources is.
+    """
+    listed = None
+    if before_delete is not None:
+        listed = safe_list.read(os.fspath(before_delete), storage_options)
+        dst = dst if dst is not None else str(listed.about.get("target", ""))
+    if dst is None:
+        raise ValueError("an audit needs the target, or a list that names it")
     root = root_of(dst)
     destination = open_destination(root, storage_options)
     if not destination.has(HOME):
@@ -163,6 +202,8 @@ def audit(
 
     for fault in in_threads(looks(), _THREADS):
         result.add(fault)
+    if listed is not None:
+        result.check(listed, state, source_storage_options)
     return result
 
 

@@ -20,6 +20,7 @@ from coldframe.pipeline.comparing import Due, TableWork
 from coldframe.pipeline.convert import Cause, cause_of, losses
 from coldframe.pipeline.exchange import source_of
 from coldframe.pipeline.grouping import folder_of
+from coldframe.pipeline.identity import content_digest
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, Part
 from coldframe.pipeline.ledger import Ledger, shared_file
@@ -239,6 +240,8 @@ class Committer:
                     )
                 )
         details = {
+            "identity": planned.file.identity,
+            "digest": _digest(planned.file, outcomes),
             "bytes": planned.file.size,
             "rows": sum(outcome["rows"] for outcome in outcomes),
             "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
@@ -261,6 +264,22 @@ class Committer:
             known = self._names[id(schema)] = (schema, schema_id(schema))
             self._journal.keep_schema(known[1], encoded(schema))
         return known[1]
+
+
+def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:
+    """What a later run knows the source by: see `identity`. Empty where it could not be taken."""
+    if file.is_folder:
+        return f"tree:{file.identity}"
+    if file.etag:
+        return f"etag:{file.etag}"
+    found = next((str(outcome["digest"]) for outcome in outcomes if "digest" in outcome), "")
+    if found or outcomes:
+        return found
+    # A file without rows has no task.
+    try:
+        return content_digest(file.path, file.storage_options)
+    except (ColdframeError, OSError):
+        return ""
 
 
 def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], list[str]]]:

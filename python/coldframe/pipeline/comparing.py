@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from coldframe.pipeline.exchange import Absence, settle_exchange, source_of
+from coldframe.pipeline.identity import is_same_source
 from coldframe.pipeline.inventory import Inventory, SourceFile
 from coldframe.pipeline.journal import Entry, Journal
 from coldframe.pipeline.ledger import shared_file
@@ -135,18 +136,19 @@ def _sort(
     usable = (
         waiting is not None
         and waiting.key == key
+        and _is_same(file, waiting)
         and waiting.generation == state.generation
         and all(journal.held.is_whole(part) for part in waiting.parts)
     )
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # What is held together with others is published together with them.
     together = usable and bool(shared_file(waiting))
-    same = before is not None and before.key == key and now and not together
+    again = before is not None and before.key == key and _is_same(file, before)
+    same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(due_of(file, before))
         work.files.append(FileReport.of_entry(before, file.size, earlier=True))
         return False
-    again = before is not None and before.key == key
     if usable and waiting is not None:
         work.held.append(replace(due_of(file, waiting), again=again))
         sharing.leave(before)
@@ -155,6 +157,12 @@ def _sort(
     sharing.leave(waiting)
     work.work.append(Due(file, key, again=again))
     return before is not None and bool(before.parts)
+
+
+def _is_same(file: SourceFile, entry: Entry) -> bool:
+    """Whether a source of the same key is the one that was converted: see `identity`."""
+    identity, digest = entry.details.get("identity"), str(entry.details.get("digest", ""))
+    return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
 
 
 def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:

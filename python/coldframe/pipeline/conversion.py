@@ -91,6 +91,7 @@ class Conversion:
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
                 identity=planned.file.identity,
+                digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,
                 target_options=self.destination.storage_options,
             )

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError, CorruptFileError, RawFingerprint, RawShape
 from coldframe.file import raw_scan
-from coldframe.pipeline.identity import CHANGED, is_unchanged
+from coldframe.pipeline.identity import CHANGED, content_digest, is_unchanged
 from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stated import Witness
@@ -61,6 +61,8 @@ class Task:
     source: str = ""
     """The path of the source, and what it was when it was planned; none of both: not compared."""
     identity: str = ""
+    digest: bool = False
+    """Whether a digest of the source is taken, between the two looks at what it is."""
     source_options: StorageOptions = field(default=None, repr=False)
     """How the stores of source and target are reached. They hold secrets, which travel with the task only."""
     target_options: StorageOptions = field(default=None, repr=False)
@@ -85,6 +87,7 @@ def run_task(task: Task) -> dict[str, Any]:
     with reported(outcome):
         demand_unchanged(task)
         _convert(task, attempt(task.staged), outcome)
+        take_digest(task, outcome)
     tell_change(task, outcome)
     if "error" in outcome:
         discard_files(outcome["files"], task.target_options)
@@ -132,6 +135,12 @@ def demand_unchanged(task: Task) -> None:
     """An OSError where the source is not the one that was planned."""
     if not _unchanged(task):
         raise OSError(f"{task.source}: {CHANGED}")
+
+
+def take_digest(task: Task, outcome: dict[str, Any]) -> None:
+    """What a later run knows the source by, if this task is asked for it."""
+    if task.digest:
+        outcome["digest"] = content_digest(task.source, task.source_options)
 
 
 def tell_change(task: Task, outcome: dict[str, Any]) -> None:

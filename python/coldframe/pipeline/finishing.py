@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Iterator, Sequence
 
+from coldframe.pipeline import safe_list
 from coldframe.pipeline.committed import CommittedTable
 from coldframe.pipeline.comparing import TableWork
 from coldframe.pipeline.convert import describe
 from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import HOME, Journal
+from coldframe.pipeline.journal import Journal
 from coldframe.pipeline.ledger import TableEntries
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking
 from coldframe.pipeline.standing import standing
 from coldframe.pipeline.targets import Target
-from coldframe.pipeline.verdict import Verdict, may_be_listed
-
-SAFE = f"{HOME}/safe-to-delete.txt"
+from coldframe.pipeline.verdict import COMPARED, Verdict, may_be_listed
 
 
 def register(works: Sequence[TableWork], journal: Journal, target: Target, options: Options) -> None:
@@ -84,46 +83,44 @@ def tell_partial(works: Sequence[TableWork], unit: str) -> None:
         work.report.partial = lacking(work.table, files, unit)
 
 
-def write_safe_list(works: Sequence[TableWork], destination: Destination) -> int:
+def write_safe_list(
+    works: Sequence[TableWork], destination: Destination, source: str, options: Options
+) -> int:
     """Lists the sources that the verdict lets be listed, and that are unchanged until now. Gives how many
     there are.
     """
     verdicts = [work.report.verdict for work in works]
 
-    def may_be_told(work: TableWork, verdict: Verdict, file: SourceFile) -> bool:
+    def digest_of(work: TableWork, verdict: Verdict, file: SourceFile) -> str:
+        """What a source is known by; empty where it may not be listed."""
         report = None if verdict.blocks else work.files.get(file.relative)
         # One that cannot be told in a line is not told.
-        return (
-            report is not None
-            and may_be_listed(verdict, report.facts, work.report.allowed)
-            and "\n" not in file.path
-        )
+        if report is None or "\n" in file.path:
+            return ""
+        return report.digest if may_be_listed(verdict, report.facts, work.report.allowed) else ""
 
     # A directory of several tables is safe when all of them are.
     unsafe = {
         file.path
         for work, verdict in zip(works, verdicts, strict=True)
         for file in work.table.files
-        if file.is_folder and not may_be_told(work, verdict, file)
+        if file.is_folder and not digest_of(work, verdict, file)
     }
-    told: set[str] = set()
-    count = 0
 
-    def lines() -> Iterator[bytes]:
-        nonlocal count
+    def sources() -> Iterator[tuple[SourceFile, str]]:
+        told: set[str] = set()
         for work, verdict in zip(works, verdicts, strict=True):
             for file in work.table.files:
-                if file.path in unsafe or file.path in told or not may_be_told(work, verdict, file):
-                    continue
-                if _still_there(file):
-                    count += 1
-                    yield f"{file.path}\n".encode(errors="surrogateescape")
-                if file.is_folder:
+                digest = "" if file.path in unsafe or file.path in told else digest_of(work, verdict, file)
+                if digest:
+                    yield file, digest
+                if digest and file.is_folder:
                     told.add(file.path)
 
-    destination.write(SAFE, lines())
-    return count
-
-
-def _still_there(file: SourceFile) -> bool:
-    return is_unchanged(file.path, file.identity, file.storage_options)
+    about = {
+        "target": destination.root,
+        "source": source,
+        "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "compared": COMPARED,
+    }
+    return safe_list.write(destination, about, sources())

@@ -1,12 +1,21 @@
-"""Whether a source is still the one that was planned.
+"""Whether a source is still the one that was planned, and the one that an earlier run converted.
 
     file        size : mtime_ns : ctime_ns : inode
     of a store  size : etag, or where the store has none size : time of change
     directory   sha256 over `relative name, <one of the above>` of every file below it
 
-The inventory takes it, the task compares it before its first and after its last byte. An edit of equal size,
-and one whose time was set back, change it too; reading does not. It says nothing across runs: a source that
-was restored from a backup is the same by path, size and time, which is what the state goes by.
+The inventory takes this identity, the task compares it before its first and after its last byte. An edit of
+equal size, and one whose time was set back, change it too; reading does not.
+
+Across runs a digest of the content says more, which is taken between the two looks at the identity:
+
+    whole:..    sha256 of a file of up to 1 MiB
+    ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
+    etag:..     what its store calls the content
+    tree:..     of a directory: its identity, as above
+
+A source whose identity is another one is the same if `whole` is. If `ends` is, it is the same where its time
+of the last change (ctime) is: a middle that was edited changes that.
 """
 
 from __future__ import annotations
@@ -20,6 +29,8 @@ from coldframe.listing import FileEntry
 from coldframe.pipeline.places import StorageOptions
 from coldframe.sources import is_remote, open_store
 
+WHOLE = 1 << 20
+HEAD, TAIL = 64 << 10, 256 << 10
 CHANGED = "changed while it was read: a later run converts it"
 
 
@@ -47,6 +58,65 @@ def is_unchanged(path: str, identity: str, storage_options: StorageOptions = Non
         return identity_of(path, storage_options) == identity
     except (OSError, ColdframeError):
         return False
+
+
+def content_digest(path: str, storage_options: StorageOptions = None) -> str:
+    """The digest of a file without an etag: see above. One that cannot be read is an error."""
+    digest = hashlib.sha256()
+    if is_remote(path):
+        opened = open_store(path, storage_options).open()
+        size = opened.size
+        for start, stop in _looked_at(size):
+            digest.update(opened.read(start, stop))
+    else:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for start, stop in _looked_at(size):
+                file.seek(start)
+                digest.update(file.read(stop - start))
+    return f"{'whole' if size <= WHOLE else 'ends'}:{digest.hexdigest()}"
+
+
+def _looked_at(size: int) -> tuple[tuple[int, int], ...]:
+    return ((0, size),) if size <= WHOLE else ((0, HEAD), (size - TAIL, size))
+
+
+def digest_now(path: str, identity: str, digest: str, storage_options: StorageOptions = None) -> str | None:
+    """What a digest of this kind is of `path` now, which has this identity; None where it cannot be taken."""
+    kind = digest.partition(":")[0]
+    if kind == "tree":
+        return f"tree:{identity}"
+    if kind == "etag":
+        return f"etag:{identity.partition(':')[2]}"
+    try:
+        return content_digest(path, storage_options)
+    except (OSError, ColdframeError):
+        return None
+
+
+def is_same_source(
+    path: str,
+    identity: str,
+    known_identity: str | None,
+    known_digest: str,
+    storage_options: StorageOptions = None,
+) -> bool:
+    """Whether a source is the one that an earlier run converted, of which these are known; its size and time
+    of change are the same. Earlier versions kept neither: there, size and time have to do.
+    """
+    if known_identity is None or identity == known_identity:
+        return True
+    kind = known_digest.partition(":")[0]
+    if kind == "ends" and _changed_at(identity) != _changed_at(known_identity):
+        return False
+    return kind in ("whole", "ends") and known_digest == digest_now(
+        path, identity, known_digest, storage_options
+    )
+
+
+def _changed_at(identity: str) -> str:
+    """The time of the last change, of data or of anything else."""
+    return identity.split(":")[2] if identity.count(":") == 3 else ""
 
 
 def of_entry(entry: FileEntry) -> str:

@@ -27,6 +27,7 @@ from coldframe.pipeline.convert import (
     finish_file,
     losses,
     reported,
+    take_digest,
     tell_change,
 )
 
@@ -113,6 +114,7 @@ class _Merging:
             decoded = decode(decoding.rows, decoding.shape)
             decoding.demand(decoded.rows, decoded.observed())
             outcome.update(rows=decoded.rows, damage=decoding.damage, verified=task.verify)
+            take_digest(task, outcome)
             lost = losses(task.source, task.rows, [outcome])
             if lost is not None:
                 outcome.update(error=lost[0], damaged=lost[1] == "damaged")

@@ -68,6 +68,8 @@ class FileReport:
     """That its tasks took, together."""
     losses: dict[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how: see `verdict.LOSSES`."""
+    digest: str = ""
+    """What the source was when it was converted: see `identity`."""
 
     @staticmethod
     def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
@@ -87,12 +89,13 @@ class FileReport:
             earlier,
             details.get("seconds", 0.0),
             details.get("losses", {}),
+            details.get("digest", ""),
         )
 
     @property
     def facts(self) -> SourceFacts:
         """What decides whether it may be listed as safe to delete."""
-        return SourceFacts(self.status, self.verified, self.losses)
+        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses)
 
     def to_json(self) -> dict[str, Any]:
         """A line of files.jsonl."""
@@ -121,6 +124,8 @@ class Totals:
     written: int = 0
     """Files of which something lies in the target, and those of them that were not read back."""
     unverified: int = 0
+    undigested: int = 0
+    """Sources that were converted by a version that kept no digest of them."""
     losses: Counter[str] = field(default_factory=Counter)
 
     def add(self, file: FileReport, sign: int = 1) -> None:
@@ -137,6 +142,7 @@ class Totals:
         if file.outputs:
             self.written += sign
             self.unverified += sign * (not file.verified)
+        self.undigested += sign * (file.status == "converted" and not file.digest)
         for how, count in file.losses.items():
             self.losses[how] += sign * count
 
@@ -220,6 +226,7 @@ class TableReport:
             TableFacts(
                 written=totals.written,
                 unverified=totals.unverified,
+                undigested=totals.undigested,
                 statuses=totals.statuses,
                 losses={how: count for how, count in totals.losses.items() if count},
                 missing=len(self.missing),

@@ -248,7 +248,9 @@ class _Run:
         if self.registered is not None:
             report.metastore = hold(self.registered, works, inventory, self.options)
         report.timeline = self.timeline.to_json()
-        report.safe_to_delete = finishing.write_safe_list(works, self.destination)
+        report.safe_to_delete = finishing.write_safe_list(
+            works, self.destination, inventory.root, self.options
+        )
         return report
 
     def _about(self, table: Table) -> dict[str, str]:

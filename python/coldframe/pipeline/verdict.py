@@ -151,6 +151,13 @@ KINDS: Mapping[str, Kind] = {
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
     # What an audit finds besides.
     "altered": Kind("failed", True, "file is not as it was verified", "files are not as they were verified"),
+    "line": Kind(
+        "failed",
+        True,
+        "line of the list does not hold any more",
+        "lines of the list do not hold any more",
+    ),
+    "cut_list": Kind("failed", True, "list was cut short", "lists were cut short"),
     "no_journal": Kind("failed", True, "journal is gone", "journals are gone"),
     "no_log": Kind(
         "failed", True, "table's own log or metadata is gone", "tables' own logs or metadata are gone"
@@ -301,6 +308,8 @@ class SourceFacts:
     status: str
     verified: bool
     """All of its files of the target were read back."""
+    digested: bool
+    """It is known by a digest of what was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
     left_out: bool = False
@@ -319,6 +328,8 @@ class TableFacts:
     """How many sources there are of each status."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
+    undigested: int = 0
+    """Sources that were converted by a version that kept no digest of them."""
     missing: int = 0
     foreign: int = 0
     partial: int = 0
@@ -367,6 +378,7 @@ def judge_table(facts: TableFacts, allowed: frozenset[str] = frozenset()) -> Ver
         (_VANISHED[facts.on_vanished], facts.vanished),
         ("metastore", facts.metastore),
         ("unverified", facts.unverified),
+        ("unproved_source", facts.undigested),
     ):
         if count:
             found.append(Reason(kind, count))
@@ -438,6 +450,7 @@ def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] =
         not table.blocks
         and source.status == "converted"
         and source.verified
+        and source.digested
         and not source.left_out
         and not source.losses.keys() - allowed
     )
