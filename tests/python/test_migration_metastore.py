@@ -318,7 +318,8 @@ def test_what_was_left_out_as_asked_is_not_missed() -> None:
         return partitioned("", part("1", "3"), part("2", "4"))
 
     files = [report_of("t/p=1/a", 3)]
-    inventory = Inventory("/wh", excluded=1)
+    inventory = Inventory("/wh")
+    inventory.left_out.append("t/p=2/b")
     for selection in (select([], ["p=2"]), select(["t/p=1"], [])):
         report, findings = held(found(), files, options=Options(selection=selection), inventory=inventory)
         assert (report.compared, len(findings), len(report.findings)) == (1, 0, 0)

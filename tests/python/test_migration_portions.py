@@ -35,7 +35,7 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
             return []
         found = catalog.load_table(("migrated", table)).scan().to_arrow()
     else:
-        return estate.values(table, column)
+        found = estate.read(table) if estate.files(table) else pa.table({column: []})
     return sorted(found[column].to_pylist(), key=lambda one: (one is None, one))
 
 
@@ -79,6 +79,16 @@ def test_a_portion_keeps_the_columns_of_the_others(estate: Estate) -> None:
 
     assert [pq.read_schema(one).names for one in estate.files("t")] == [["a", "b"]] * 2
     assert estate.values(column="a") == [1, 2]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_portion_with_nothing_new_changes_nothing(estate: Estate, target: str) -> None:
+    estate.orc("t/p=1/1", {"a": [1], "b": ["x"]})
+    estate.orc("t/p=2/2", {"a": [2]})
+    assert estate.migrate(to=target).exit_code == 0
+    assert estate.migrate(to=target, include=["t/p=2"]).exit_code == 0
+    assert rows(estate, target) == [1, 2]
+    assert rows(estate, target, column="b") == ["x", None]
 
 
 def test_a_portion_with_a_new_column_is_refused_beside_files_without_it(estate: Estate) -> None:

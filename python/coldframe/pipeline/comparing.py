@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coldframe.pipeline.exchange import Absence, settle_exchange, source_of
+from coldframe.pipeline.exchange import Absence, Exchange, source_of
 from coldframe.pipeline.identity import is_same_source
 from coldframe.pipeline.inventory import Inventory, SourceFile
 from coldframe.pipeline.journal import Entry, Journal
+from coldframe.pipeline.layouts import nested
 from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import key_maker
@@ -83,12 +84,15 @@ def compare(
         found = False
         for file in work.table.files:
             before = journal.done.look_up(file.relative)
-            if before is not None and before.table != work.table.path:
+            if before is not None and before.table == work.table.path:
+                work.known += 1
+            elif before is not None:
                 absence.moved.append(file.relative)
             found = _sort(work, file, before, journal, key_of(file), listed, sharing) or found
         replaces.append(found)
+    exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
     for work, found in zip(works, replaces, strict=True):
-        found = settle_exchange(work, journal, options, absence, sharing.gone) or found
+        found = exchange.settle(work) or found
         work.careful = bool(work.drops or work.held or found)
     return works
 

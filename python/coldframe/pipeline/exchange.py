@@ -9,15 +9,17 @@ so do the files of the target that it shares with others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from coldframe.pipeline.inventory import Inventory, SourceFile
 from coldframe.pipeline.journal import Journal
+from coldframe.pipeline.layouts import unreadable
 from coldframe.pipeline.ledger import Entry
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.scratch import Rows
+from coldframe.pipeline.targets import Target
 from coldframe.pipeline.works import Due, TableWork, due_of
 
 GONE = "whose source is gone"
@@ -61,36 +63,60 @@ def source_of(entry: Entry) -> SourceFile:
     return SourceFile(entry.source, entry.source, entry.details.get("bytes", 0), 0, None)
 
 
-def settle_exchange(
-    work: TableWork, journal: Journal, options: Options, absence: Absence, gone: set[str]
-) -> bool:
-    """Decides what of a table is taken in this run; whether earlier results are replaced by it beyond those
-    of files that have changed. `gone`: files of the target that cannot stay, since a source of theirs leaves.
-    """
-    if not (work.work or work.held or work.vanished):
-        return False
-    beside: Due | None = None
-    for due in absence.others(work, journal):
-        work.stays.append(due)
-        beside = due if due.why == GONE else beside
-    work.report.on_vanished = options.on_vanished
-    blocked = ""
-    if options.on_vanished == "remove":
-        blocked = _why_not_removed(work, journal, options, absence, beside)
-    if options.on_vanished == "remove" and not blocked:
-        work.drops = [due.file.relative for due in work.vanished]
-        gone.update(due.shared for due in work.vanished)
-    else:
-        if blocked:
-            work.report.error, work.report.on_vanished = blocked, "fail"
-        for due in work.vanished:
-            work.stays.append(replace(due, why=GONE))
-        if options.on_vanished != "keep" and (work.vanished or beside):
-            _withhold(work, journal, blocked, beside)
-    for due in work.stays:
-        work.table.know(due.file)
-    _keep_together(work, journal, gone)
-    return _convert_mates(work, journal, gone)
+@dataclass
+class Exchange:
+    """What decides what of each table is taken in this run."""
+
+    journal: Journal
+    options: Options
+    target: Target
+    absence: Absence
+    nested: Mapping[str, str]
+    """Why tables cannot be written, by their paths."""
+    gone: set[str]
+    """Files of the target that cannot stay, since a source of theirs leaves."""
+
+    def settle(self, work: TableWork) -> bool:
+        """Decides; whether earlier results are replaced by it, beyond those of files that have changed."""
+        work.report.on_vanished = self.options.on_vanished
+        beside: Due | None = None
+        if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
+            for due in self.absence.others(work, self.journal):
+                work.stays.append(due)
+                beside = due if due.why == GONE else beside
+        if not (work.work or work.held or work.vanished):
+            # Its columns and folders are those of all of it.
+            work.table.know_only(due.file for dues in (work.done, work.stays) for due in dues)
+            return False
+        blocked = ""
+        if self.options.on_vanished == "remove":
+            blocked = _why_not_removed(work, self.journal, self.options, self.absence, beside)
+        if self.options.on_vanished == "remove" and not blocked:
+            work.drops = [due.file.relative for due in work.vanished]
+            self.gone.update(due.shared for due in work.vanished)
+        else:
+            if blocked:
+                work.report.error, work.report.on_vanished = blocked, "fail"
+            for due in work.vanished:
+                work.stays.append(replace(due, why=GONE))
+            if self.options.on_vanished != "keep" and (work.vanished or beside):
+                _withhold(work, self.journal, blocked, beside)
+        self._refuse_unreadable(work)
+        _keep_together(work, self.journal, self.gone)
+        return _convert_mates(work, self.journal, self.gone)
+
+    def _refuse_unreadable(self, work: TableWork) -> None:
+        """Files that would make a table which its readers do not read whole."""
+        around = self.nested.get(work.table.path)
+        if around is not None and (work.work or work.held):
+            work.report.error = f"not converted: {around}"
+            refused = [(due, work.report.error) for dues in (work.work, work.held) for due in dues]
+        else:
+            refused = list(unreadable(work, self.target))
+        for due, reason in refused:
+            _leave(work, due, self.journal, reason)
+        places = (work.work, work.held, work.done, work.stays)
+        work.table.know_only(due.file for dues in places for due in dues)
 
 
 def _why_not_removed(

@@ -72,6 +72,7 @@ class Ledger(Mapping[str, Entry]):
         self._entries, self._tables, self._finals, self._members = (scratch.new_list() for _ in range(4))
         self._length = 0
         self._parts: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
 
     def put(self, entry: Entry) -> None:
         """Adds an entry, in place of the one that its source had."""
@@ -87,6 +88,7 @@ class Ledger(Mapping[str, Entry]):
             if part.of:
                 self._scratch.put(self._members, _member(part), source)
             self._parts[entry.table] += not users
+        self._sources[entry.table] += 1
         self._length += 1
 
     def look_up(self, source: str) -> Entry | None:
@@ -102,6 +104,7 @@ class Ledger(Mapping[str, Entry]):
             self._scratch.delete(self._tables, _of_table(entry))
             for part in entry.parts:
                 self._release(entry, part)
+            self._sources[entry.table] -= 1
             self._length -= 1
         return entry
 
@@ -157,6 +160,14 @@ class Ledger(Mapping[str, Entry]):
     def file_shared_by(self, source: str) -> str:
         """The file of the target that a source shares with others; empty where it shares none."""
         return shared_file(self.look_up(source))
+
+    def tables(self) -> list[str]:
+        """The paths of the tables that have files in the target."""
+        return [path for path, count in self._parts.items() if count > 0]
+
+    def sources_of(self, table: str) -> int:
+        """How many entries a table has."""
+        return self._sources[table]
 
     def parts_of(self, table: str) -> int:
         """How many files of the target a table has."""

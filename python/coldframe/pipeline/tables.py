@@ -25,7 +25,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,11 +99,13 @@ class Table:
     def add(self, file: SourceFile) -> None:
         """One more file, and the partition columns that its directories name."""
         self.files.append(file)
-        self.know(file)
-
-    def know(self, file: SourceFile) -> None:
-        """The partition columns of a file that is in the target by an earlier run, or will be by this one."""
         self._keys.update(dict.fromkeys(key for key, _ in file.keys))
+
+    def know_only(self, files: Iterable[SourceFile]) -> None:
+        """The files that are in the target by earlier runs, or will be by this one: their folders count."""
+        keys = dict.fromkeys(key for file in files for key, _ in file.keys)
+        # In the order in which the source has them.
+        self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
 
     @property
     def options(self) -> Mapping[str, Any]:

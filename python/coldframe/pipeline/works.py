@@ -59,6 +59,8 @@ class TableWork:
     out, or withheld. The rest of the table has to fit to it.
     """
     planned: Rows[PlannedFile]
+    known: int = 0
+    """How many of the sources that are there an earlier run has converted."""
     vanished: list[Due] = field(default_factory=list)
     drops: list[str] = field(default_factory=list)
     """Those of `vanished` that are to be taken out."""

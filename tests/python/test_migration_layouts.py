@@ -1,0 +1,111 @@
+"""Folders that Spark, Hive and DuckDB read whole, or a refusal before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from estates import Estate
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+BAD = {
+    "beside": (["t/1", "t/p=1/2"], "lies in no partition folder"),
+    "depths": (["t/p=1/1", "t/p=1/q=2/2"], "lies in folders of p, q"),
+    "order": (["t/p=1/q=1/1", "t/q=2/p=2/2"], "lies in folders of q, p"),
+    "case": (["t/City=a/1", "t/city=b/2"], "lies in folders of city"),
+    "twice": (["t/p=1/p=2/1"], "two values for p"),
+    "empty": (["t/c=/1"], "folder c= has no value"),
+}
+FINE = {"delta": {"order"}, "iceberg": {"beside", "depths", "order", "empty"}}
+
+
+@pytest.mark.parametrize("target", ["parquet", "orc", "delta", "iceberg"])
+@pytest.mark.parametrize("case", BAD)
+def test_folders_that_cannot_be_read_whole_are_refused(estate: Estate, target: str, case: str) -> None:
+    if target in ("delta", "iceberg"):
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    places, reason = BAD[case]
+    for number, place in enumerate(places):
+        estate.orc(place, {"a": [number]})
+    estate.orc("other/1", {"a": [9]})
+    foreseen = preview(estate.source, estate.target, Options(to=target))
+    report = estate.migrate(to=target)
+    (table,) = (one for one in report.tables if one.name == "t")
+    if case in FINE.get(target, set()):
+        assert (foreseen.exit_code, report.exit_code, table.rows) == (0, 0, len(places))
+        return
+    assert (foreseen.exit_code, report.exit_code) == (1, 1)
+    assert [file.source for file in table.problems] == places
+    assert any(reason in str(file.error) for file in table.problems)
+    assert any(reason in why for one in foreseen.tables for _, why in one.refused)
+    assert not list((estate.target / "t").rglob("*"))
+    # One bad table costs no other one anything.
+    assert {one.name: one.rows for one in report.tables} == {"t": 0, "other": 1}
+
+
+def test_what_is_there_stays_and_what_fits_to_it_is_taken(estate: Estate) -> None:
+    estate.orc("t/p=1/1", {"a": [1]})
+    assert estate.migrate().exit_code == 0
+    estate.orc("t/0", {"a": [0]})
+    estate.orc("t/p=2/2", {"a": [2]})
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/0"]
+    assert estate.values() == [1, 2]
+    # What a pattern leaves out counts as well.
+    report = estate.migrate(include=["t/0"])
+    assert [file.source for file in report.failures] == ["t/0"]
+    assert estate.values() == [1, 2]
+
+
+@pytest.mark.parametrize("target", ["parquet", "delta"])
+def test_a_table_around_others_gives_way(estate: Estate, target: str) -> None:
+    if target == "delta":
+        pytest.importorskip("deltalake")
+    estate.orc("db/stray", {"a": [0]})
+    estate.orc("db/x/1", {"a": [1]})
+    estate.orc("db/y/p=1/1", {"a": [2]})
+    assert preview(estate.source, estate.target, Options(to=target)).exit_code == 1
+    report = estate.migrate(to=target)
+    assert [file.source for file in report.failures] == ["db/stray"]
+    assert {table.path: table.rows for table in report.tables} == {"db": 0, "db/x": 1, "db/y": 1}
+    # An entry makes one table of both.
+    (estate.source / "tables.toml").write_text('[tables.x]\npath = "db/x"\n')
+    estate.orc("db/x/older/2", {"a": [3]})
+    estate.migrate(to=target)
+    if target == "parquet":
+        assert estate.values("db/x") == [1, 3]
+
+
+def test_a_table_that_comes_later_does_not_lie_in_one_that_is_there(estate: Estate) -> None:
+    estate.orc("orders/p=1/1", {"a": [1]})
+    assert estate.migrate().exit_code == 0
+    estate.orc("orders/archive/1", {"a": [2]})
+    estate.orc("orders/p=2/1", {"a": [3]})
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["orders/archive/1"]
+    assert "table orders in orders" in str(report.failures[0].error)
+    assert estate.values("orders") == [1, 3]
+    (estate.source / "tables.toml").write_text('[tables.orders]\npath = "orders"\n')
+    report = estate.migrate()
+    # As one table, its files lie beside partitions.
+    assert [file.source for file in report.failures] == ["orders/archive/1"]
+    assert estate.values("orders") == [1, 3]
+
+
+def test_delta_has_the_columns_of_the_files_that_are_taken(estate: Estate) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    estate.orc("t/1", {"a": [1]})
+    assert estate.migrate(to="delta").exit_code == 0
+    estate.orc("t/p=1/2", {"a": [2]})
+    assert estate.migrate(to="delta").exit_code == 1
+    found = pa.table(deltalake.DeltaTable(estate.target / "t").to_pyarrow_table())
+    assert found.to_pydict() == {"a": [1]}
