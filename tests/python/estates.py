@@ -73,6 +73,9 @@ class Scan:
     def __init__(self, rows: pa.RecordBatchReader, damage: Callable[[], list[dict[str, Any]]]) -> None:
         self._rows, self.damage = rows, damage
 
+    def passed_over(self) -> dict[str, int]:
+        return {}
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._rows.__arrow_c_stream__(requested_schema)
 

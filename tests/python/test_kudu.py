@@ -307,7 +307,7 @@ def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
         assert (report.exit_code, report.safe_to_delete) == (1, 0)
         assert [len(table.partial) for table in report.tables] == [0, 1]
         assert "1 hash bucket of table numbers" in summary(report)
-        assert "1 table in part" in page(report)
+        assert "1 source has a part of its table only" in page(report)
         assert report.tables[1].to_json()["partial"]
     known = [TableSpec("all", ".", options={"complete": False})]
     known_report = migrate(InProcess(), estate.source, tmp_path / "known", tables=known)

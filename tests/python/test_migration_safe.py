@@ -14,6 +14,7 @@ import pytest
 from estates import Estate, scanning
 
 import coldframe as cf
+from coldframe._coldframe import tables
 from coldframe.cli import main
 from coldframe.errors import SchemaError
 from coldframe.pipeline import convert, safe_list, sinks
@@ -268,3 +269,44 @@ def test_the_state_of_an_earlier_version_resumes_and_lists_nothing(estate: Estat
     assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
     assert "kept no digest of it" in report.verdict.notes[0].text
     assert estate.migrate(fresh=True).safe_to_delete == 1
+
+
+# Nothing that could be read is left behind without a word.
+
+KUDU = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
+
+
+def test_a_directory_of_which_one_table_was_asked_for_is_not_safe(estate: Estate, capsys: Any) -> None:
+    shutil.copytree(KUDU / "file_blocks", estate.source / "kudu")
+    held = tables(str(estate.source / "kudu"), format="kudu")
+    assert len(held) > 1
+    (estate.source / "tables.toml").write_text(f'[tables.one]\npath = "kudu"\ntable = "{held[0][1]}"\n')
+    report = estate.migrate()
+    assert (report.exit_code, report.verified, estate.safe()) == (0, True, [])
+    left = [one for one in report.left_out if one.visible]
+    assert {(one.kind, one.name) for one in left} == {("tables", name) for _, name in held[1:]}
+    assert f"{len(held) - 1} part" in str([note.text for note in report.verdict.notes])
+    # By name, one of them, or all.
+    others = [f"tables={of}" for of, _ in held[1:]]
+    assert estate.migrate(leave_behind=others[:-1]).safe_to_delete == 0
+    command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+    assert main([*command, "--leave-behind", "tables,snapshots"]) == 0
+    assert estate.safe() == [str(estate.source / "kudu")]
+    about = safe_list.read(str(list_of(estate))).about
+    assert about["leave_behind"] == ["tables", "snapshots"]
+    assert len(about["left_behind"]) == len(held) - 1
+    assert "left behind: " in capsys.readouterr().out
+    with pytest.raises(ValueError, match="leave_behind: expected tables, snapshots"):
+        estate.migrate(leave_behind=["everything"])
+
+
+def test_names_that_are_passed_over_are_counted(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    estate.orc("t/_archive/2", {"a": [2]})
+    estate.orc("t/3.tmp", {"a": [3]})
+    (estate.source / "t/.hidden").write_bytes(b"x")
+    report = estate.migrate()
+    assert (report.exit_code, report.verified) == (0, True)
+    assert (report.hidden, sorted(report.hidden_names)) == (3, ["t/.hidden", "t/3.tmp", "t/_archive/"])
+    assert "3 hidden names were passed over" in [note.text for note in report.verdict.notes]
+    assert "t/_archive/" in (estate.target / "_coldframe/report.html").read_text()

@@ -123,6 +123,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Delta and Iceberg tables that others have written to: leave them, or add what is new (refuse)",
     )
     parser.add_argument(
+        "--leave-behind",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="what of a directory (HBase, Kudu) need not be in DST for it to be listed as safe to delete: "
+        "older-versions, snapshots, tables, .. or one of them, tables=ns:old; with commas, or repeated",
+    )
+    parser.add_argument(
+        "--allow-loss",
+        action="append",
+        default=[],
+        metavar="HOW",
+        help="changes of values that keep no source off that list: digits-below-microseconds, "
+        "malformed-text, partition-columns, masked-columns; with commas, or repeated",
+    )
+    parser.add_argument(
         "--include",
         action="append",
         default=[],
@@ -216,6 +232,8 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             most_vanished=arguments.most_vanished,
             dropped=arguments.dropped,
             on_foreign_changes=arguments.on_foreign_changes,
+            leave_behind=_names(arguments.leave_behind),
+            allow_loss=_names(arguments.allow_loss),
             include=arguments.include,
             exclude=arguments.exclude,
             metastore=arguments.metastore,
@@ -229,6 +247,11 @@ def _migrate(arguments: argparse.Namespace) -> Report:
             progress=progress,
             **_storage(arguments),
         )
+
+
+def _names(given: list[str]) -> list[str]:
+    """Names of repeated arguments, each of which may have several."""
+    return [name.strip() for one in given for name in one.split(",") if name.strip()]
 
 
 def _storage(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -373,6 +396,11 @@ def summary(report: Report) -> str:
         lines += metastore_lines(report.metastore.findings)
         lines.append(report.metastore.summary)
     lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
+    lines += [f"NOT ASKED FOR: {one.source}: {one}" for one in report.left_out if one.blocks]
+    lines += [f"left behind: {one.source}: {one}" for one in report.left_out if one.visible and one.named]
+    if report.hidden:
+        names = "1 hidden name" if report.hidden == 1 else f"{report.hidden:,} hidden names"
+        lines.append(f"{names} passed over, such as {report.hidden_names[0]}")
     if report.unknown:
         count = len(report.unknown)
         files = "1 file" if count == 1 else f"{count:,} files"

@@ -9,6 +9,7 @@ and the types changed or sources are gone, the earlier result stays; what is con
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -242,6 +243,8 @@ class Committer:
         details = {
             "identity": planned.file.identity,
             "digest": _digest(planned.file, outcomes),
+            "passed_over": _summed(outcomes, "passed_over"),
+            "losses": _summed(outcomes, "losses"),
             "bytes": planned.file.size,
             "rows": sum(outcome["rows"] for outcome in outcomes),
             "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
@@ -264,6 +267,14 @@ class Committer:
             known = self._names[id(schema)] = (schema, schema_id(schema))
             self._journal.keep_schema(known[1], encoded(schema))
         return known[1]
+
+
+def _summed(outcomes: Sequence[dict[str, Any]], name: str) -> dict[str, int]:
+    """Counts of all parts of a source."""
+    found: Counter[str] = Counter()
+    for outcome in outcomes:
+        found.update(outcome.get(name, {}))
+    return {key: count for key, count in found.items() if count}
 
 
 def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:

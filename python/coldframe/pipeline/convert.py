@@ -182,6 +182,12 @@ class Decoding:
         """What was lost so far."""
         return self.rows.damage()
 
+    @property
+    def passed_over(self) -> dict[str, int]:
+        """What could be read beside these rows, and was not asked for; complete behind the last one."""
+        passed_over = getattr(self.rows, "passed_over", dict)
+        return dict(passed_over())
+
     def demand(self, rows: int, observed: dict[str, dict[str, Any]]) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
         believed. Where rows are lost, what the file states is of more than what was decoded.
@@ -223,6 +229,7 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
         finish_file(task, found["print"], file)
         outcome["rows"] += found["rows"]
     decoding.demand(outcome["rows"], converted["observed"])
+    outcome["passed_over"] = decoding.passed_over
 
 
 def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coldframe.pipeline import safe_list
 from coldframe.pipeline.committed import CommittedTable
@@ -16,6 +16,7 @@ from coldframe.pipeline.journal import Journal
 from coldframe.pipeline.ledger import TableEntries
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking
+from coldframe.pipeline.report import LeftOut
 from coldframe.pipeline.standing import standing
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.verdict import COMPARED, Verdict, may_be_listed
@@ -84,7 +85,11 @@ def tell_partial(works: Sequence[TableWork], unit: str) -> None:
 
 
 def write_safe_list(
-    works: Sequence[TableWork], destination: Destination, source: str, options: Options
+    works: Sequence[TableWork],
+    destination: Destination,
+    source: str,
+    left_out: Mapping[str, Sequence[LeftOut]],
+    options: Options,
 ) -> int:
     """Lists the sources that the verdict lets be listed, and that are unchanged until now. Gives how many
     there are.
@@ -99,8 +104,9 @@ def write_safe_list(
             return ""
         return report.digest if may_be_listed(verdict, report.facts, work.report.allowed) else ""
 
-    # A directory of several tables is safe when all of them are.
-    unsafe = {
+    # A directory of several tables is safe when all of them are, and nothing else was to be read from it.
+    unsafe = {path for path, found in left_out.items() if any(one.blocks for one in found)}
+    unsafe |= {
         file.path
         for work, verdict in zip(works, verdicts, strict=True)
         for file in work.table.files
@@ -122,5 +128,10 @@ def write_safe_list(
         "source": source,
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "compared": COMPARED,
+        "leave_behind": list(options.leave_behind),
+        "left_behind": [f"{path}: {one}" for path, found in left_out.items() for one in found if one.named],
+        "allow_loss": list(options.allow_loss),
+        "include": list(options.selection.include),
+        "exclude": list(options.selection.exclude),
     }
     return safe_list.write(destination, about, sources())

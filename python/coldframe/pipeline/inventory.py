@@ -1,9 +1,9 @@
 """Stage 1: what lies in the source tree. Files are told by their first and last bytes, never by their names.
 
-Left out, as Hive and Spark do: names that begin with `_` or `.` (staging folders, `_SUCCESS`, `.crc`), and
-what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, those of an unknown format too.
-What cannot be listed or read, links that lead nowhere or to directories, and what is neither file nor
-directory is listed as well, with why: rows that nobody looked at are never passed over in silence.
+Passed over, as Hive and Spark do, and counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
+`.crc`), and what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, those of an unknown
+format too. What cannot be listed or read, links that lead nowhere or to directories, and what is neither file
+nor directory is listed as well, with why: rows that nobody looked at are never passed over in silence.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ TABLES_FILE = "tables.toml"
 ROOT = "."
 """The relative path of the source's root itself, where that is the data of one server or of several."""
 LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
+MOST_HIDDEN = 1000
+"""Names that were passed over and are named; of more it is known how many."""
 THREADS = 8
 FOLDERS_HERE = 1000
 """Directories of one level that the driver looks into by itself; of more the scheduler does;"""
@@ -89,6 +91,9 @@ class Inventory:
     """What could not be looked at."""
     left_out: Rows[str] = field(default_factory=lambda: names(Scratch()))
     """Files and directories that were left out as asked, by their relative paths."""
+    hidden: int = 0
+    """Names that were passed over, as Hive and Spark do, and the first of them."""
+    hidden_names: list[str] = field(default_factory=list)
     stray: list[str] = field(default_factory=list)
     """Those of `unknown` that lie outside of every table."""
 
@@ -108,6 +113,11 @@ class Inventory:
     def new_files(self) -> Files:
         """A list that has nothing yet, and may grow as large as the inventory's own."""
         return self.files.another() if isinstance(self.files, Rows) else []
+
+    def hide(self, names: Sequence[str], count: int | None = None) -> None:
+        """Names that were passed over; of many the first are enough."""
+        self.hidden += len(names) if count is None else count
+        self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
 
     def add(self, file: SourceFile | Unread) -> None:
         """One more thing that was looked at."""
@@ -207,6 +217,7 @@ def take_inventory(
             for row in found["files"]:
                 inventory.add(SourceFile(_path(root, row[0]), *row))
             inventory.unread += [Unread(*one) for one in found["unread"]]
+            inventory.hide(found["hidden_names"], found["hidden"])
             for place in found["left_out"]:
                 inventory.left_out.append(place)
             below_them += found["folders"]
@@ -270,6 +281,8 @@ class Found:
     folders: list[str] = field(default_factory=list)
     unread: list[list[str]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    hidden: int = 0
+    hidden_names: list[str] = field(default_factory=list)
 
     def add(self, file: SourceFile | Unread) -> None:
         if isinstance(file, Unread):
@@ -294,9 +307,14 @@ def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
         return
     for name, is_folder, is_link in there:
         leftover = name.startswith(("_", ".")) or (not is_folder and name.endswith(LEFTOVERS))
-        if leftover or (folder == ROOT and name == TABLES_FILE and not is_folder):
+        if folder == ROOT and name == TABLES_FILE and not is_folder:
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"
+        if leftover:
+            found.hidden += 1
+            if len(found.hidden_names) < MOST_HIDDEN:
+                found.hidden_names.append(f"{relative}/" if is_folder else relative)
+            continue
         if not (selection.enters(relative) if is_folder else selection.takes(relative)):
             found.left_out.append(relative)
         elif is_folder and is_link:

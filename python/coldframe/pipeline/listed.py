@@ -192,6 +192,7 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
                 inventory.left_out.append(at)
             continue
         folder = tree.folders[at]
+        inventory.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if _is_hidden(name)])
         shown = [_join(at, name) for name in sorted(folder.folders) if not _is_hidden(name)]
         entered = [path for path in shown if selection.enters(path)]
         for path in shown:
@@ -199,9 +200,11 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
                 inventory.left_out.append(path)
         waiting.extend(reversed(entered))
         for name, entry in folder.files.items():
-            if _is_hidden(name) or name.endswith(LEFTOVERS) or (not at and name == TABLES_FILE):
+            if not at and name == TABLES_FILE:
                 continue
-            if selection.takes(entry.path):
+            if _is_hidden(name) or name.endswith(LEFTOVERS):
+                inventory.hide([entry.path])
+            elif selection.takes(entry.path):
                 yield entry.path, entry
             else:
                 inventory.left_out.append(entry.path)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.selection import Selection
+from coldframe.pipeline.verdict import LOSSES
 
+LEAVABLE = {
+    "tables": "table",
+    "snapshots": "snapshot",
+    "older-versions": "versions",
+    "other-times": "times",
+    "families": "families",
+    "columns": "columns",
+    "timestamps": "timestamps",
+    "unflushed-edits": "edits",
+    "tablets": "tablets",
+}
+"""What of a directory may be left behind by name, and what the core calls it."""
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
@@ -27,6 +41,10 @@ class Options:
     dropped: tuple[str, ...] = ()
     """and names or paths of tables, or patterns of them, that may be gone altogether."""
     on_foreign_changes: str = "refuse"
+    leave_behind: tuple[str, ...] = ()
+    """What of directories need not be in the target for them to be safe to delete: see `left_out`."""
+    allow_loss: tuple[str, ...] = ()
+    """Changes of values that need not keep a source off the list: see `verdict.LOSSES`."""
     untyped: bool = False
     timestamp_unit: str = "us"
     split_bytes: int = 128 << 20
@@ -45,9 +63,21 @@ class Options:
             given = getattr(self, name)
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
+        _demand_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
+        _demand_names("allow_loss", self.allow_loss, LOSSES)
         if self.split_bytes < 1:
             raise ValueError("split_bytes must be at least 1")
         if not 0 <= self.most_vanished <= 1:
             raise ValueError("most_vanished must be from 0 to 1")
         if self.target_file_bytes < 0:
             raise ValueError("target_file_bytes must be at least 0")
+
+    def leaves_behind(self, kind: str, of: str) -> bool:
+        """Whether the user named what a directory holds: by its kind, or by itself."""
+        return kind in self.leave_behind or f"{kind}={of}" in self.leave_behind
+
+
+def _demand_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{option}: expected {', '.join(known)}, found {name!r}")

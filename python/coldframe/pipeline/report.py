@@ -70,6 +70,8 @@ class FileReport:
     """Values that were changed on the way, by how: see `verdict.LOSSES`."""
     digest: str = ""
     """What the source was when it was converted: see `identity`."""
+    passed_over: dict[str, int] | None = None
+    """Of a directory: cells that could be read, and were not asked for; None where nobody counted."""
 
     @staticmethod
     def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
@@ -90,6 +92,7 @@ class FileReport:
             details.get("seconds", 0.0),
             details.get("losses", {}),
             details.get("digest", ""),
+            details.get("passed_over"),
         )
 
     @property
@@ -145,6 +148,35 @@ class Totals:
         self.undigested += sign * (file.status == "converted" and not file.digest)
         for how, count in file.losses.items():
             self.losses[how] += sign * count
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that could be read from a directory, and was not asked for."""
+
+    source: str
+    """The directory."""
+    kind: str
+    """As `--leave-behind` calls it, where that knows it."""
+    of: str = ""
+    name: str = ""
+    count: int | None = None
+    unit: str = ""
+    note: str = ""
+    visible: bool = True
+    """Whether a reader of the engine would be shown it."""
+    named: bool = False
+    """The user said that it may be left behind."""
+
+    def __str__(self) -> str:
+        amount = "" if self.count is None else f" ({self.count:,} {self.unit})"
+        note = f": {self.note}" if self.note else ""
+        return f"{self.kind}{f' {self.name}' if self.name else ''}{amount}{note}"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps the directory off the list."""
+        return self.visible and not self.named
 
 
 class FileReports(Rows[FileReport]):
@@ -330,6 +362,11 @@ class Report:
     """Places of the source that could not be looked at: unreadable, links, neither file nor directory."""
     excluded: int = 0
     """Files and directories that the patterns leave out."""
+    hidden: int = 0
+    """Names that were passed over, as Hive and Spark do: `_x`, `.x`, `x.tmp`; `hidden_names`: the first."""
+    hidden_names: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    """What directories hold beside what was asked for."""
     on_vanished: str = "fail"
     timeline: dict[str, Any] = field(default_factory=dict)
     """Bytes of the source and rows by time: see `progress.Timeline`."""
@@ -354,6 +391,9 @@ class Report:
             RunFacts(
                 unread=len(self.unread),
                 excluded=self.excluded,
+                hidden=self.hidden,
+                left_out=sum(one.blocks for one in self.left_out),
+                left_behind=sum(one.visible and one.named for one in self.left_out),
                 stray=len(self.unknown),
                 metastore=0 if self.metastore is None else self.metastore.findings.wrong,
                 told=tuple(self.told),
@@ -399,6 +439,8 @@ class Report:
             "on_error": self.on_error,
             "on_vanished": self.on_vanished,
             "excluded": self.excluded,
+            "hidden": self.hidden,
+            "hidden_names": self.hidden_names,
             "safe_to_delete": self.safe_to_delete,
             "started": self.started,
             "seconds": self.seconds,
@@ -407,6 +449,7 @@ class Report:
             "counts": self.statuses,
             "timeline": self.timeline,
             "metastore": None if self.metastore is None else self.metastore.to_json(),
+            **_few("left_out", self.left_out, vars),
             **_few("unknown", self.unknown),
             **_few("unread", [vars(one) for one in self.unread]),
             "tables": [table.to_json() for table in self.tables],

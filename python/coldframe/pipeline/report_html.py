@@ -89,6 +89,7 @@ def page(report: Report) -> str:
 {_metastore(report)}
 {_unread(report)}
 {_tables(report)}
+{_left_out(report)}
 {_unknown(report)}"""
     return _document(f"Migration of {report.source}", body)
 
@@ -368,6 +369,22 @@ def _damage_rows(file: FileReport) -> str:
 
 def _unknown(report: Report) -> str:
     return _names("Left alone", "of other formats", report.unknown)
+
+
+def _left_out(report: Report) -> str:
+    """What could be read, and was not asked for, or passed over."""
+    kept = [f"{one.source}: {one}" for one in report.left_out if one.blocks]
+    named = [f"{one.source}: {one}" for one in report.left_out if one.visible and one.named]
+    unseen = [f"{one.source}: {one}" for one in report.left_out if not one.visible]
+    hidden = f"of {report.hidden:,} hidden names"
+    return "\n".join(
+        (
+            _names("Not asked for", "parts of directories, which are not on the list for that", kept),
+            _names("Left behind", "parts of directories, as you said", named),
+            _names("In files alone", "parts of directories that readers are not shown", unseen),
+            _names("Passed over", hidden, report.hidden_names),
+        )
+    )
 
 
 def _unread(report: Report) -> str:

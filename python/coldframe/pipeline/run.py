@@ -29,6 +29,7 @@ from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.identity import is_unchanged
 from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, take_inventory
 from coldframe.pipeline.journal import HOME, Journal
+from coldframe.pipeline.left_out import look_for_left_out
 from coldframe.pipeline.listed import take_listed
 from coldframe.pipeline.metastore import hold
 from coldframe.pipeline.naming import name_tables
@@ -63,6 +64,8 @@ def migrate(
     most_vanished: float = 0.5,
     dropped: Sequence[str] = (),
     on_foreign_changes: str = "refuse",
+    leave_behind: Sequence[str] = (),
+    allow_loss: Sequence[str] = (),
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     metastore: str | None = None,
@@ -103,6 +106,10 @@ def migrate(
             empty, only these are taken out.
         on_foreign_changes: a Delta or Iceberg table that others have written to: `"refuse"`: it is left as it
             is; `"append"`: what is new is added to it.
+        leave_behind: what of a directory (of HBase, Kudu) need not be in the target for it to be listed as
+            safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, ..; `"tables=ns:old"` is that one.
+        allow_loss: changes of values that keep no source off that list: `"digits-below-microseconds"`,
+            `"malformed-text"`, ..
         include, exclude: patterns of the files that are meant: see `selection`.
         metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
             tables and partitions are held against the numbers that it has of them.
@@ -127,6 +134,8 @@ def migrate(
         most_vanished=most_vanished,
         dropped=tuple(dropped),
         on_foreign_changes=on_foreign_changes,
+        leave_behind=tuple(leave_behind),
+        allow_loss=tuple(allow_loss),
         untyped=untyped,
         timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
         split_bytes=split_bytes,
@@ -248,8 +257,11 @@ class _Run:
         if self.registered is not None:
             report.metastore = hold(self.registered, works, inventory, self.options)
         report.timeline = self.timeline.to_json()
+        left_out = look_for_left_out(works, self.options)
+        report.left_out = [one for found in left_out.values() for one in found]
+        report.hidden, report.hidden_names = inventory.hidden, inventory.hidden_names
         report.safe_to_delete = finishing.write_safe_list(
-            works, self.destination, inventory.root, self.options
+            works, self.destination, inventory.root, left_out, self.options
         )
         return report
 

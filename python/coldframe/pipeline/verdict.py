@@ -89,6 +89,12 @@ KINDS: Mapping[str, Kind] = {
         "part of a source was not asked for, so that source is not on the list",
         "parts of sources were not asked for, so these sources are not on the list",
     ),
+    "left_behind": Kind(
+        "note",
+        False,
+        "part of a source is left behind, as you said",
+        "parts of sources are left behind, as you said",
+    ),
     "unread": Kind("failed", True, "place could not be looked at", "places could not be looked at"),
     "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
     "hidden": Kind("note", False, "hidden name was passed over", "hidden names were passed over"),
@@ -312,8 +318,6 @@ class SourceFacts:
     """It is known by a digest of what was read."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """Values that were changed on the way, by how."""
-    left_out: bool = False
-    """Something that could be read from it was not asked for, and not left behind by name."""
 
 
 @dataclass(frozen=True)
@@ -349,6 +353,10 @@ class RunFacts:
     excluded: int = 0
     hidden: int = 0
     stray: int = 0
+    left_out: int = 0
+    """What could be read from directories, and was not asked for;"""
+    left_behind: int = 0
+    """what of that the user named."""
     metastore: int = 0
     told: tuple[Reason, ...] = ()
 
@@ -357,6 +365,7 @@ _VANISHED = {"fail": "vanished", "keep": "kept", "remove": "removed"}
 LOSSES: Mapping[str, str] = {
     "digits-below-microseconds": "digits below a microsecond were cut",
     "malformed-text": "text that is not UTF-8 has U+FFFD",
+    "masked-columns": "encrypted columns have no key, and are as their mask left them",
     "partition-columns": "a file's column has the name of a partition, and was left out",
 }
 """Changes of values that can be told, and allowed by name (`--allow-loss`)."""
@@ -410,6 +419,8 @@ def judge_run(tables: Iterable[Verdict], facts: RunFacts = RunFacts()) -> Verdic
         ("metastore", facts.metastore),
         ("excluded", facts.excluded),
         ("hidden", facts.hidden),
+        ("left_out", facts.left_out),
+        ("left_behind", facts.left_behind),
         ("stray", facts.stray),
     ):
         if count:
@@ -451,6 +462,5 @@ def may_be_listed(table: Verdict, source: SourceFacts, allowed: frozenset[str] =
         and source.status == "converted"
         and source.verified
         and source.digested
-        and not source.left_out
         and not source.losses.keys() - allowed
     )
