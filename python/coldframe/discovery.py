@@ -16,7 +16,7 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError, unsupported
 from coldframe.listing import Listed, is_flat
-from coldframe.sources import Known, Source, open_store, scheme_of
+from coldframe.sources import Known, Source, is_on_this_machine, open_store, scheme_of
 
 __all__ = ["Found", "discover", "partition_fields", "typed_values"]
 
@@ -41,7 +41,8 @@ def discover(
 ) -> list[Found]:
     """The files of a dataset, in a stable order: as given, and by path within a directory or a glob.
 
-    Files and directories whose names start with `.` or `_` are left out, as Hive and Spark do.
+    Files and directories whose names start with `.` or `_` are left out, as Hive and Spark do; so are empty
+    files (a bucket or partition without rows, an object that stands for a folder), which hold no rows.
     `whole_directories`: a directory is one table of its format, whatever it looks like.
     """
     found: list[Found] = []
@@ -52,8 +53,10 @@ def discover(
         found += _of_path(os.fsdecode(source), storage_options, whole_directories)
     if not partitioned:
         found = [Found(one.source, (), one.known) for one in found]
+    if found and not (found := [one for one in found if one.known is None or one.known[0] > 0]):
+        raise NotFoundError(f"no files to scan: all that {_shown(sources)} names are empty")
     if not found:
-        raise NotFoundError("no files to scan")
+        raise NotFoundError(f"no files to scan in {_shown(sources)}")
     if len({tuple(key for key, _ in one.keys) for one in found}) > 1:
         example = {tuple(key for key, _ in one.keys): one.source for one in found}
         raise SchemaError(
@@ -82,6 +85,10 @@ def typed_values(one: Found, fields: list[Any]) -> tuple[tuple[str, Any], ...]:
         (field.name, _typed(text, field, one.source))
         for (_, text), field in zip(one.keys, fields, strict=True)
     )
+
+
+def _shown(sources: object) -> str:
+    return ", ".join(str(source) for source in _listed(sources)[:3])
 
 
 def _listed(sources: object) -> list[Any]:
@@ -149,13 +156,11 @@ class _Tree:
         if self._whole or (not is_flat(url) and self._is_one_table(url)):
             yield Found(url, keys)
             return
-        listed = [one for some in self.store.list(path, recursive=True) for one in some]
+        listed = list(self._below(path))
         if is_flat(url) and self._lists_one_table(path, listed):
             yield Found(url, keys)
             return
         files = [one for one in listed if not _hidden(one.path[len(path) :].lstrip("/"))]
-        if not files:
-            raise NotFoundError(f"{url}: no files in it")
         for file in sorted(files, key=lambda one: one.path):
             yield Found(self.url_of(file.path), _keys(file.path), file.identity)
 
@@ -185,10 +190,22 @@ class _Tree:
 
     def _listed(self, folder: str, *, recursive: bool) -> Iterator[_coldframe.StoreEntry]:
         try:
-            for some in self.store.list(folder, recursive=recursive):
+            if recursive:
+                yield from self._below(folder)
+                return
+            for some in self.store.list(folder):
                 yield from some
         except (NotFoundError, NotADirectoryError):
             return
+
+    def _below(self, folder: str) -> Iterator[_coldframe.StoreEntry]:
+        """All files below a folder, through links to folders too, as Hive and pyarrow have it."""
+        for some in self.store.list(folder, recursive=True):
+            yield from some
+        if is_on_this_machine(self._root or ".", self._options):
+            for linked in _linked_folders(self._root or ".", folder, ()):
+                for some in self.store.list(linked, recursive=True):
+                    yield from some
 
     def _lists_one_table(self, path: str, files: list[_coldframe.StoreEntry]) -> bool:
         """The same by what a listing says: folders of such a store are asked for as often as files."""
@@ -204,6 +221,33 @@ class _Tree:
             return _coldframe.detect(source.handle(), source.core_options()) is not None
         except ColdframeError:
             return False
+
+
+def _linked_folders(root: str, folder: str, way: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    """The links to folders below a folder, and below those.
+
+    One that leads back to a folder on the way to it has nothing new, and no end. `way` has where each link
+    before came out, and where the next one was found.
+    """
+    top = os.path.join(root, *folder.split("/")) if folder else root
+    start = os.path.realpath(top)
+    for above, folders, _ in os.walk(top):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        here = (*way, (start, os.path.realpath(above)))
+        for name in folders:
+            path = os.path.join(above, name)
+            if not os.path.islink(path):
+                continue
+            target = os.path.realpath(path)
+            if any(_is_within(target, first) and _is_within(last, target) for first, last in here):
+                continue
+            relative = os.path.relpath(path, root).replace(os.sep, "/")
+            yield relative
+            yield from _linked_folders(root, relative, here)
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return os.path.join(path, "").startswith(os.path.join(folder, ""))
 
 
 def _fits(names: list[str], parts: list[str]) -> bool:

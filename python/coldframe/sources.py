@@ -81,6 +81,11 @@ def is_remote(source: object) -> bool:
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
 
 
+def is_on_this_machine(path: str, storage_options: Mapping[str, Any] | None) -> bool:
+    """Whether a path is one of the operating system's, not of a file system that was given."""
+    return _filesystem_of(storage_options) is None and _coldframe.local_path(path) is not None
+
+
 def text_options(storage_options: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Storage options as the core takes them: texts by names; what is nested has names with a dot."""
     return dict(_texts("", storage_options)) if storage_options else None
