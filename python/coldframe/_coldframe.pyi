@@ -303,6 +303,10 @@ class RawScan:
         """Consumes the scan: a second call is a ColdframeError."""
     def damage(self) -> list[dict[str, Any]]:
         """What was lost so far; complete once the stream has ended."""
+    def passed_over(self) -> dict[str, int]:
+        """How much the request passes over, complete once the stream has ended: visible older `versions` of
+        cells, cells of other `times` than those asked for, cells of `columns` that a wide table leaves out.
+        """
 
 @final
 class RawBatch:
@@ -477,6 +481,22 @@ def tables(
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
 ) -> list[tuple[str, str]]:
     """The tables of a folder of a format: what the option `table` takes, and the name of each."""
+
+def contents(
+    path: object,
+    *,
+    format: str,
+    storage_options: Mapping[str, str] | None = None,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """What could be read from a folder of a format, each with whether a request by `options` takes all of it.
+
+    `kind` and `of` say what it is, `visible` whether a reader of the engine may be shown it, `taken` whether
+    it is read: None where only reading tells. `count` of `unit`, `bytes` and `note` say more of it where that
+    is cheap.
+    """
 
 def write(
     data: ArrowStreamExportable,

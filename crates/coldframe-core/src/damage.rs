@@ -1,6 +1,7 @@
 //! What was lost: the record behind `on_error="skip"` and `verify`.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_encoding::{Error, ErrorKind};
@@ -141,11 +142,55 @@ impl Records {
     }
 }
 
+/// Values that are whole, and that a scan does not hand out because of how it was asked: nobody may take them for copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassedOver {
+    /// Older versions of a cell, which who asks for all versions would see.
+    Versions,
+    /// Cells of other times than those that were asked for.
+    Times,
+    /// Cells of columns that were not asked for, of a table whose columns are not in its schema.
+    Columns,
+}
+
+impl PassedOver {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Versions, Self::Times, Self::Columns];
+
+    /// Its name for Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Versions => "versions",
+            Self::Times => "times",
+            Self::Columns => "columns",
+        }
+    }
+}
+
+/// How many values were passed over, of each kind.
+#[derive(Debug, Default)]
+struct Counts {
+    versions: AtomicU64,
+    times: AtomicU64,
+    columns: AtomicU64,
+}
+
+impl Counts {
+    fn of(&self, kind: PassedOver) -> &AtomicU64 {
+        match kind {
+            PassedOver::Versions => &self.versions,
+            PassedOver::Times => &self.times,
+            PassedOver::Columns => &self.columns,
+        }
+    }
+}
+
 /// Collects damage from the parts of a scan; clones share one list. Beyond 16,384 records all further ones are told as one,
-/// whose bytes reach from the first of them to the last.
+/// whose bytes reach from the first of them to the last. It also counts what was passed over by request.
 #[derive(Clone, Debug, Default)]
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,
+    passed_over: Arc<Counts>,
     /// What the structures of new records are in.
     within: Option<Arc<str>>,
 }
@@ -157,7 +202,19 @@ impl DamageLog {
     pub fn within(&self, part: &str) -> Self {
         let within =
             self.within.as_ref().map_or_else(|| part.into(), |outer| format!("{outer}: {part}").into());
-        Self { records: self.records.clone(), within: Some(within) }
+        Self { within: Some(within), ..self.clone() }
+    }
+
+    /// Counts `more` values that are passed over.
+    pub fn pass_over(&self, kind: PassedOver, more: u64) {
+        if more > 0 {
+            self.passed_over.of(kind).fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// How many values of a kind were passed over so far.
+    pub fn passed_over(&self, kind: PassedOver) -> u64 {
+        self.passed_over.of(kind).load(Ordering::Relaxed)
     }
 
     /// Adds a record.

@@ -17,7 +17,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::{Damage, DamageLog, Node, ReadAt, Scan, Source, Value};
+use crate::{Content, Damage, DamageLog, Node, ReadAt, Scan, Source, Value};
 
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -181,6 +181,12 @@ pub trait Format: Send + Sync {
     /// The tables of a folder: what the option `table` takes, and the name of each.
     fn tables(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<(String, String)>> {
         Err(Error::unsupported(format!("several tables in one folder of {}", self.name())))
+    }
+
+    /// What could be read from a source, each with whether these options take all of it. Nothing where there is only what
+    /// [`Self::open`] opens. Reads no rows.
+    fn contents(&self, _source: &Source, _options: &OpenOptions) -> Result<Vec<Content>> {
+        Ok(Vec::new())
     }
 
     /// Reads the metadata.

@@ -19,11 +19,13 @@
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
+//! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
 mod ahead;
 pub mod arrays;
+pub mod contents;
 pub mod damage;
 pub mod format;
 pub mod io;
@@ -41,7 +43,8 @@ pub mod writing;
 
 pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
-pub use damage::{Damage, DamageLog, Fault, OnError};
+pub use contents::Content;
+pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, NoUnits, Notice, OpenOptions,
     OptionDoc, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,

@@ -77,16 +77,9 @@ impl Logs {
 
     /// The logs of servers: their paths and lengths.
     pub(crate) fn of_servers(&self) -> Result<Vec<(String, u64)>> {
-        let root = &self.shared.root;
-        let mut logs = Vec::new();
-        for server in root.list("WALs")?.iter().filter(|e| e.is_folder) {
-            for log in root.list(&server.path)?.iter().filter(|e| !e.is_folder && e.len > 0) {
-                if log.path.ends_with(".meta") == self.shared.table.is_meta() {
-                    logs.push((log.path.clone(), log.len));
-                }
-            }
-        }
-        Ok(logs)
+        let of_meta = self.shared.table.is_meta();
+        let logs = self.shared.root.logs()?.into_iter();
+        Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
     }
 
     /// Files of `recovered.edits` of a region.

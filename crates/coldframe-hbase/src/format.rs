@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
-use coldframe_core::{Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+use coldframe_core::{
+    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+};
 
-use crate::layout::names::TableName;
+use crate::contents::contents;
 use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
 use crate::root;
@@ -37,11 +39,15 @@ impl Format for HBaseFormat {
         let Source::Folder { folder, .. } = source else {
             return Err(Error::unsupported("tables of a file: expected a root directory of HBase"));
         };
-        let shown = |table: &TableName| match table.namespace.as_str() {
-            "default" => table.name.clone(),
-            namespace => format!("{namespace}.{}", table.name),
-        };
-        Ok(tables(folder)?.iter().map(|table| (table.to_string(), shown(table))).collect())
+        Ok(tables(folder)?.iter().map(|table| (table.to_string(), table.shown())).collect())
+    }
+
+    fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        match source {
+            Source::Folder { folder, .. } => contents(folder, options),
+            Source::File { .. } => Err(Error::invalid("expected a root directory of HBase, found a file")),
+        }
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {

@@ -23,11 +23,13 @@
 //! | `splits` | parts that are read by themselves |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
 //! | `table`, `format`, `options` | a table of regions |
+//! | `contents` | what a directory has beside what is asked for |
 //! | `inspect`, `verify`, `describe`, `propose` | the layout; what a scan does not come by; what a table says of itself; a guess at its columns |
 //!
 //! `docs/formats/hbase.md` describes the directory as HBase leaves it.
 
 mod alive;
+mod contents;
 mod decimal;
 mod describe;
 mod doubt;

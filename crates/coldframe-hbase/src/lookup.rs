@@ -176,7 +176,10 @@ impl RowScan {
                 return Err(Error::invalid("`max_versions` of a wide table, which has one"));
             }
             if options.view != View::Pivot {
-                (options.view, options.versions) = (View::Versions, most);
+                options.versions = most;
+                if options.view == View::Latest {
+                    options.view = View::Versions;
+                }
             }
         }
         options.time_range = query.time_range.or(options.time_range);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_schema::{Schema, SchemaRef};
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, DamageLog, Error, ErrorContext, Fault, OnError, OpenOptions, Result};
+use coldframe_core::{Damage, DamageLog, Error, ErrorContext, Fault, Limits, OnError, OpenOptions, Result};
 use coldframe_hfile::{RowOrder, View, schema_of};
 use md5::{Digest, Md5};
 
@@ -15,7 +15,7 @@ use crate::files::Shared;
 use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
-use crate::layout::proto::{SnapshotManifest, TableSchema};
+use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
 use crate::options::{Options, View as OfCells};
 use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
@@ -78,6 +78,23 @@ pub(crate) struct Found {
     pub(crate) snapshots: Vec<String>,
 }
 
+/// What lies in a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub(crate) tables: Vec<TableName>,
+    pub(crate) snapshots: Vec<String>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Chosen {
+    /// A table; that of a folder which does not say its name.
+    Table(Option<TableName>),
+    Snapshot(String),
+    /// Nobody said which of these tables, or of snapshots.
+    None(Vec<TableName>),
+}
+
 /// What a snapshot says of itself.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotFacts {
@@ -92,7 +109,7 @@ pub(crate) fn tables(folder: &Arc<dyn Folder>) -> Result<Vec<TableName>> {
         Opened::Table(_, name) => name.into_iter().collect(),
         Opened::Snapshot(..) => Vec::new(),
     };
-    all.retain(|table| table.namespace != "hbase");
+    all.retain(|table| !table.is_of_hbase());
     Ok(all)
 }
 
@@ -101,10 +118,23 @@ impl Found {
     pub(crate) fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
         let options = Options::new(options)?;
         let opened = Opened::new(folder)?;
+        let (names, chosen) = Self::choose(&opened, &options)?;
+        let (Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _)) = opened;
+        let mut found = match chosen {
+            Chosen::Snapshot(name) => Self::of_snapshot(root, &name, options)?,
+            Chosen::Table(asked) => Self::of_table(root, asked, options)?,
+            Chosen::None(own) => return Err(several(&own, &names.snapshots)),
+        };
+        (found.tables, found.snapshots) = (names.tables, names.snapshots);
+        Ok(found)
+    }
+
+    /// What the options ask for in a folder, and the names of what there is.
+    pub(crate) fn choose(opened: &Opened, options: &Options) -> Result<(Names, Chosen)> {
         let (root, mut table, mut snapshot) = match opened {
             Opened::Root(root) => (root, None, None),
-            Opened::Table(root, table) => (root, Some(table), None),
-            Opened::Snapshot(root, name) => (root, None, Some(name)),
+            Opened::Table(root, table) => (root, Some(table.clone()), None),
+            Opened::Snapshot(root, name) => (root, None, Some(name.clone())),
         };
         if let (Some(Some(own)), Some(asked)) = (&table, &options.table)
             && own != asked
@@ -113,44 +143,55 @@ impl Found {
         }
         snapshot = options.snapshot.clone().or(snapshot);
         let tables = if table.is_none() { root.tables()? } else { Vec::new() };
-        let snapshots = root.snapshots()?;
+        let names = Names { tables, snapshots: root.snapshots()? };
         if let (None, None, None) = (&table, &snapshot, &options.table) {
-            let own: Vec<&TableName> = tables.iter().filter(|t| t.namespace != "hbase").collect();
-            match (own.as_slice(), snapshots.as_slice()) {
+            let own: Vec<&TableName> = names.tables.iter().filter(|t| !t.is_of_hbase()).collect();
+            match (own.as_slice(), names.snapshots.as_slice()) {
                 ([one], _) => table = Some(Some((*one).clone())),
                 // What a snapshot was exported to.
                 ([], [one]) => snapshot = Some(one.clone()),
-                _ => return Err(several(&own, &snapshots)),
+                _ => {
+                    let own = own.into_iter().cloned().collect();
+                    return Ok((names, Chosen::None(own)));
+                }
             }
         }
-        let asked = options.table.clone().or(table.flatten());
-        let mut found = match snapshot {
-            Some(name) => Self::of_snapshot(root, &name, asked, options)?,
-            None => Self::of_table(root, asked, options)?,
+        let chosen = match snapshot {
+            Some(name) => Chosen::Snapshot(name),
+            None => Chosen::Table(options.table.clone().or(table.flatten())),
         };
-        (found.tables, found.snapshots) = (tables, snapshots);
-        Ok(found)
+        Ok((names, chosen))
     }
 
-    fn of_snapshot(root: Root, name: &str, asked: Option<TableName>, options: Options) -> Result<Self> {
-        let limits = options.files.limits;
+    /// What a snapshot says of itself, and its manifest.
+    pub(crate) fn manifest(
+        root: &Root,
+        name: &str,
+        limits: &Limits,
+    ) -> Result<(SnapshotDescription, SnapshotManifest)> {
         let folder = join(SNAPSHOTS, name);
         let info = join(&folder, crate::root::SNAPSHOT_INFO);
-        let bytes = root.read(&info, &limits).map_err(|e| match e.is_not_found() {
+        let bytes = root.read(&info, limits).map_err(|e| match e.is_not_found() {
             true => Error::not_found(format!("snapshot {name:?}")),
             false => e,
         })?;
-        let description = messages::snapshot_description(&bytes, &limits);
+        let description = messages::snapshot_description(&bytes, limits);
         let description = description.within(|| format!("snapshot description {info}"))?;
         if description.version.unwrap_or(0) < 2 {
             return Err(Error::unsupported("snapshots of HBase before 1.0, which have no manifest"));
         }
         let path = join(&folder, "data.manifest");
-        let bytes = root.read(&path, &limits)?;
-        let manifest = messages::snapshot_manifest(&bytes, &limits);
-        let SnapshotManifest { schema, regions } = manifest.within(|| format!("snapshot manifest {path}"))?;
+        let bytes = root.read(&path, limits)?;
+        let manifest = messages::snapshot_manifest(&bytes, limits);
+        Ok((description, manifest.within(|| format!("snapshot manifest {path}"))?))
+    }
+
+    fn of_snapshot(root: Root, name: &str, options: Options) -> Result<Self> {
+        let (description, manifest) = Self::manifest(&root, name, &options.files.limits)?;
+        let SnapshotManifest { schema, regions } = manifest;
+        let path = join(&join(SNAPSHOTS, name), "data.manifest");
         let table = table_of(&schema)?;
-        if let Some(asked) = asked.filter(|asked| *asked != table) {
+        if let Some(asked) = options.table.as_ref().filter(|asked| **asked != table) {
             return Err(Error::not_found(format!("table {asked} in the snapshot {name:?} of {table}")));
         }
         let mut alive = Vec::with_capacity(regions.len());
@@ -172,22 +213,26 @@ impl Found {
         Ok(found)
     }
 
-    fn of_table(root: Root, asked: Option<TableName>, options: Options) -> Result<Self> {
-        let limits = options.files.limits;
+    /// The descriptor of a table; that of a table's folder alone says which it is.
+    pub(crate) fn described(
+        root: &Root,
+        asked: Option<&TableName>,
+        limits: &Limits,
+    ) -> Result<(TableName, TableSchema)> {
         let any = TableName::parse("");
-        let at = asked.as_ref().unwrap_or(&any);
+        let at = asked.unwrap_or(&any);
         let Some((path, length)) = root.descriptor(at)? else {
             let names: Vec<String> = root.tables()?.iter().map(ToString::to_string).collect();
             return Err(Error::not_found(format!("table {at}; the directory has: {}", names.join(", "))));
         };
-        let bytes = root.read(&path, &limits)?;
-        let schema = messages::table_schema(&bytes, length, &limits);
+        let bytes = root.read(&path, limits)?;
+        let schema = messages::table_schema(&bytes, length, limits);
         let schema = schema.within(|| format!("table descriptor {path}"))?;
         let table = match (asked, &schema.table_name) {
-            (Some(asked), None) => asked,
+            (Some(asked), None) => asked.clone(),
             (asked, Some(_)) => {
                 let named = table_of(&schema).within(|| format!("table descriptor {path}"))?;
-                if let Some(asked) = asked.filter(|asked| *asked != named) {
+                if let Some(asked) = asked.filter(|asked| **asked != named) {
                     let message = format!("expected the descriptor of {asked}, found that of {named}");
                     return Err(Error::corrupt(message).within(format!("table descriptor {path}")));
                 }
@@ -197,6 +242,11 @@ impl Found {
                 return Err(Error::corrupt("expected a table's name in its descriptor, found none"));
             }
         };
+        Ok((table, schema))
+    }
+
+    fn of_table(root: Root, asked: Option<TableName>, options: Options) -> Result<Self> {
+        let (table, schema) = Self::described(&root, asked.as_ref(), &options.files.limits)?;
         let mut found = Self::new(root, table, schema, options)?;
         found.find_regions()?;
         Ok(found)
@@ -456,7 +506,7 @@ fn missing_rows(alive: &[Region]) -> Vec<Damage> {
     alive::holes(alive).into_iter().map(record).collect()
 }
 
-fn several(tables: &[&TableName], snapshots: &[String]) -> Error {
+fn several(tables: &[TableName], snapshots: &[String]) -> Error {
     let tables: Vec<String> = tables.iter().map(ToString::to_string).collect();
     if tables.is_empty() && snapshots.is_empty() {
         return Error::not_found("a table of HBase in the directory");

@@ -38,7 +38,7 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "with view=\"pivot\": whether the column `rest` has all other columns; default true, with \
                `phoenix` false",
     },
-    OptionDoc { name: "versions", help: "with view=\"versions\": most versions of a column" },
+    OptionDoc { name: "versions", help: "with view=\"versions\" or \"raw\": most versions of a column" },
     OptionDoc { name: "time_range", help: "(from, to): only cells of these timestamps, `to` excluded" },
     OptionDoc {
         name: "as_of",
@@ -112,7 +112,7 @@ impl Options {
         let versions = match (view, versions) {
             (View::Latest | View::Pivot, None | Some(1)) => 1,
             (View::Latest | View::Pivot, Some(_)) => {
-                return Err(Error::invalid("option `versions`: it is for view=\"versions\""));
+                return Err(Error::invalid("option `versions`: it is for view=\"versions\" and \"raw\""));
             }
             (_, given) => given.unwrap_or(u32::MAX),
         };

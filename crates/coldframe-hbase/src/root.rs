@@ -201,6 +201,15 @@ impl Root {
         Ok(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()).collect())
     }
 
+    /// The logs of servers that hold anything.
+    pub(crate) fn logs(&self) -> Result<Vec<Entry>> {
+        let mut logs = Vec::new();
+        for server in self.list("WALs")?.iter().filter(|e| e.is_folder) {
+            logs.extend(self.list(&server.path)?.into_iter().filter(|e| !e.is_folder && e.len > 0));
+        }
+        Ok(logs)
+    }
+
     /// The encoded names of the regions that have a folder.
     pub(crate) fn regions(&self, table: &TableName) -> Result<Vec<String>> {
         let listed = self.list(&self.table(table))?;

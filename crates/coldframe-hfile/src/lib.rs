@@ -63,5 +63,5 @@ pub use recover::open;
 pub use scan::cells::CellReader;
 pub use scan::columns::{Columns, Room, schema_of};
 pub use scan::values::{BYTES_TYPES, Values, bytes_type};
-pub use scan::visible::{Policy, Step, Visibility};
+pub use scan::visible::{Passed, Policy, Step, Visibility};
 pub use table::HFile;

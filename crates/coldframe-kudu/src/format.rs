@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
-use coldframe_core::{Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile};
+use coldframe_core::{
+    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+};
 
+use crate::contents::contents;
 use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
 use crate::store::roots;
@@ -38,6 +41,14 @@ impl Format for KuduFormat {
             Source::File { .. } => {
                 Err(Error::unsupported("tables of a file: expected a data directory of Kudu's"))
             }
+        }
+    }
+
+    fn contents(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Content>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        match source {
+            Source::Folder { folder, path } => contents(folder, path, options),
+            Source::File { .. } => Err(Error::invalid("expected a Kudu data directory, found a file")),
         }
     }
 

@@ -21,6 +21,7 @@
 //!
 //! `docs/formats/kudu.md` describes the directory as Kudu writes it.
 
+mod contents;
 mod format;
 mod inspect;
 mod layout;

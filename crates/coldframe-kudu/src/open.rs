@@ -65,10 +65,10 @@ pub(crate) fn tables(
     Ok(tables)
 }
 
-type All = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
+pub(crate) type All = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
 
 /// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
-fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<All> {
+pub(crate) fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<All> {
     let (checked, limits) = (!options.skip_checksums, options.limits);
     let key = options.key("server")?;
     let servers: Vec<Arc<Server>> = roots::servers(folder.as_ref(), checked, &limits)?

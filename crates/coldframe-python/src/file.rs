@@ -273,3 +273,42 @@ pub(crate) fn tables(
     let held = || coldframe::format_named(format)?.tables(&source, &options);
     py.detach(held).map_err(|e| to_python(e.in_file(&**source.path())))
 }
+
+/// What could be read from a source, each with whether a request by `options` takes all of it.
+#[pyfunction]
+#[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
+pub(crate) fn contents<'py>(
+    py: Python<'py>,
+    path: &Bound<'py, PyAny>,
+    format: &str,
+    storage_options: Option<BTreeMap<String, String>>,
+    verify_checksums: bool,
+    keys: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
+    let extra = value::options_from_python(options)?;
+    let mut options =
+        OpenOptions { skip_checksums: !verify_checksums, keys, key_source, extra, ..OpenOptions::default() };
+    let source = source::from_python(path, &storage_options.unwrap_or_default(), None)?;
+    let mut held = || {
+        options.take_common()?;
+        coldframe::format_named(format)?.contents(&source, &options)
+    };
+    let contents = py.detach(&mut held).map_err(|e| to_python(e.in_file(&**source.path())))?;
+    let list = PyList::empty(py);
+    for coldframe::Content { kind, of, name, visible, taken, count, unit, bytes, note } in contents {
+        let dict = PyDict::new(py);
+        dict.set_item("kind", kind)?;
+        dict.set_item("of", of)?;
+        dict.set_item("name", name)?;
+        dict.set_item("visible", visible)?;
+        dict.set_item("taken", taken)?;
+        dict.set_item("count", count)?;
+        dict.set_item("unit", unit)?;
+        dict.set_item("bytes", bytes)?;
+        dict.set_item("note", note)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}

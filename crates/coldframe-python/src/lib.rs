@@ -101,6 +101,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cfile::might_contain_key, module)?)?;
     module.add_function(wrap_pyfunction!(lookups::might_contain, module)?)?;
     module.add_function(wrap_pyfunction!(file::tables, module)?)?;
+    module.add_function(wrap_pyfunction!(file::contents, module)?)?;
     module.add_class::<store::PyStore>()?;
     module.add_class::<store::PyListing>()?;
     module.add_class::<store::PyUpload>()?;

@@ -1,10 +1,11 @@
 //! One pass over rows, as an iterator of batches or as a C stream.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use coldframe::{DamageLog, TableScan};
+use coldframe::{DamageLog, PassedOver, TableScan};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 
@@ -65,6 +66,12 @@ impl RawScan {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // a wish; the consumer casts
         export_stream(py, Box::new(Interruptible(self.take()?)))
+    }
+
+    /// How many values the request passes over, by their kind, as far as it was read.
+    fn passed_over(&self) -> BTreeMap<&'static str, u64> {
+        let counted = PassedOver::ALL.map(|kind| (kind.name(), self.damage.passed_over(kind)));
+        counted.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 
     fn damage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -49,6 +49,19 @@ impl TableName {
         self.namespace == "hbase" && self.name == "meta"
     }
 
+    /// Whether it is one of HBase's own.
+    pub(crate) fn is_of_hbase(&self) -> bool {
+        self.namespace == "hbase"
+    }
+
+    /// Its name for people.
+    pub(crate) fn shown(&self) -> String {
+        match self.namespace.as_str() {
+            DEFAULT => self.name.clone(),
+            namespace => format!("{namespace}.{}", self.name),
+        }
+    }
+
     /// The folder of its regions below `data`.
     pub(crate) fn folder(&self) -> String {
         format!("data/{}/{}", self.namespace, self.name)

@@ -91,6 +91,7 @@ impl Family {
     pub(crate) fn policy(&self, asked: u32, time_range: Option<(i64, i64)>, now: i64) -> Policy {
         Policy {
             versions: self.versions.min(asked),
+            kept: self.versions,
             min_versions: self.min_versions,
             oldest: self.ttl.map_or(i64::MIN, |ttl| now.saturating_sub(ttl.saturating_mul(1000))),
             time_range,

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, Result};
-use coldframe_hfile::{Cell, Columns, Room, RowOrder};
+use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, Fault, OnError, PassedOver, Result};
+use coldframe_hfile::{Cell, Columns, Passed, Room, RowOrder};
 
 use super::feed::{Blocks, Cells, Origin, Piece};
 use super::heads::{Ended, Heads};
@@ -381,6 +381,18 @@ impl Merge {
         if self.columns.is_empty() { Ok(None) } else { self.finish(false).map(Some) }
     }
 
+    /// Counts what was passed over since the last batch.
+    fn tell_passed(&mut self) {
+        let Passed { versions, times } = self.sight.take_passed();
+        let columns = match &mut self.columns {
+            Sink::Cells(_) => 0,
+            Sink::Wide(wide) => wide.take_passed(),
+        };
+        let counted =
+            [(PassedOver::Versions, versions), (PassedOver::Times, times), (PassedOver::Columns, columns)];
+        counted.into_iter().for_each(|(kind, more)| self.scanning.damage.pass_over(kind, more));
+    }
+
     fn finish(&mut self, more: bool) -> Result<RecordBatch> {
         if let (Sink::Cells(columns), false) = (&self.columns, std::mem::replace(&mut self.handed_out, true))
         {
@@ -425,6 +437,7 @@ impl Iterator for Merge {
         if !matches!(batch, Some(Ok(_))) {
             self.state = State::Done;
         }
+        self.tell_passed();
         batch
     }
 }

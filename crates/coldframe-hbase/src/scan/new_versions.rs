@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::{Error, Result};
 use coldframe_hfile::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
-use coldframe_hfile::{Cell, Policy};
+use coldframe_hfile::{Cell, Passed, Policy};
 
 /// Most markers of a row and family that are followed: each column begins with a copy of them.
 const MOST_MARKERS: usize = 1 << 12;
@@ -58,6 +58,7 @@ pub(crate) struct NewVersions {
     last: Option<(i64, u8, i64)>,
     /// Puts of the column that were seen.
     seen: u32,
+    passed: Passed,
 }
 
 impl NewVersions {
@@ -71,13 +72,24 @@ impl NewVersions {
             }
             return Ok(false);
         }
-        if self.is_hidden(cell, kept) || !policy.is_asked(cell.timestamp) {
+        if self.is_hidden(cell, kept) {
+            return Ok(false);
+        }
+        if !policy.is_asked(cell.timestamp) {
+            self.passed.times += 1;
             return Ok(false);
         }
         self.seen = self.seen.saturating_add(1);
         let young = cell.timestamp >= policy.oldest || self.seen <= policy.min_versions;
         // What the family keeps is decided above; here counts what was asked for.
-        Ok(young && self.seen <= policy.versions)
+        let asked = self.seen <= policy.versions;
+        self.passed.versions += u64::from(young && !asked);
+        Ok(young && asked)
+    }
+
+    /// How many cells were passed over since this was asked last.
+    pub(super) fn take_passed(&mut self) -> Passed {
+        std::mem::take(&mut self.passed)
     }
 
     fn mark(&mut self, cell: &Cell<'_>) -> Result<()> {

@@ -136,6 +136,8 @@ pub(crate) struct Wide {
     at: usize,
     rows: usize,
     left_out: Vec<usize>,
+    /// Cells of columns that the table does not have.
+    passed: u64,
     bytes: usize,
     batch_rows: usize,
     on_error: OnError,
@@ -173,6 +175,7 @@ impl Wide {
             at: 0,
             rows: 0,
             left_out: Vec::new(),
+            passed: 0,
             bytes: 0,
             batch_rows: batch_rows.max(1),
             on_error,
@@ -250,8 +253,15 @@ impl Wide {
             rest.keys().append_value(name);
             rest.values().append_option(value);
             self.bytes = self.bytes.saturating_add(size + cell.qualifier.len());
+        } else if !self.table.rest {
+            self.passed += 1;
         }
         Ok(())
+    }
+
+    /// How many cells the table has no column for, since this was asked last.
+    pub(crate) fn take_passed(&mut self) -> u64 {
+        std::mem::take(&mut self.passed)
     }
 
     fn end_row(&mut self) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Which cells a reader of a table sees, by the view and by what the families say.
 
 use coldframe_core::Result;
-use coldframe_hfile::{Cell, Columns, Policy, Step, Tags, Visibility};
+use coldframe_hfile::{Cell, Columns, Passed, Policy, Step, Tags, Visibility};
 
 use super::heads::Run;
 use super::new_versions::NewVersions;
@@ -24,7 +24,12 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn new(options: &Options, families: &[Family]) -> Self {
-        let policy = |f: &Family| f.policy(options.versions, options.time_range, options.now);
+        let policy = |f: &Family| {
+            let policy = f.policy(options.versions, options.time_range, options.now);
+            // What is stored is what is asked for, whatever the family keeps.
+            let versions = if options.view == View::Raw { options.versions } else { policy.versions };
+            Policy { versions, ..policy }
+        };
         Self {
             view: options.view,
             now: options.now,
@@ -121,6 +126,13 @@ impl Sight {
         }
     }
 
+    /// How many cells were passed over since this was asked last.
+    pub(super) fn take_passed(&mut self) -> Passed {
+        let by_writing = self.by_writing.as_mut().map(NewVersions::take_passed).unwrap_or_default();
+        let Passed { versions, times } = self.visible.take_passed();
+        Passed { versions: versions + by_writing.versions, times: times + by_writing.times }
+    }
+
     /// Whether the cell's own time to live is over.
     fn has_expired(&self, cell: &Cell<'_>) -> Result<bool> {
         let mut tags = Tags::new(cell.tags);
@@ -144,7 +156,7 @@ fn judge(
     policy: &Policy,
 ) -> Result<bool> {
     if asked.view == View::Raw {
-        return Ok(visible.is_new(step, cell) && policy.is_asked(cell.timestamp));
+        return Ok(visible.admits_raw(step, cell, policy));
     }
     visible.admits_next(step, cell, policy)
 }

@@ -28,6 +28,8 @@ const MOST_MARKERS: usize = 1 << 20;
 pub struct Policy {
     /// So many of the newest versions of a column.
     pub versions: u32,
+    /// So many the table keeps: what a reader of all versions sees.
+    pub kept: u32,
     /// So many of them even if they are older than `oldest`.
     pub min_versions: u32,
     /// Cells of earlier times have expired.
@@ -41,7 +43,14 @@ pub struct Policy {
 impl Policy {
     /// The `versions` newest versions of each column, however old.
     pub const fn newest(versions: u32, time_range: Option<(i64, i64)>) -> Self {
-        Self { versions, min_versions: 0, oldest: i64::MIN, time_range, sees_past_markers: false }
+        Self {
+            versions,
+            kept: u32::MAX,
+            min_versions: 0,
+            oldest: i64::MIN,
+            time_range,
+            sees_past_markers: false,
+        }
     }
 
     /// Whether a marker of a time counts.
@@ -124,6 +133,17 @@ pub struct Visibility {
     /// Versions of the column seen so far, and the time and type of the last one.
     versions: u32,
     last: Option<(i64, u8)>,
+    /// What was seen to be there for those who ask for more.
+    passed: Passed,
+}
+
+/// How many cells are passed over because of what is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Versions that a reader of all versions sees.
+    pub versions: u64,
+    /// Cells of other times that no marker hides.
+    pub times: u64,
 }
 
 impl Visibility {
@@ -178,13 +198,25 @@ impl Visibility {
         Ok(false)
     }
 
-    /// Whether a cell, be it a marker, is the first of its key, in the manner of [`admits_next`](Self::admits_next): what is
-    /// put twice at one time is one cell, the later putting first.
+    /// Whether who asks for all that is stored sees a cell, be it a marker, in the manner of
+    /// [`admits_next`](Self::admits_next). What is put twice at one time is one cell, the later putting first. Puts count as
+    /// versions, markers do not; behind the last version nothing of the column is seen, markers neither.
     #[inline]
-    pub fn is_new(&mut self, step: Step, cell: &Cell<'_>) -> bool {
+    pub fn admits_raw(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> bool {
         self.forget(step);
+        if !policy.is_asked(cell.timestamp) {
+            self.passed.times += 1;
+            return false;
+        }
         let last = self.last.replace((cell.timestamp, cell.kind));
-        last != self.last
+        if last == self.last {
+            return false;
+        }
+        let is_marker = (DELETE..=DELETE_FAMILY).contains(&cell.kind);
+        self.versions = self.versions.saturating_add(u32::from(!is_marker));
+        let is_seen = self.versions <= policy.versions;
+        self.passed.versions += u64::from(!is_seen);
+        is_seen
     }
 
     fn mark(&mut self, time: i64, kind: u8) -> Result<()> {
@@ -222,16 +254,27 @@ impl Visibility {
             return false;
         }
         if !policy.is_asked(time) {
+            self.passed.times += 1;
             return false;
         }
         // The same cell written twice is one version: the later writing comes first.
         let version = Some((time, PUT));
-        if self.versions >= policy.versions || self.last == version {
+        if self.last == version {
             return false;
         }
-        self.versions += 1;
         self.last = version;
-        time >= policy.oldest || self.versions <= policy.min_versions
+        self.versions = self.versions.saturating_add(1);
+        let is_old = time < policy.oldest && self.versions > policy.min_versions;
+        if self.versions > policy.versions {
+            self.passed.versions += u64::from(!is_old && self.versions <= policy.kept);
+            return false;
+        }
+        !is_old
+    }
+
+    /// What was passed over since this was asked last.
+    pub fn take_passed(&mut self) -> Passed {
+        std::mem::take(&mut self.passed)
     }
 
     /// Goes on to a cell.
@@ -351,11 +394,47 @@ mod tests {
         let cells = [("p", 9, DELETE), ("p", 9, DELETE), ("p", 9, PUT), ("p", 9, PUT), ("q", 9, PUT)];
         let new = cells.map(|(column, time, kind)| {
             let cell = cell("a", column, time, kind);
-            let new = visible.is_new(visible.step(&cell), &cell);
+            let new = visible.admits_raw(visible.step(&cell), &cell, &Policy::newest(u32::MAX, None));
             visible.settle(&cell);
             new
         });
         assert_eq!(new, [true, false, true, false, true]);
+    }
+
+    #[test]
+    fn of_what_is_stored_puts_count_as_versions() {
+        let mut visible = Visibility::default();
+        let policy = Policy::newest(1, None);
+        let cells = [
+            ("p", 9, DELETE),
+            ("p", 9, PUT),
+            ("p", 8, DELETE),
+            ("p", 7, PUT),
+            ("p", 6, DELETE),
+            ("q", 9, PUT),
+        ];
+        let seen = cells.map(|(column, time, kind)| {
+            let cell = cell("a", column, time, kind);
+            let seen = visible.admits_raw(visible.step(&cell), &cell, &policy);
+            visible.settle(&cell);
+            seen
+        });
+        assert_eq!(seen, [true, true, true, false, false, true]);
+        assert_eq!(visible.take_passed(), Passed { versions: 2, times: 0 });
+    }
+
+    #[test]
+    fn what_others_would_see_is_counted() {
+        let mut visible = Visibility::default();
+        // Two of three versions are kept; the one at 50 has expired.
+        let policy = Policy { kept: 2, oldest: 60, ..Policy::newest(1, Some((0, 95))) };
+        let times = [99, 90, 90, 80, 70, 50];
+        let seen = times.map(|time| visible.admits(&cell("a", "p", time, PUT), &policy).unwrap());
+        assert_eq!(seen, [false, true, false, false, false, false]);
+        assert_eq!(visible.take_passed(), Passed { versions: 1, times: 1 });
+        let deleted = [cell("b", "p", 80, DELETE_COLUMN), cell("b", "p", 80, PUT), cell("b", "p", 70, PUT)];
+        assert!(deleted.iter().all(|cell| !visible.admits(cell, &policy).unwrap()));
+        assert_eq!(visible.take_passed(), Passed::default());
     }
 
     #[test]

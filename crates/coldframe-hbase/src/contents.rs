@@ -1,0 +1,191 @@
+//! What could be read from a root directory beside what a request takes: other tables, snapshots, versions, what was not flushed.
+//!
+//! Folders are listed and descriptors are read; no store file is opened. What only a scan can say is left open.
+
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Content, ErrorContext, OpenOptions, Result};
+
+use crate::layout::names::TableName;
+use crate::layout::policy::{self, Family};
+use crate::layout::{messages, proto::TableSchema};
+use crate::open::{Chosen, Found};
+use crate::options::{Options, View};
+use crate::root::{Opened, Root, SNAPSHOT_INFO, SNAPSHOTS, join};
+
+/// The contents of a folder, by whether `options` take them.
+pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Vec<Content>> {
+    let options = Options::new(options)?;
+    let opened = Opened::new(folder)?;
+    let (_, chosen) = Found::choose(&opened, &options)?;
+    let mut all = match &opened {
+        Opened::Root(root) => {
+            let mut all = tables(root, &chosen)?;
+            all.extend(snapshots(root, &root.snapshots()?, &chosen, &options)?);
+            all.extend(beside(root)?);
+            all
+        }
+        Opened::Table(_, name) => {
+            let of = name.as_ref().map(ToString::to_string).unwrap_or_default();
+            vec![Content::new("table", of, Some(matches!(chosen, Chosen::Table(_))))]
+        }
+        Opened::Snapshot(root, name) => snapshots(root, std::slice::from_ref(name), &chosen, &options)?,
+    };
+    let root = match &opened {
+        Opened::Root(root) | Opened::Table(root, _) | Opened::Snapshot(root, _) => root,
+    };
+    match &chosen {
+        Chosen::Table(asked) => {
+            let (table, schema) = Found::described(root, asked.as_ref(), &options.files.limits)?;
+            // A table's folder alone does not say its name.
+            let of =
+                if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
+            all.extend(parts(&of, &schema, &options)?);
+            all.push(edits(root, &of, &options)?);
+        }
+        Chosen::Snapshot(name) => {
+            let (_, manifest) = Found::manifest(root, name, &options.files.limits)?;
+            all.extend(parts(name, &manifest.schema, &options)?);
+        }
+        Chosen::None(..) => {}
+    }
+    Ok(all)
+}
+
+fn tables(root: &Root, chosen: &Chosen) -> Result<Vec<Content>> {
+    let taken = |table: &TableName| matches!(chosen, Chosen::Table(Some(asked)) if asked == table);
+    let (mut all, mut own) = (Vec::new(), 0);
+    for table in root.tables()? {
+        if table.is_of_hbase() {
+            own += 1;
+            continue;
+        }
+        let content = Content::new("table", table.to_string(), Some(taken(&table))).named(table.shown());
+        all.push(content.counted(root.regions(&table)?.len() as u64, "folders of regions"));
+    }
+    if own > 0 {
+        let content = Content::new("system tables", "", Some(false)).counted(own, "tables").hidden();
+        all.push(content.noted("HBase's own tables: regions, namespaces, rights, quotas"));
+    }
+    Ok(all)
+}
+
+fn snapshots(root: &Root, names: &[String], chosen: &Chosen, options: &Options) -> Result<Vec<Content>> {
+    let one = |name: &String| {
+        let taken = matches!(chosen, Chosen::Snapshot(asked) if asked == name);
+        let content = Content::new("snapshot", name.as_str(), Some(taken));
+        let path = join(&join(SNAPSHOTS, name), SNAPSHOT_INFO);
+        let described = root.read(&path, &options.files.limits).and_then(|bytes| {
+            messages::snapshot_description(&bytes, &options.files.limits)
+                .within(|| format!("snapshot description {path}"))
+        });
+        Ok(match described {
+            Ok(of) => {
+                let table = of.table.unwrap_or_default();
+                let table = String::from_utf8_lossy(&table);
+                content.noted(format!("a snapshot of {table}: cells that the table may not have any more"))
+            }
+            Err(e) if e.is_damage() || e.is_not_found() => {
+                content.noted(format!("it says nothing of itself: {e}"))
+            }
+            Err(e) => return Err(e),
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+/// What no reader is shown.
+fn beside(root: &Root) -> Result<Vec<Content>> {
+    let mut all = Vec::new();
+    let mut regions = 0_u64;
+    for namespace in root.list("archive/data")?.iter().filter(|e| e.is_folder) {
+        for table in root.list(&namespace.path)?.iter().filter(|e| e.is_folder) {
+            regions += root.list(&table.path)?.iter().filter(|e| e.is_folder).count() as u64;
+        }
+    }
+    if regions > 0 {
+        let note = "files that tables were done with; snapshots and clones may need them";
+        let content = Content::new("archive", "", Some(false)).counted(regions, "folders of regions");
+        all.push(content.noted(note).hidden());
+    }
+    let old = "logs of which everything was flushed";
+    let corrupt = "logs that HBase could not read and set aside";
+    for (kind, folder, note) in [("old logs", "oldWALs", old), ("corrupt logs", "corrupt", corrupt)] {
+        let listed = root.list(folder)?;
+        let files: Vec<u64> = listed.iter().filter(|e| !e.is_folder).map(|e| e.len).collect();
+        if !files.is_empty() {
+            let bytes = files.iter().copied().fold(0, u64::saturating_add);
+            let content = Content::new(kind, "", Some(false)).counted(files.len() as u64, "files");
+            all.push(content.sized(bytes).noted(note).hidden());
+        }
+    }
+    Ok(all)
+}
+
+/// What a table or a snapshot has, and what of it the view shows.
+fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Content>> {
+    let families = policy::families(schema)?;
+    let is_read = |f: &&Family| options.families.as_ref().is_none_or(|only| only.contains(&f.name));
+    let raw = options.view == View::Raw;
+    let known = |holds: bool| holds.then_some(true);
+    let mut all = Vec::new();
+
+    let more: Vec<&Family> =
+        families.iter().filter(is_read).filter(|f| f.versions > options.versions).collect();
+    let whole = if raw { options.versions == u32::MAX } else { more.is_empty() };
+    let keep = |f: &&Family| format!("family {:?} keeps {} versions", f.name, f.versions);
+    let kept: Vec<String> = more.iter().map(keep).collect();
+    let versions = Content::new("versions", of, known(whole));
+    all.push(match whole {
+        true => versions,
+        false => versions.noted(format!(
+            "{}, of which the newest {} are read; reading counts the others",
+            if kept.is_empty() { "columns may have several".to_owned() } else { kept.join(", ") },
+            options.versions
+        )),
+    });
+
+    let times = Content::new("times", of, known(options.time_range.is_none()));
+    all.push(match options.time_range {
+        None => times,
+        Some((from, to)) => {
+            times.noted(format!("only cells from {from} to before {to} are read; reading counts the others"))
+        }
+    });
+
+    let left: Vec<&str> = families.iter().filter(|f| !is_read(f)).map(|f| f.name.as_str()).collect();
+    let content = Content::new("families", of, Some(left.is_empty()));
+    all.push(match left.as_slice() {
+        [] => content,
+        names => {
+            let note = format!("not read: {}", names.join(", "));
+            content.counted(names.len() as u64, "families").noted(note)
+        }
+    });
+
+    let pivot = options.view == View::Pivot;
+    let columns = Content::new("columns", of, known(!pivot || options.wide.rest));
+    all.push(match columns.taken {
+        Some(_) => columns,
+        None => columns.noted("cells of columns that are not named are left out; reading counts them"),
+    });
+    let timestamps = Content::new("timestamps", of, Some(!pivot));
+    all.push(if pivot { timestamps.noted("a wide table has no timestamps") } else { timestamps });
+
+    let deleted = Content::new("deleted", of, known(raw && options.versions == u32::MAX)).hidden();
+    all.push(deleted.noted("cells that were deleted or have expired, delete markers: view=\"raw\" has them"));
+    Ok(all)
+}
+
+/// What only logs hold.
+fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
+    let content = Content::new("edits", of, options.wal.then_some(true));
+    let logs = root.logs()?;
+    let bytes = logs.iter().filter(|log| !log.path.ends_with(".meta")).map(|log| log.len);
+    let content = content.sized(bytes.fold(0, u64::saturating_add));
+    Ok(match options.wal {
+        true => content,
+        false => content.noted("what was not flushed is left out; only reading the logs tells what that is"),
+    })
+}

@@ -1,0 +1,81 @@
+//! What could be read from the directories of servers beside what a request takes: other tables and tablets, what only logs hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use coldframe_core::io::Folder;
+use coldframe_core::{Content, OpenOptions, Result};
+
+use crate::open::replicas;
+use crate::options::Options;
+use crate::replicas::{Replicas, by_tablet, incomplete, missing};
+use crate::rowset::Reading;
+use crate::tablet::Tablet;
+
+/// The contents of a folder, by whether `options` take them. Reads super blocks.
+pub(crate) fn contents(
+    folder: &Arc<dyn Folder>,
+    path: &Arc<str>,
+    options: &OpenOptions,
+) -> Result<Vec<Content>> {
+    let own = Options::new(&options.extra)?;
+    let (_, all, unreadable) = replicas(folder, path, options)?;
+    let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: own.snapshot };
+    let broken = incomplete(&all);
+    let replicas = by_tablet(all, &reading);
+    let mut tables: BTreeMap<&str, Vec<&Tablet>> = BTreeMap::new();
+    for tablet in replicas.iter().filter_map(Replicas::best) {
+        tables.entry(&tablet.table_id).or_default().push(tablet);
+    }
+    let asked = |id: &str, tablets: &[&Tablet]| {
+        let by_tablet = own.tablet.as_ref().is_none_or(|one| tablets.iter().any(|t| t.id == *one));
+        let by_name = |name: &String| id == name || tablets.iter().any(|t| t.table == *name);
+        let named = own.table.as_ref().map_or(own.tablet.is_some() || tables.len() == 1, by_name);
+        by_tablet && named
+    };
+    let mut contents = Vec::new();
+    for (id, tablets) in &tables {
+        let taken = asked(id, tablets);
+        let newest = tablets.iter().max_by_key(|t| t.schema_version);
+        let table = Content::new("table", *id, Some(taken)).counted(tablets.len() as u64, "tablets");
+        contents.push(table.named(newest.map_or(*id, |t| t.table.as_str())));
+        if taken {
+            contents.extend(parts(id, tablets, &own));
+            let absent = missing(tablets, &broken).1.len() as u64;
+            if absent > 0 {
+                let elsewhere = Content::new("partitions", *id, Some(false)).counted(absent, "hash buckets");
+                contents
+                    .push(elsewhere.noted("other servers may hold them; this directory does not").hidden());
+            }
+        }
+    }
+    if !unreadable.is_empty() {
+        let lost =
+            Content::new("damaged tablets", "", Some(false)).counted(unreadable.len() as u64, "tablets");
+        contents.push(lost.noted("their super blocks cannot be read, so that nobody knows their tables"));
+    }
+    Ok(contents)
+}
+
+/// What a table has, and what of it the options take.
+fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
+    let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|one| *one != t.id)).count();
+    let left = Content::new("tablets", id, Some(others == 0));
+    let left = match others {
+        0 => left,
+        _ => left.counted(others as u64, "tablets").noted("only one tablet is read"),
+    };
+    let times = Content::new("times", id, own.snapshot.is_none().then_some(true));
+    let times = match own.snapshot {
+        None => times,
+        Some(_) => times.noted("what was changed after the time of the snapshot is left out"),
+    };
+    let bytes: u64 = tablets.iter().map(|t| t.segments.bytes()).sum();
+    let none = tablets.iter().all(|t| t.segments.count() == 0);
+    let edits = Content::new("edits", id, (own.wal || none).then_some(true)).sized(bytes);
+    let edits = match edits.taken {
+        Some(_) => edits,
+        None => edits.noted("what was not flushed is left out; only reading the logs tells what that is"),
+    };
+    [left, times, edits]
+}
