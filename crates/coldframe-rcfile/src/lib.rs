@@ -16,6 +16,7 @@
 //! | `open` | an open file as data |
 //! | `scan` | the groups of a byte range; their columns as Arrow |
 //! | `inspect`, `verify` | where each byte belongs; what the file says twice |
+//! | `propose` | which SerDe may have written it |
 //! | `table`, `write` | the file as a table; the writer |
 //! | `format` | the format for the registry |
 //!
@@ -27,6 +28,7 @@ mod inspect;
 pub mod layout;
 mod open;
 mod options;
+mod propose;
 mod scan;
 pub mod serde;
 mod table;

@@ -105,7 +105,8 @@ fn columns_of(spec: &SchemaSpec, options: &OpenOptions) -> Result<Columns> {
     }
 }
 
-fn raw_schema(columns: usize) -> SchemaRef {
+/// Columns `_c0` .. of cells as they are.
+pub(crate) fn raw_schema(columns: usize) -> SchemaRef {
     let fields: Vec<Field> =
         (0..columns).map(|i| Field::new(format!("_c{i}"), DataType::Binary, true)).collect();
     Arc::new(Schema::new(fields))

@@ -15,7 +15,7 @@ use crate::open::RawFile;
 use crate::scan::columns::{Column, Decoders, RawCells};
 use crate::scan::plan::GroupPlan;
 use crate::serde::{ColumnDecoder, Serde, lazy_binary, text};
-use crate::{inspect, verify};
+use crate::{inspect, propose, verify};
 
 /// An open RCFile: the header, and what the user said of the rest.
 #[derive(Debug)]
@@ -141,6 +141,10 @@ impl TableFile for RcFile {
         let decoders = self.decoders(&request.decode)?;
         let (walk, source) = (self.0.walk(), self.0.source.clone());
         Ok(Box::new(GroupPlan::new(walk, source, decoders, request.clone(), split.range.clone())))
+    }
+
+    fn proposal(&self) -> Result<Option<Value>> {
+        propose::proposal(&self.0)
     }
 
     fn inspect(&self) -> Result<Node> {

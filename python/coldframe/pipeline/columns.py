@@ -35,6 +35,7 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
     """
     if not (work.planned or work.done or work.held):
         return
+    _demand_partitions(work, fail)
     _keep_failed(work, state)
     schemas: dict[str, tuple[str, pa.Schema]] = {}
     for dues in (work.done, work.held, work.stays):
@@ -46,7 +47,6 @@ def settle_columns(work: TableWork, state: State, target: Target, planner: Plann
             schemas[one.schema] = (one.file.relative, work.schemas[one.schema])
     try:
         work.schema = table_schema(work.table, schemas.values(), partitions_inside=target.partitions_inside)
-        _demand_partitions(work)
         outdated = _Outdated(work.schema, state, target)
         _demand_same(work, outdated)
     except SchemaError as error:
@@ -71,14 +71,22 @@ def _keep_failed(work: TableWork, state: State) -> None:
             work.stays.append(due_of(due.file, before, "which could not be opened"))
 
 
-def _demand_partitions(work: TableWork) -> None:
-    """A SchemaError for a file whose directories have values that are none of their columns'."""
+def _demand_partitions(work: TableWork, fail: Fail) -> None:
+    """Files whose directories have values that are none of their columns' fail, and no other ones."""
     last: tuple[str, ...] | None = None
+    wrong = ""
     for one in work.planned:
         # Files of one directory come one after the other.
         if one.file.folders != last:
             last = one.file.folders
-            partition_values(one.file, work.table)
+            try:
+                partition_values(one.file, work.table)
+                wrong = ""
+            except SchemaError as error:
+                wrong = f"SchemaError: {error}"
+        if wrong:
+            fail(work, one.file, wrong)
+            work.planned.discard(one.file.relative)
 
 
 def _demand_same(work: TableWork, outdated: _Outdated) -> None:

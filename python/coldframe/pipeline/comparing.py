@@ -24,6 +24,7 @@ from coldframe.pipeline.ledger import shared_file
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import key_maker
 from coldframe.pipeline.report import FileReport
+from coldframe.pipeline.sinks import ParquetSink
 from coldframe.pipeline.tables import Table
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.works import Due, TableWork, Works, due_of
@@ -34,12 +35,32 @@ Live = Callable[[Table], "set[str] | None"]
 """The files that a Delta or Iceberg table lists; None where there is no such table."""
 
 
-def settings_of(options: Options, target: Target, table: Table) -> dict[str, Any]:
-    """What makes two conversions of one file different."""
-    settings = {"to": target.name, "sink": repr(target.sink), "unit": options.timestamp_unit}
+CODECS = ("zstd", "snappy", "gzip", "none")
+"""Of Parquet. Which one a file was written with makes no difference to its rows."""
+
+
+def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, Any]:
+    """What makes two conversions of one file different. Early versions counted the codec among it."""
+    sink = target.sink
+    if type(sink) is ParquetSink:
+        sink = replace(sink, compression=codec)
+    settings = {"to": target.name, "sink": repr(sink), "unit": options.timestamp_unit}
     if target.partitions_inside and table.spec is not None:
         settings["partitions"] = str(table.spec.partitions)
     return settings
+
+
+class _Keys:
+    """The identities of a table's files: see `key_maker`."""
+
+    def __init__(self, options: Options, target: Target, table: Table) -> None:
+        self.of, *self._earlier = (
+            key_maker(table, settings_of(options, target, table, codec)) for codec in CODECS
+        )
+
+    def fits(self, key: str, file: SourceFile) -> bool:
+        """Whether a key is that of a file, or the one that an early version gave it."""
+        return key == self.of(file) or any(key == earlier(file) for earlier in self._earlier)
 
 
 def compare(
@@ -80,7 +101,7 @@ def compare(
     replaces: list[bool] = []
     for work in works:
         listed = live(work.table)
-        key_of = key_maker(work.table, settings_of(options, target, work.table))
+        keys = _Keys(options, target, work.table)
         found = False
         for file in work.table.files:
             before = journal.done.look_up(file.relative)
@@ -88,7 +109,7 @@ def compare(
                 work.known += 1
             elif before is not None:
                 absence.moved.append(file.relative)
-            found = _sort(work, file, before, journal, key_of(file), listed, sharing) or found
+            found = _sort(work, file, before, journal, keys, listed, sharing) or found
         replaces.append(found)
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
     for work, found in zip(works, replaces, strict=True):
@@ -130,7 +151,7 @@ def _sort(
     file: SourceFile,
     before: Entry | None,
     journal: Journal,
-    key: str,
+    keys: _Keys,
     live: set[str] | None,
     sharing: _Sharing,
 ) -> bool:
@@ -139,7 +160,7 @@ def _sort(
     state = journal.state
     usable = (
         waiting is not None
-        and waiting.key == key
+        and keys.fits(waiting.key, file)
         and _is_same(file, waiting)
         and waiting.generation == state.generation
         and all(journal.held.is_whole(part) for part in waiting.parts)
@@ -147,7 +168,7 @@ def _sort(
     now = not state.fresh or (before is not None and before.generation == state.generation)
     # What is held together with others is published together with them.
     together = usable and bool(shared_file(waiting))
-    again = before is not None and before.key == key and _is_same(file, before)
+    again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(due_of(file, before))
@@ -159,7 +180,7 @@ def _sort(
         return False
     sharing.leave(before)
     sharing.leave(waiting)
-    work.work.append(Due(file, key, again=again))
+    work.work.append(Due(file, keys.of(file), again=again))
     return before is not None and bool(before.parts)
 
 

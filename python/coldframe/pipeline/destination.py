@@ -128,8 +128,8 @@ class Destination:
             self.write(f"{name}/{one}" if one else name, pieces(source, storage_options))
 
     def is_empty(self) -> bool:
-        """Whether there is nothing at all, or not even a directory."""
-        return not os.path.isdir(self.root) or not os.listdir(self.root)
+        """Whether there is no file: a run that was killed at once has left directories, and nothing else."""
+        return not self.has("")
 
     def lock(self, name: str) -> IO[str] | None:
         """Holds a lock until the answer is closed; None where another one holds it."""

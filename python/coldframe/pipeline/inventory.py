@@ -96,6 +96,8 @@ class Inventory:
     hidden_names: list[str] = field(default_factory=list)
     stray: list[str] = field(default_factory=list)
     """Those of `unknown` that lie outside of every table."""
+    unmatched: list[str] = field(default_factory=list)
+    """Paths of entries of tables.toml that no file belongs to."""
 
     @property
     def excluded(self) -> int:

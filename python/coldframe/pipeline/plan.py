@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, CorruptFileError, SchemaError, UnsupportedError, formats
+from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
 from coldframe.file import OpenArguments, Split
-from coldframe.pipeline.convert import describe
+from coldframe.pipeline.convert import reported
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.inventory import SourceFile, packing
 from coldframe.pipeline.places import StorageOptions
@@ -112,9 +113,9 @@ class PlanTask:
     ) -> dict[str, Any]:
         path, relative, identity = file
         found: dict[str, Any] = {"relative": relative}
-        try:
-            options = open_options(self.format, self.given, self.unit)
-            opened = coldframe.open(path, format=self.format, storage_options=self.storage_options, **options)
+        # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
+        with reported(found):
+            opened = self._open(path)
             names = _names_for(opened.schema, self.format, self.given)
             found["names"] = names
             schema = opened.schema
@@ -125,12 +126,22 @@ class PlanTask:
             splits = opened.splits(self.split_bytes)
             found["parts"] = [(one.part, one.start, one.stop, one.rows) for one in splits]
             found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
-        except (ColdframeError, OSError) as error:
-            found.update(error=describe(error), damaged=isinstance(error, CorruptFileError))
         # What was learnt above and what the inventory saw must be of one file.
         if not is_unchanged(path, identity, self.storage_options):
             found.update(changed=True, error=f"{relative}: {CHANGED}")
         return found
+
+    def _open(self, path: str) -> coldframe.File:
+        options = open_options(self.format, self.given, self.unit)
+        try:
+            return coldframe.open(path, format=self.format, storage_options=self.storage_options, **options)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ColdframeError):
+                raise
+            raise SchemaError(
+                f"the table's entry has options that are none of {self.format}: {error}; 'format' in the "
+                "entry says which files it is for"
+            ) from error
 
     def _keep(self, schema: pa.Schema, names: Sequence[str] | None, schemas: dict[str, str]) -> str:
         """The name of a file's columns, in the plain types that a table has."""
@@ -221,6 +232,7 @@ def table_schema(
 def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], ...]:
     """The values of the partition columns, as Arrow scalars."""
     given = dict(file.keys)
+    _demand_text(file)
     values: list[tuple[str, Any]] = []
     for column in table.partition_fields:
         text = given.get(column.name)
@@ -234,6 +246,17 @@ def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], .
                 f"{file.relative}: partition {column.name}={text} is no {column.type}"
             ) from reason
     return tuple(values)
+
+
+def _demand_text(file: SourceFile) -> None:
+    """A SchemaError for folders whose names, or the values in them, are no text."""
+    for folder in file.folders:
+        try:
+            folder.encode()
+            unquote(folder, errors="strict")
+        except UnicodeError:
+            shown = folder.encode(errors="backslashreplace").decode()
+            raise SchemaError(f"the name of folder {shown} is not UTF-8") from None
 
 
 def _names_for(schema: pa.Schema, format: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -61,7 +61,7 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", PartialTableWarning)
             # Whether it can be opened, others tell.
-            with contextlib.suppress(ColdframeError, OSError):
+            with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 options = open_options(table.format, table.options, unit)
                 coldframe.open(
                     file.path, format=table.format, storage_options=file.storage_options, **options

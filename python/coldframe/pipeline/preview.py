@@ -22,6 +22,7 @@ from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.run import look, registered_of, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
+from coldframe.pipeline.unmatched import unmatched
 from coldframe.pipeline.verdict import Reason, judge_preview
 
 
@@ -82,13 +83,16 @@ class Preview:
     expected_bytes: int | None = None
     """To be written, likewise."""
     metastore: MetastoreReport | None = None
+    unmatched: list[str] = field(default_factory=list)
+    """Paths of entries of tables.toml that match nothing."""
 
     @property
     def exit_code(self) -> int:
         """1 where a run would end with 1 for what is known now."""
         reasons = [reason for table in self.tables for reason in table.reasons]
         unlike = self.metastore.findings.wrong if self.metastore is not None else 0
-        for kind, count in (("unread", len(self.unread)), ("metastore", unlike)):
+        wrong = (("unread", len(self.unread)), ("metastore", unlike), ("unmatched", len(self.unmatched)))
+        for kind, count in wrong:
             reasons += [Reason(kind, count)] if count else []
         return judge_preview(reasons).exit_code
 
@@ -146,6 +150,7 @@ def preview(
         [file.relative for file in inventory.unknown],
         [(one.relative, one.reason) for one in inventory.unread],
         inventory.excluded,
+        unmatched=unmatched(inventory, found, book.state),
     )
     if registered is not None:
         findings = {path: table.metastore for path, table in by_path.items()}
@@ -211,6 +216,7 @@ def preview_text(found: Preview) -> str:
         lines += metastore_lines(table.metastore, "  ")
         lines += [f"  {table.error}"] if table.error is not None else []
     lines += metastore_lines(found.metastore.findings) if found.metastore is not None else []
+    lines += [f"NOTHING LIES in {path}, which an entry of tables.toml names" for path in found.unmatched]
     lines += [f"CANNOT BE READ: {place}: {reason}" for place, reason in found.unread]
     if found.unknown:
         lines.append(f"{len(found.unknown):,} files of other formats, such as {found.unknown[0]}")

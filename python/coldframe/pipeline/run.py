@@ -38,14 +38,16 @@ from coldframe.pipeline.places import StorageOptions, exists, root_of, with_one_
 from coldframe.pipeline.plan import PlannedFile
 from coldframe.pipeline.planning import plan_table
 from coldframe.pipeline.progress import NoProgress, Progress, Timeline
+from coldframe.pipeline.proposing import demand_schemas
 from coldframe.pipeline.registered import Registered, read_registered
 from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.selection import select
 from coldframe.pipeline.stored import open_destination
-from coldframe.pipeline.tables import Table, TableSpec, demand_schemas, find_tables, load_tables
+from coldframe.pipeline.tables import Table, TableSpec, find_tables, load_tables
 from coldframe.pipeline.targets import Target, find_target
+from coldframe.pipeline.unmatched import unmatched
 from coldframe.sources import is_remote
 
 if TYPE_CHECKING:
@@ -242,6 +244,9 @@ class _Run:
         if self.options.fresh:
             journal.begin_fresh()
         name_tables(tables, journal.state, inventory)
+        nowhere = unmatched(inventory, tables, journal.state)
+        if nowhere:
+            report.tell("unmatched", len(nowhere), ", ".join(nowhere[:3]))
         works = compare(inventory, tables, journal, self.options, self.target, self._live)
         report.tables = [work.report for work in works]
         for work in works:

@@ -126,13 +126,6 @@ class StoreDestination(Destination):
             return False
         return True
 
-    def is_empty(self) -> bool:
-        """Whether there is nothing at all."""
-        try:
-            return not any(some for some in self._store.list(""))
-        except NotFoundError:
-            return True
-
     def lock(self, name: str) -> IO[str] | None:
         """Makes sure that the journal can fence; what is to be closed is nothing."""
         self._store.check_exclusive(f"{name}.{uuid.uuid4().hex[:8]}.new")

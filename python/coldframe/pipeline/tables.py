@@ -20,7 +20,6 @@ entries of its path name by `table`, or all.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import re
@@ -31,7 +30,6 @@ from typing import Any
 
 import pyarrow as pa
 
-import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, formats
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.inventory import ROOT, SEVERAL, Files, Inventory, SourceFile, is_partition
@@ -206,6 +204,7 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
                 getattr(found, kind).append(file)
             elif kind == "damaged":
                 inventory.stray.append(file.relative)
+    inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
     # Tables that are named, but whose every file is beyond recognition or empty.
     return sorted([*tables, *lonely.values()], key=lambda table: table.name)
 
@@ -220,6 +219,8 @@ class _Entries:
 
     def __init__(self, specs: Sequence[TableSpec]) -> None:
         self._by_path: dict[str, list[TableSpec]] = {}
+        self.used: set[str] = set()
+        """The names of those that took a file."""
         for spec in specs:
             self._by_path.setdefault(spec.path, []).append(spec)
 
@@ -229,6 +230,12 @@ class _Entries:
 
     def holding(self, file: SourceFile) -> TableSpec | None:
         """The entry whose path holds the file; the longest where several do."""
+        found = self._holding(file)
+        if found is not None:
+            self.used.add(found.name)
+        return found
+
+    def _holding(self, file: SourceFile) -> TableSpec | None:
         for spec in self.at(file.relative):
             return spec
         path = file.relative
@@ -247,6 +254,7 @@ def _tables_of(
     spec = entries.holding(file)
     if file.format in SEVERAL:
         given = [] if spec is None else entries.at(spec.path)
+        entries.used.update(one.name for one in given)
         if len(given) > 1 or any("table" in one.options for one in given):
             # What is done with a source goes by its relative path: each of its tables has one.
             for one in given:
@@ -304,38 +312,3 @@ def _place_of(inventory: Inventory, file: SourceFile) -> str:
         if folder != ROOT:
             place.append(folder)
     return "/".join(place) or os.path.basename(inventory.root) or "root"
-
-
-def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
-    """Raises SchemaError with what to add to tables.toml, where files do not know their types."""
-    lacking = [table for table in tables if table.format in TYPELESS and "schema" not in table.options]
-    if not lacking:
-        return
-    where = tables_file or "a tables.toml (in the source's root, or given with --schema)"
-    entries = "\n\n".join(_suggestion(table) for table in lacking)
-    raise SchemaError(
-        f"{len(lacking)} table(s) are in a format that stores no column names and types. Add to {where}, "
-        f"with the columns as SHOW CREATE TABLE lists them:\n\n{entries}\n\n"
-        "or migrate them as they are, columns _c0, _c1 .. of binary, with --untyped."
-    )
-
-
-def _suggestion(table: Table) -> str:
-    columns = "..."
-    # A damaged first file does not keep the rest of the advice back.
-    with contextlib.suppress(ColdframeError):
-        first = table.files[0]
-        opened = coldframe.open(first.path, storage_options=first.storage_options)
-        columns = ", ".join(f"{name} string" for name in opened.schema.names)
-    lines = [f"[tables.{_toml_key(table.name)}]"]
-    if table.path != table.name:
-        lines.append(f'path = "{table.path}"')
-    lines += [f'schema = "{columns}"', 'serde = "binary"   # or "text"']
-    names = [field.name for field in table.partition_fields]
-    if names:
-        lines.append(f'partitions = "{", ".join(f"{name} string" for name in names)}"')
-    return "\n".join(lines)
-
-
-def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'

@@ -95,6 +95,12 @@ KINDS: Mapping[str, Kind] = {
         "part of a source is left behind, as you said",
         "parts of sources are left behind, as you said",
     ),
+    "unmatched": Kind(
+        "failed",
+        False,
+        "entry of tables.toml matches nothing",
+        "entries of tables.toml match nothing",
+    ),
     "unread": Kind("failed", True, "place could not be looked at", "places could not be looked at"),
     "excluded": Kind("note", False, "place is left out by patterns", "places are left out by patterns"),
     "hidden": Kind("note", False, "hidden name was passed over", "hidden names were passed over"),

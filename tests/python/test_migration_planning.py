@@ -1,0 +1,140 @@
+"""Bad items cost themselves; what was done stays done; entries that match nothing are told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from estates import Estate
+
+from coldframe.cli import main
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.preview import preview
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+def entry(estate: Estate, text: str) -> None:
+    (estate.source / "tables.toml").write_text(text)
+
+
+# One bad item.
+
+
+def test_an_entry_over_files_of_two_formats_costs_those_that_it_does_not_fit(estate: Estate) -> None:
+    estate.rc("t/1", {"a": [b"x"]})
+    estate.orc("t/2", {"a": [1]})
+    estate.orc("u/1", {"a": [2]})
+    entry(estate, '[tables.t]\nschema = "a string"\nserde = "binary"\n')
+    assert preview(estate.source, estate.target, Options()).exit_code == 1
+    report = estate.migrate()
+    assert report.exit_code == 1
+    assert [file.source for file in report.failures] == ["t/2"]
+    assert "'format' in the entry" in str(report.failures[0].error)
+    assert (estate.values("t"), estate.values("u")) == (["x"], [2])
+    entry(estate, '[tables.t]\nformat = "rcfile"\nschema = "a string"\nserde = "binary"\n')
+    assert estate.migrate().exit_code == 0
+
+
+@pytest.mark.parametrize("folder", [b"p=\xff", b"p=%FF"])
+def test_a_partition_that_is_no_text_costs_itself(
+    estate: Estate, folder: bytes, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    estate.orc("t/p=1/1", {"a": [1]})
+    path = estate.orc("u/1", {"a": [2]})
+    place = os.fsencode(estate.source / "t") + b"/" + folder
+    os.mkdir(place)
+    with open(place + b"/1", "wb") as file:
+        file.write(path.read_bytes())
+    command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+    assert main([*command, "--dry-run"]) == 1
+    assert main(command) == 1
+    assert b"is not UTF-8" in capsysbinary.readouterr().out
+    assert (estate.values("t"), estate.values("u")) == ([1], [2])
+
+
+def test_a_table_whose_directory_is_no_text_costs_itself(estate: Estate) -> None:
+    path = estate.orc("u/1", {"a": [2]})
+    os.mkdir(os.fsencode(estate.source) + b"/\xff")
+    with open(os.fsencode(estate.source) + b"/\xff/1", "wb") as file:
+        file.write(path.read_bytes())
+    report = estate.migrate()
+    assert (report.exit_code, len(report.failures)) == (1, 1)
+    assert estate.values("u") == [2]
+
+
+def test_a_value_that_is_none_of_its_partition_costs_its_files(estate: Estate) -> None:
+    estate.orc("t/dt=2014-01-01/1", {"a": [1]})
+    estate.orc("t/dt=never/1", {"a": [2]})
+    entry(estate, '[tables.t]\npartitions = "dt date"\n')
+    report = estate.migrate()
+    assert [file.source for file in report.failures] == ["t/dt=never/1"]
+    assert estate.values() == [1]
+
+
+# Once more.
+
+
+@pytest.mark.parametrize("target", ["parquet", "delta", "iceberg"])
+def test_another_codec_converts_nothing_again(estate: Estate, target: str) -> None:
+    if target != "parquet":
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
+    estate.orc("t/1", {"a": [1]})
+    assert estate.migrate(to=target).exit_code == 0
+    before = estate.tree()
+    estate.orc("t/2", {"a": [2]})
+    report = estate.migrate(to=target, codec="snappy", target_file_bytes=1 << 20, split_bytes=1 << 20)
+    assert report.exit_code == 0
+    assert {file.source: file.earlier for file in report.tables[0].files} == {"t/1": True, "t/2": False}
+    assert estate.tree().items() > before.items()
+
+
+def test_a_state_whose_keys_have_the_codec_is_resumed(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from coldframe.pipeline import comparing
+
+    estate.orc("t/1", {"a": [1]})
+    with monkeypatch.context() as earlier:
+        earlier.setattr(comparing, "CODECS", ("gzip",))
+        earlier.setattr(comparing.settings_of, "__defaults__", ("gzip",))
+        assert estate.migrate(codec="gzip").exit_code == 0
+    (file,) = estate.migrate().tables[0].files
+    assert file.earlier
+
+
+# Entries that match nothing.
+
+
+def test_an_entry_that_matches_nothing_is_told(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    estate.orc("sales/1", {"a": [1]})
+    (estate.source / "empty").mkdir()
+    old = '[tables.old]\npath = "sales"\nformat = "rcfile"\n'
+    entry(estate, f"[tables.sales]\n[tables.salse]\n[tables.empty]\n{old}")
+    found = preview(estate.source, estate.target, Options())
+    assert (found.exit_code, found.unmatched) == (1, ["salse", "sales"])
+    command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+    assert main(command) == 1
+    assert "salse" in capsys.readouterr().out
+    # What a pattern leaves out is there.
+    entry(estate, "[tables.sales]\n")
+    estate.orc("u/1", {"a": [1]})
+    assert estate.migrate(include=["u"]).exit_code == 0
+    # What is gone is told as that.
+    (estate.source / "sales/1").unlink()
+    (estate.source / "sales").rmdir()
+    assert estate.migrate(on_vanished="keep").exit_code == 0
+
+
+# Killed at once.
+
+
+def test_a_kill_before_the_lock_leaves_a_target_that_can_be_used(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1]})
+    (estate.target / "_coldframe").mkdir(parents=True)
+    assert estate.migrate().exit_code == 0
+    assert estate.values() == [1]
