@@ -1,0 +1,132 @@
+//! Guesses which SerDe wrote a file: from the cells of its first rows, since the file itself does not say.
+//!
+//! Both SerDes write text as it is. They differ in nulls (`\N`, and a cell of no bytes), in the empty string (nothing, and
+//! the byte `bf`), and in all types that are no text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes their
+//! bytes. People are to look the guess over.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, BinaryArray, RecordBatch};
+use coldframe_core::{DamageLog, OnError, Plan, PlanRequest, Result, Scan, Value};
+
+use crate::open::RawFile;
+use crate::options::raw_schema;
+use crate::scan::columns::{Column, Decoders, RawCells};
+use crate::scan::plan::GroupPlan;
+
+/// Rows that are looked at.
+const ROWS: usize = 10_000;
+
+/// What the cells speak for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Votes {
+    text: u64,
+    binary: u64,
+    /// Of more than one digit, as numbers are printed. A column of strings may have such, too.
+    numbers: u64,
+}
+
+impl Votes {
+    fn add(&mut self, cell: &[u8]) {
+        match cell {
+            [] => {}
+            b"\\N" => self.text += 1,
+            // A small number, a boolean, the empty string.
+            [0 | 0x0e..=0x1f | 0x80..] => self.binary += 1,
+            // Separators of text, or small numbers; letters, or greater ones.
+            [_] => {}
+            // The first byte of a number of several bytes is none that text begins with.
+            [0x80..=0xbf, ..] => self.binary += 1,
+            _ if cell.contains(&0) => self.binary += 1,
+            _ => self.numbers += u64::from(is_number(cell)),
+        }
+    }
+
+    fn guess(&self) -> Option<&'static str> {
+        match (self.text, self.binary) {
+            (0, 0) => (self.numbers > 0).then_some("text"),
+            (text, binary) if text > binary => Some("text"),
+            (text, binary) if text < binary => Some("binary"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a cell is a number or a date in digits.
+fn is_number(cell: &[u8]) -> bool {
+    cell.iter().all(|byte| byte.is_ascii_digit() || b"-+.:eE ".contains(byte))
+        && cell.iter().any(u8::is_ascii_digit)
+}
+
+/// Options that open the file as a table: `serde` only where the cells tell.
+pub(crate) fn proposal(file: &RawFile) -> Result<Option<Value>> {
+    let schema = raw_schema(file.header.columns);
+    let columns = schema.fields().iter().enumerate().map(|(i, field)| Column {
+        in_file: Some(i),
+        name: field.name().clone(),
+        data_type: field.data_type().clone(),
+        decoder: Arc::new(RawCells),
+    });
+    let decoders =
+        Decoders::new(columns.collect(), schema.clone(), file.shape.codec, file.shape.limits, false);
+    let scan = Scan { on_error: OnError::Skip, batch_rows: ROWS, ..Scan::default() };
+    let request = PlanRequest { scan, decode: schema.clone(), damage: DamageLog::default() };
+    let mut plan = GroupPlan::new(file.walk(), file.source.clone(), decoders, request, 0..file.len());
+    let (mut votes, mut rows) = (Votes::default(), 0);
+    'groups: while let Some(unit) = plan.next_unit()? {
+        let bytes = unit.fetch.iter().map(|f| f.source.read(f.range.clone())).collect::<Result<_>>()?;
+        for batch in unit.decode.decode(bytes)? {
+            rows += add(&batch?, &mut votes);
+            if rows >= ROWS {
+                break 'groups;
+            }
+        }
+    }
+    let names = schema.fields().iter().map(|field| format!("{} string", field.name()));
+    let mut found = vec![("schema".to_owned(), Value::from(names.collect::<Vec<_>>().join(", ")))];
+    found.extend(votes.guess().map(|serde| ("serde".to_owned(), Value::from(serde))));
+    Ok(Some(Value::Map(found)))
+}
+
+fn add(batch: &RecordBatch, votes: &mut Votes) -> usize {
+    for column in batch.columns() {
+        let Some(cells) = column.as_any().downcast_ref::<BinaryArray>() else { continue };
+        cells.iter().flatten().for_each(|cell| votes.add(cell));
+    }
+    batch.num_rows()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guess(cells: &[&[u8]]) -> Option<&'static str> {
+        let mut votes = Votes::default();
+        cells.iter().for_each(|cell| votes.add(cell));
+        votes.guess()
+    }
+
+    #[test]
+    fn nulls_of_text() {
+        assert_eq!(guess(&[b"12", b"\\N", b"a"]), Some("text"));
+        assert_eq!(guess(&[b"caf\xe9", b"\\N", b"x"]), Some("text"));
+    }
+
+    #[test]
+    fn numbers_as_they_are_printed() {
+        assert_eq!(guess(&[b"12", b"2014-01-01", b"-3.5"]), Some("text"));
+    }
+
+    #[test]
+    fn numbers_as_bytes() {
+        assert_eq!(guess(&[b"\x8e\x01\x00", b"abc", b"\xff"]), Some("binary"));
+        assert_eq!(guess(&[&1.5_f64.to_be_bytes(), b"abc"]), Some("binary"));
+        assert_eq!(guess(&[b"\xbf", b"abc", b""]), Some("binary"));
+    }
+
+    #[test]
+    fn strings_tell_nothing() {
+        assert_eq!(guess(&[b"abc", b"", b"x y"]), None);
+        assert_eq!(guess(&[]), None);
+    }
+}
