@@ -14,9 +14,9 @@ from estates import Estate
 from coldframe.cli import main
 from coldframe.errors import NotFoundError
 from coldframe.pipeline.audit import audit
-from coldframe.pipeline.convert import sha256
 from coldframe.pipeline.inventory import take_inventory
 from coldframe.pipeline.options import Options
+from coldframe.pipeline.places import sha256
 from coldframe.pipeline.preview import preview, preview_text
 from coldframe.pipeline.selection import select
 

@@ -268,6 +268,7 @@ def _storage(arguments: argparse.Namespace) -> dict[str, Any]:
 def _preview(arguments: argparse.Namespace) -> int:
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.preview import preview, preview_text
+    from coldframe.pipeline.progress import progress_for
     from coldframe.pipeline.selection import select
 
     options = Options(
@@ -286,7 +287,8 @@ def _preview(arguments: argparse.Namespace) -> int:
         selection=select(arguments.include, arguments.exclude),
         **_storage(arguments),
     )
-    found = preview(arguments.src, arguments.dst, options, tables=arguments.schema)
+    with progress_for(sys.stderr) as progress:
+        found = preview(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
     print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))
     return found.exit_code
 

@@ -25,6 +25,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan import key_maker
 from coldframe.pipeline.report import FileReport
 from coldframe.pipeline.sinks import ParquetSink
+from coldframe.pipeline.stored_files import StoredFiles
 from coldframe.pipeline.tables import Table
 from coldframe.pipeline.targets import Target
 from coldframe.pipeline.works import Due, TableWork, Works, due_of
@@ -83,7 +84,7 @@ def compare(
         for file in files:
             all_works.there.append(file.relative)
     absence = Absence(inventory, all_works.there, options)
-    sharing = _Sharing()
+    sharing = _Sharing(journal)
     for source in journal.held:
         if all_works.there.get(source) is None:
             sharing.leave(journal.held.look_up(source))
@@ -103,6 +104,7 @@ def compare(
         listed = live(work.table)
         keys = _Keys(options, target, work.table)
         found = False
+        sharing.stored = StoredFiles(journal.destination, work.table.path)
         for file in work.table.files:
             before = journal.done.look_up(file.relative)
             if before is not None and before.table == work.table.path:
@@ -127,10 +129,12 @@ def _gone_table(path: str, journal: Journal) -> Table:
 class _Sharing:
     """Files of the target that several sources share."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: Journal) -> None:
         self.gone: set[str] = set()
         """Those that cannot stay, since a source of theirs has to leave;"""
         self._last: tuple[str, bool] = ("", False)
+        self.stored = StoredFiles(journal.destination, "")
+        """Of the table that is looked at."""
 
     def leave(self, entry: Entry | None) -> None:
         """A source's rows have to leave the file, which others share with it."""
@@ -140,9 +144,9 @@ class _Sharing:
         """See `_lost`; each shared file is looked at once for sources that come one after the other."""
         name = shared_file(entry)
         if not name:
-            return _lost(entry, journal, live)
+            return _lost(entry, journal, self.stored, live)
         if self._last[0] != name:
-            self._last = name, _lost(entry, journal, live)
+            self._last = name, _lost(entry, journal, self.stored, live)
         return self._last[1]
 
 
@@ -190,12 +194,12 @@ def _is_same(file: SourceFile, entry: Entry) -> bool:
     return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
 
 
-def _lost(entry: Entry, journal: Journal, live: set[str] | None) -> bool:
+def _lost(entry: Entry, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
     """Whether a file of the target is gone, or has another size. One that a Delta or Iceberg table does not
     list any more was taken out by others, on purpose.
     """
     return any(
-        not (journal.is_whole(part.final, part.bytes) and journal.done.is_whole(part))
+        not (stored.is_whole(part.final, part.bytes) and journal.done.is_whole(part))
         for part in entry.parts
         if live is None or part.final in live
     )

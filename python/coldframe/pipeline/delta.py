@@ -30,8 +30,6 @@ MARK = "coldframe.files"
 RUN = "coldframe.run"
 """Keys of our versions' commit information: what they leave in the table, and who made them."""
 APP = "coldframe"
-_THREADS = 64
-"""Footers that are read at once."""
 
 
 def register(destination: Destination, table: CommittedTable, foreign: str = "refuse") -> dict[str, Any]:
@@ -277,7 +275,7 @@ def _footers(destination: Destination, names: Sequence[str]) -> Iterator[tuple[s
         file = reading(destination.path(name), destination.storage_options)
         return name, int(pq.read_metadata(file).num_rows)
 
-    return in_threads((functools.partial(look, name) for name in names), _THREADS)
+    return in_threads((functools.partial(look, name) for name in names), destination.at_once)
 
 
 def _actions(destination: Destination, table: CommittedTable) -> dict[str, Any]:

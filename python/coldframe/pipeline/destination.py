@@ -47,6 +47,8 @@ class Destination:
 
     storage_options: StorageOptions = None
     """How a store is reached. They hold secrets: into no file and no message."""
+    at_once = 4
+    """How many calls are worth making side by side."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)

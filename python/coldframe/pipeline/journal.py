@@ -32,14 +32,16 @@ import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from coldframe._coldframe import ColdframeError, UnsupportedError
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.ledger import Entry, Ledger, Part
+from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.scratch import Scratch
+from coldframe.pipeline.stored_files import StoredFiles
 
 __all__ = ["HOME", "Entry", "Journal", "Part", "State", "read_state"]
 
@@ -49,6 +51,8 @@ STAGING = f"{HOME}/staging"
 COMPACT = 64
 """Segments after which the journal is written in short."""
 _ABOUT = ("name", "to", "unit", "place", "format")
+T = TypeVar("T")
+R = TypeVar("R")
 _SEGMENT = re.compile(r"(\d{12})(\.base)?\.jsonl\Z")
 
 
@@ -290,10 +294,14 @@ class Journal:
         """Deletes what this run and those before it have staged, and nobody holds."""
         held = {part.staged for entry in self.held.each() for part in entry.parts}
         held |= {name for units in self.state.units.values() for name, _ in _staged(units)}
-        for found in self.destination.list(STAGING):
-            run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
-            if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
-                self.destination.delete(found.name)
+
+        def useless() -> Iterator[str]:
+            for found in self.destination.list(STAGING):
+                run = found.name.removeprefix(f"{STAGING}/").partition("/")[0]
+                if found.name not in held and not (run.isdigit() and int(run) > self.state.epoch):
+                    yield found.name
+
+        self._each(self.destination.delete, useless())
         self.destination.prune(STAGING)
 
     def compact(self) -> None:
@@ -375,20 +383,24 @@ class Journal:
 
     def _recover(self) -> None:
         whole: list[Entry] = []
+        begun = list(self.state.begun.values())
         # Sources may share a file: it is looked for once.
-        is_anywhere = functools.lru_cache(maxsize=64)(self._is_anywhere)
-        for entry in list(self.state.begun.values()):
-            if all(is_anywhere(part.staged, part.final, part.bytes) for part in entry.parts):
+        places = dict.fromkeys(
+            (part.staged, part.final, part.bytes) for entry in begun for part in entry.parts
+        )
+        there = dict(zip(places, self._each(lambda place: self._is_anywhere(*place), places), strict=True))
+        for entry in begun:
+            if all(there[part.staged, part.final, part.bytes] for part in entry.parts):
                 whole.append(entry)
             else:
                 self._undo(entry)
         self._finish(whole, list(self.state.dropping.values()))
-        is_whole = functools.lru_cache(maxsize=64)(self.is_whole)
+        staged = StoredFiles(self.destination, STAGING)
         for entry in self.held.each():
-            if not all(is_whole(part.staged, part.bytes) for part in entry.parts):
+            if not all(staged.is_whole(part.staged, part.bytes) for part in entry.parts):
                 self.forget(entry.source)
         for source, units in list(self.state.units.items()):
-            if not all(is_whole(name, size) for name, size in _staged(units)):
+            if not all(staged.is_whole(name, size) for name, size in _staged(units)):
                 self.forget(source)
         self._append()
         self.clear_staging()
@@ -401,8 +413,7 @@ class Journal:
         """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
         dropped = list(dropped)
         parts = {part.final: part for entry in entries for part in entry.parts}
-        for part in parts.values():
-            self._publish(part)
+        self._each(self._publish, parts.values())
         self.destination.settle(parts)
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
@@ -410,13 +421,17 @@ class Journal:
             # What is dropped does not count as done any more.
             gone = dict.fromkeys(part.final for entry in dropped for part in entry.parts)
             old += [name for name in gone if name not in replaced and not self.done.users(name)]
-            for name in old:
-                self.destination.delete(name)
+            self._each(self.destination.delete, old)
             self.destination.settle(old)
         for entry in entries:
             self._later({"event": "done", "source": entry.source})
         for entry in dropped:
             self._later({"event": "dropped", "source": entry.source})
+
+    def _each(self, act: Callable[[T], R], things: Iterable[T]) -> list[R]:
+        """Does something with each thing, many side by side. An error comes when the others are done."""
+        calls = (functools.partial(act, thing) for thing in things)
+        return list(in_threads(calls, self.destination.at_once))
 
     def _publish(self, part: Part) -> None:
         try:

@@ -155,11 +155,16 @@ class PlanTask:
 
 
 def plan_tasks(
-    work: Iterable[tuple[SourceFile, str]], table: Table, *, split_bytes: int, unit: str
+    work: Iterable[tuple[SourceFile, str]],
+    table: Table,
+    *,
+    split_bytes: int,
+    unit: str,
+    files_a_task: int = FILES_A_TASK,
 ) -> Iterator[PlanTask]:
     """The tasks for files (and their keys)."""
     waiting = iter(work)
-    while some := [file for file, _ in itertools.islice(waiting, FILES_A_TASK)]:
+    while some := [file for file, _ in itertools.islice(waiting, files_a_task)]:
         files = tuple((file.path, file.relative, file.identity) for file in some)
         given = dict(table.options)
         yield PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)

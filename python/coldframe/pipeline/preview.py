@@ -19,6 +19,7 @@ from coldframe.pipeline.metastore import hold_preview
 from coldframe.pipeline.naming import name_tables
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking, plan_table
+from coldframe.pipeline.progress import NoProgress, Progress
 from coldframe.pipeline.run import look, registered_of, roots_of, target_of
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
@@ -112,8 +113,12 @@ def preview(
     options: Options,
     *,
     tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+    progress: Progress | None = None,
 ) -> Preview:
-    """Looks at the source and opens what would be converted. Nothing is written, and no Spark is started."""
+    """Looks at the source and opens what would be converted. Nothing is written, and no Spark is started.
+    `progress` is told of each file that was opened.
+    """
+    progress = progress or NoProgress()
     target = target_of(options)
     source, goal = roots_of(src, dst)
     registered = registered_of(options, source)
@@ -136,7 +141,12 @@ def preview(
     def refuse(work: TableWork, file: SourceFile, reason: str, cause: Cause = "failed") -> None:
         by_path[work.table.path].refused.append((file.relative, reason))
 
-    plan = functools.partial(plan_table, scheduler=None, options=options, fail=refuse)
+    plan = functools.partial(plan_table, scheduler=None, options=options, fail=refuse, progress=progress)
+    progress.start(
+        sum(bool(work.work) for work in works),
+        sum(len(work.work) for work in works),
+        sum(due.file.size for work in works for due in work.work),
+    )
     for work in works:
         plan(work, work.work)
         settle_columns(work, book.state, target, plan, refuse)

@@ -26,13 +26,13 @@ from coldframe.pipeline.identity import digest_now, identity_of, is_same_source
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Entry, State
 from coldframe.pipeline.places import StorageOptions, pieces
-from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
 from coldframe.sources import is_remote, open_store
 
 SAFE = f"{HOME}/safe-to-delete.txt"
 _FIRST = "# coldframe safe-to-delete 2"
 _LAST = "# end: "
-_THREADS = 32
+_THREADS = SIDE_BY_SIDE
 """Sources that are looked at once: most of the time is waiting."""
 
 

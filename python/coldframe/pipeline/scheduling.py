@@ -111,6 +111,10 @@ class InProcess:
 T = TypeVar("T")
 
 
+SIDE_BY_SIDE = 256
+"""Requests to a store that are under way at once: one takes it ten milliseconds, and us nothing."""
+
+
 def in_threads(calls: Iterable[Callable[[], T]], count: int) -> Iterator[T]:
     """What calls give, in their order; some are under way, and the next ones are not asked for before."""
     with ThreadPoolExecutor(count) as threads:

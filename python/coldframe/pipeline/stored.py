@@ -21,6 +21,7 @@ from coldframe._coldframe import ColdframeError, NotFoundError
 from coldframe.errors import unsupported
 from coldframe.pipeline.destination import Destination, Found
 from coldframe.pipeline.places import pieces
+from coldframe.pipeline.scheduling import SIDE_BY_SIDE
 from coldframe.sources import is_of_core, is_remote, open_store, scheme_of
 
 _WITH_FOLDERS = ("hdfs", "viewfs")
@@ -35,6 +36,8 @@ def open_destination(root: str, storage_options: Mapping[str, Any] | None = None
 
 class StoreDestination(Destination):
     """HDFS or an object store."""
+
+    at_once = SIDE_BY_SIDE
 
     def __init__(self, root: str, storage_options: Mapping[str, Any] | None = None) -> None:
         scheme = scheme_of(root)

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coldframe.pipeline.destination import Destination, Found
+from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import Part, State
 from coldframe.pipeline.live import LiveFile, LiveTable
 from coldframe.pipeline.plan import decoded
 from coldframe.pipeline.scratch import Rows, Scratch
+from coldframe.pipeline.stored_files import StoredFiles
 from coldframe.pipeline.targets import find_target
 
 WHOLE_TABLE = ("log gone", "log unreadable", "columns")
@@ -42,7 +43,7 @@ class TargetFacts:
     """That the table has now; None of plain files."""
     files: Rows[LiveFile]
     """That readers of the table see."""
-    stored: Rows[Found]
+    stored: StoredFiles
     """That lie in its directory."""
 
     @property
@@ -71,12 +72,9 @@ class Difference:
 def look(destination: Destination, kind: str, name: str, path: str) -> TargetFacts:
     """What a table is now. A table that cannot be read is no error: its state says so."""
     scratch = Scratch()
-    files, stored = _live_files(scratch), _stored_files(scratch)
-    own = tuple(f"{path}/{folder}/" for folder in _OWN.get(kind, ()))
+    files = _live_files(scratch)
+    stored = StoredFiles(destination, path, without=_OWN.get(kind, ()))
     try:
-        for found in destination.list(path):
-            if not found.name.startswith(own):
-                stored.append(found)
         read = find_target(kind).read_table
         table = _plain(stored, path) if read is None else read(destination, name, path)
         for file in table.files:
@@ -160,7 +158,7 @@ def _of_part(facts: TargetFacts, part: Part, ours: set[str] | None) -> tuple[str
     return None
 
 
-def _plain(stored: Rows[Found], path: str) -> LiveTable:
+def _plain(stored: StoredFiles, path: str) -> LiveTable:
     if not stored:
         return LiveTable("gone", f"{path} has no files")
     seen = (
@@ -177,13 +175,4 @@ def _live_files(scratch: Scratch) -> Rows[LiveFile]:
         lambda file: file.path,
         lambda file: (file.path, file.rows, file.hidden, file.bytes, file.why),
         lambda row: LiveFile(*row),
-    )
-
-
-def _stored_files(scratch: Scratch) -> Rows[Found]:
-    return Rows(
-        scratch,
-        lambda found: found.name,
-        lambda found: (found.name, found.size, found.modified),
-        lambda row: Found(*row),
     )
