@@ -13,11 +13,11 @@
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use coldframe::writing::stream_error;
-use coldframe::{Dest, Result, Written};
+use coldframe::{Dest, Result};
 
 use crate::arrange::Arrangement;
 use crate::conform::conform;
-use crate::target::{TargetFile, TargetFormat};
+use crate::target::{Finished, TargetFile, TargetFormat};
 use crate::{Fingerprint, Observed};
 
 /// What the rows of a source become, and what is to be known of them.
@@ -105,7 +105,7 @@ pub trait Names {
 #[derive(Debug)]
 pub struct Converted {
     /// The files in the order of their rows.
-    pub files: Vec<(Written, Seen)>,
+    pub files: Vec<(Finished, Seen)>,
     /// What its columns were like.
     pub observed: Observed,
 }
@@ -123,7 +123,7 @@ pub fn convert(
 ) -> Result<Converted> {
     let mut decoding = Decoding::new(rows, shape);
     let mut files = Vec::new();
-    let mut next_file = |number| -> Result<Option<(Written, Seen)>> {
+    let mut next_file = |number| -> Result<Option<(Finished, Seen)>> {
         let Some(mut batch) = decoding.next()? else { return Ok(None) };
         let mut file = TargetFile::create(shape.schema(), &names.dest(number)?, format)?;
         loop {

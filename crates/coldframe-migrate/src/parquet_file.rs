@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
-use coldframe::{Dest, Error, Result, Value, Written, store::Upload};
+use coldframe::{Error, Result, Value, Written, store::Upload};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
@@ -134,10 +134,15 @@ struct Group {
 }
 
 impl ParquetFile {
-    /// Begins a file with the columns of a schema.
-    pub fn create(schema: &SchemaRef, dest: &Dest, options: ParquetOptions) -> Result<Self> {
-        let url = dest.url().to_owned();
-        let out = BufWriter::with_capacity(1 << 20, dest.create()?);
+    /// Begins a file with the columns of a schema; `url` is what errors call it.
+    pub fn begin(
+        schema: &SchemaRef,
+        upload: Box<dyn Upload>,
+        url: &str,
+        options: ParquetOptions,
+    ) -> Result<Self> {
+        let url = url.to_owned();
+        let out = BufWriter::with_capacity(1 << 20, upload);
         let pages = RowGroupPages::default();
         let with = ArrowWriterOptions::new()
             .with_properties(options.properties())

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe::{Dest, FileWriter, Result, WriteOptions, Written};
 
+use crate::hashed::{Hash, Hashed};
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 
 /// What files of the target are.
@@ -16,47 +17,68 @@ pub enum TargetFormat {
 }
 
 /// A file on its way. Dropped before it is finished, nothing of it appears.
-pub enum TargetFile {
-    /// Parquet.
+pub struct TargetFile {
+    writer: Writer,
+    hash: Hash,
+}
+
+enum Writer {
     Parquet(Box<ParquetFile>),
-    /// A format of ours.
     Own(FileWriter),
+}
+
+/// A file that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Its rows and its length.
+    pub written: Written,
+    /// Of all its bytes, in hexadecimal digits.
+    pub sha256: String,
 }
 
 impl TargetFile {
     /// Begins a file with the columns of a schema.
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &TargetFormat) -> Result<Self> {
-        match format {
+        let mut hash = Hash::default();
+        let mut begin = || {
+            let (upload, its) = Hashed::new(dest.create()?);
+            hash = its;
+            Ok(upload)
+        };
+        let writer = match format {
             TargetFormat::Parquet(options) => {
-                ParquetFile::create(schema, dest, *options).map(|file| Self::Parquet(Box::new(file)))
+                let file = ParquetFile::begin(schema, begin()?, dest.url(), *options)?;
+                Writer::Parquet(Box::new(file))
             }
             TargetFormat::Own(name, options) => {
-                FileWriter::create(schema, dest, name, options).map(Self::Own)
+                Writer::Own(FileWriter::begin(schema, begin, dest.url(), name, options)?)
             }
-        }
+        };
+        Ok(Self { writer, hash })
     }
 
     /// Adds rows, of the schema.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        match self {
-            Self::Parquet(file) => file.write(batch),
-            Self::Own(file) => file.write(batch),
+        match &mut self.writer {
+            Writer::Parquet(file) => file.write(batch),
+            Writer::Own(file) => file.write(batch),
         }
     }
 
     /// The bytes of the file so far, as they grow by row groups and stripes.
     pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Parquet(file) => file.bytes(),
-            Self::Own(file) => file.bytes(),
+        match &self.writer {
+            Writer::Parquet(file) => file.bytes(),
+            Writer::Own(file) => file.bytes(),
         }
     }
 
     /// Makes the file appear.
-    pub fn finish(self) -> Result<Written> {
-        match self {
-            Self::Parquet(file) => file.finish(),
-            Self::Own(file) => file.finish(),
-        }
+    pub fn finish(self) -> Result<Finished> {
+        let written = match self.writer {
+            Writer::Parquet(file) => file.finish(),
+            Writer::Own(file) => file.finish(),
+        }?;
+        Ok(Finished { written, sha256: self.hash.text() })
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatchReader;
 use coldframe::store::{Mode, Store};
-use coldframe::{Dest, Error, Result, WriteOptions, Written};
+use coldframe::{Dest, Error, Result, WriteOptions};
 use coldframe_migrate::{
-    Arrangement, Converted, Decoded, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
+    Arrangement, Converted, Decoded, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -122,8 +122,8 @@ pub(crate) fn convert<'py>(
         coldframe_migrate::convert(rows, &shape.0, &format, &names, most_bytes, interruptible)
     })?;
     let listed = PyList::empty(py);
-    for (number, (written, seen)) in files.into_iter().enumerate() {
-        let file = described(py, &written)?;
+    for (number, (finished, seen)) in files.into_iter().enumerate() {
+        let file = described(py, &finished)?;
         file.set_item("name", names.path(number))?;
         file.set_item("print", RawFingerprint::of(seen.print))?;
         listed.append(file)?;
@@ -134,10 +134,11 @@ pub(crate) fn convert<'py>(
     Ok(converted)
 }
 
-fn described<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py>(py: Python<'py>, file: &Finished) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("rows", written.rows)?;
-    dict.set_item("bytes", written.bytes)?;
+    dict.set_item("rows", file.written.rows)?;
+    dict.set_item("bytes", file.written.bytes)?;
+    dict.set_item("sha256", &file.sha256)?;
     Ok(dict)
 }
 
@@ -209,8 +210,8 @@ impl RawTarget {
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let written = py.detach(|| self.slot().take().ok_or_else(finished)?.finish()).map_err(to_python)?;
-        described(py, &written)
+        let file = py.detach(|| self.slot().take().ok_or_else(finished)?.finish()).map_err(to_python)?;
+        described(py, &file)
     }
 }
 

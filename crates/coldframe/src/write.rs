@@ -70,11 +70,22 @@ pub struct FileWriter {
 impl FileWriter {
     /// Begins a file of a format with the columns of a schema.
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &str, options: &WriteOptions) -> Result<Self> {
+        Self::begin(schema, || dest.create(), dest.url(), format, options)
+    }
+
+    /// Begins a file as [`FileWriter::create`] does, on an upload of the caller's own; `url` is what errors call it.
+    pub fn begin(
+        schema: &SchemaRef,
+        upload: impl FnOnce() -> Result<Box<dyn Upload>>,
+        url: &str,
+        format: &str,
+        options: &WriteOptions,
+    ) -> Result<Self> {
         let format = format_named(format)?;
-        let url = dest.store.url().to_owned();
+        let url = url.to_owned();
         let refused = |e: Error| unsuitable(e).in_file(url.clone());
         let intake = Intake::new(schema).map_err(refused)?;
-        let upload = Shared::new(dest.create()?);
+        let upload = Shared::new(upload()?);
         let sink = Box::new(BufWriter::with_capacity(1 << 20, upload.clone()));
         let writer = format.create(sink, intake.schema(), options).map_err(refused)?;
         Ok(Self { writer, intake, upload, rows: 0, url })
