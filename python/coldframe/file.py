@@ -23,7 +23,7 @@ from coldframe.filters import Bound, Filter, bind, keep, mentioned, parse
 from coldframe.lookups import Lookups
 from coldframe.ordinals import Ordinals
 from coldframe.reading import AsTables, parallel_by_default
-from coldframe.sources import Known, Source, through
+from coldframe.sources import Known, Source, shown, through
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
@@ -128,6 +128,10 @@ class Split:
         default=None, repr=False, compare=False
     )  # only where the path does not say it all
     known: Known | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        where = f"part={self.part}, start={self.start}, stop={self.stop}, rows={self.rows}"
+        return f"Split(path={shown(self.path)!r}, format={self.format!r}, {where})"
 
     @property
     def size(self) -> int | None:
@@ -428,7 +432,8 @@ class File(AsTables, Lookups, Ordinals):
 
     def __repr__(self) -> str:
         rows = "" if self.num_rows is None else f", {self.num_rows} rows"
-        return f"<coldframe.File {self.format} {self.path!r}: {len(self.schema)} columns{rows}>"
+        path = shown(self.path) if isinstance(self.path, str) else self.path
+        return f"<coldframe.File {self.format} {path!r}: {len(self.schema)} columns{rows}>"
 
     def _known_arguments(self) -> OpenArguments:
         """The arguments with the format that was found, so that nobody has to find it again."""

@@ -25,6 +25,21 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 _GROUPS = ("client_options", "retry_config")
 
 
+# A password in the authority, also of schemes that have none; the query of a web server, which may be a signature.
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+://)[^/@?]*@")
+
+
+def shown(path: str) -> str:
+    """A path or URL as errors, logs and reprs may show it: without a password, and without a signature."""
+    scheme = scheme_of(path)
+    if scheme is None:
+        return path
+    is_web = scheme in ("http", "https")
+    if (found := _USERINFO.match(path)) is not None and (is_web or ":" in found[0][len(found[1]) :]):
+        path = found[1] + path[found.end() :]
+    return path.partition("?")[0].partition("#")[0] if is_web else path
+
+
 def scheme_of(path: str) -> str | None:
     """The scheme of a URL in lower case, None for a plain path."""
     match = _SCHEME.match(path)
@@ -107,13 +122,13 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
         from fsspec.core import url_to_fs
     except ImportError as missing:
         raise unsupported(
-            f"{url}: scheme {scheme_of(url)!r} needs the package fsspec, which is not installed"
+            f"{shown(url)}: scheme {scheme_of(url)!r} needs the package fsspec, which is not installed"
         ) from missing
     try:
         filesystem, path = url_to_fs(url, **dict(storage_options or {}))
     except (ImportError, OSError, ValueError) as reason:
-        why = str(reason).partition("\n")[0]
-        raise unsupported(f"{url}: no file system for scheme {scheme_of(url)!r}: {why}") from reason
+        why = str(reason).partition("\n")[0].replace(url, shown(url))
+        raise unsupported(f"{shown(url)}: no file system for scheme {scheme_of(url)!r}: {why}") from reason
     return filesystem, path
 
 
@@ -168,7 +183,7 @@ class Source:
         return text_options(self.storage_options)
 
     def __repr__(self) -> str:
-        return self.path if self.path is not None else f"<{type(self._given).__name__}>"
+        return shown(self.path) if self.path is not None else f"<{type(self._given).__name__}>"
 
 
 def _is_bytes_like(given: object) -> bool:

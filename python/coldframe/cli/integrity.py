@@ -9,6 +9,7 @@ from typing import Any
 
 from coldframe.cli import output
 from coldframe.cli.bytemap import print_layout
+from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.options import (
     Commands,
     add_command,
@@ -66,6 +67,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
         help="the page to write, or its URL; - is standard output",
     )
     parser.add_argument("--verify", action="store_true", help="decode everything, to mark what is damaged")
+    add_overwrite_option(parser)
     add_open_options(parser)
     parser.set_defaults(run=layout)
 
@@ -90,6 +92,7 @@ coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --rep
     )
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("dest", help="the Parquet file to write, or its URL")
+    add_overwrite_option(parser)
     parser.add_argument(
         "-c", "--columns", metavar="A,B,..", help="only these columns: damage in others then loses nothing"
     )
@@ -137,12 +140,14 @@ def layout(args: argparse.Namespace) -> int:
     """One page, whatever the number of files."""
     from coldframe.layout import page
 
-    whole = page(open_rows(args), verify=args.verify).encode("utf-8", "surrogateescape")
+    rows, storage = open_rows(args), pairs(args.storage_option, "--storage-option")
+    claim(args.output, sources_of(rows, args.source), storage, overwrite=args.overwrite)
+    whole = page(rows, verify=args.verify).encode("utf-8", "surrogateescape")
     if args.output == STDOUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(whole)
         return 0
-    with open_atomically(args.output, pairs(args.storage_option, "--storage-option")) as sink:
+    with open_atomically(args.output, storage) as sink:
         sink.write(whole)
     output.complain(f"{args.output}: {output.size_text(len(whole))}")
     return 0
@@ -182,6 +187,10 @@ def salvage(args: argparse.Namespace) -> int:
     """Exit code 1 where something was lost."""
     file = open_rows(args)
     storage = pairs(args.storage_option, "--storage-option")
+    sources = sources_of(file, args.source)
+    claim(args.dest, sources, storage, overwrite=args.overwrite)
+    if args.report:
+        claim(args.report, [*sources, args.dest], storage, overwrite=args.overwrite)
     reader = file.to_batches(columns_of(args), on_error="skip")
     report = write_rows(reader, args.dest, "parquet", storage_options=storage)
     damage = file.damage

@@ -223,7 +223,8 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ValueError(f"{option} {text!r}: expected KEY=VALUE")
+            # What lacks its name may be a secret.
+            raise ValueError(f"{option}: expected KEY=VALUE, found {len(text)} characters without a name and =")
         result[key] = value
     return result
 

@@ -12,6 +12,7 @@ from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe._coldframe import tables as tables_held
 from coldframe.cli import output
+from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.ddl import hive_columns
 from coldframe.cli.options import (
     STDIN,
@@ -159,6 +160,7 @@ coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("dest", help="the file to write; it appears whole or not at all")
+    add_overwrite_option(parser)
     parser.add_argument(
         "--to",
         choices=[*OTHER_FORMATS, *COLDFRAME_FORMATS],
@@ -335,8 +337,10 @@ def convert(args: argparse.Namespace) -> int:
     format = args.to or format_of(args.dest)
     options = {name: parsed(value) for name, value in pairs(args.write_option, "--write-option").items()}
     rows = open_rows(args)
+    storage = pairs(args.storage_option, "--storage-option")
+    claim(args.dest, sources_of(rows, args.source), storage, overwrite=args.overwrite)
     reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    report = write_rows(reader, args.dest, format, options, pairs(args.storage_option, "--storage-option"))
+    report = write_rows(reader, args.dest, format, options, storage)
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:

@@ -1,0 +1,83 @@
+"""Where a command may write: never over what it reads, and over nothing else that it was not told to replace."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from coldframe._coldframe import local_path
+from coldframe.file import File
+from coldframe.scanning import Dataset
+from coldframe.sources import open_store, scheme_of, shown
+
+__all__ = ["add_overwrite_option", "claim", "sources_of"]
+
+STDOUT = "-"
+
+# Names of one store.
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "viewfs": "hdfs", "https": "http"}
+_SAME.update(dict.fromkeys(("adl", "azure", "abfs", "abfss", "wasb", "wasbs"), "az"))
+
+
+def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
+    """`--overwrite`, without which a file that is there stays."""
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace the destination if it exists; what is read from is never replaced",
+    )
+
+
+def sources_of(rows: File | Dataset, given: Iterable[str]) -> list[str]:
+    """All that rows are read from: what was given, and the files that were found by it."""
+    found = rows.files if isinstance(rows, Dataset) else [rows.path or ""]
+    return [*given, *found]
+
+
+def claim(
+    dest: str, sources: Iterable[str], storage_options: Mapping[str, Any] | None, *, overwrite: bool
+) -> None:
+    """Refuses a destination that is a source, or that exists and is not to be replaced."""
+    if dest == STDOUT:
+        return
+    for source in sources:
+        if source not in ("", STDOUT) and _is_in(dest, source):
+            raise ValueError(
+                f"{shown(dest)}: the destination is a source, or a part of one; it would be lost: give another"
+            )
+    if not overwrite and open_store(dest, storage_options or None).stat() is not None:
+        raise FileExistsError(f"{shown(dest)}: it exists; --overwrite replaces it")
+
+
+def _is_in(dest: str, source: str) -> bool:
+    """Whether a destination is a source, or lies in one that is a folder and would be replaced there."""
+    local, other = local_path(dest), local_path(source)
+    if local is None or other is None:
+        return local is None and other is None and _is_url_in(dest, source)
+    if not os.path.exists(local):
+        return False  # a link to nothing is replaced itself
+    if os.path.samefile(local, other) if os.path.exists(other) else local == other:
+        return True
+    place, folder = os.path.realpath(local), os.path.realpath(other)
+    return os.path.isdir(folder) and os.path.commonpath([place, folder]) == folder
+
+
+def _is_url_in(dest: str, source: str) -> bool:
+    (kind, host, path), (other_kind, other_host, other) = _parts(dest), _parts(source)
+    if kind != other_kind:
+        return False
+    # hdfs:///x is in the cluster that the configuration names, maybe that of the other URL.
+    if host != other_host and kind != "hdfs":
+        return False
+    return path == other or path.startswith(other.rstrip("/") + "/")
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    scheme = scheme_of(url) or ""
+    authority, _, path = url.partition("://")[2].partition("/")
+    if scheme in ("http", "https"):
+        path = path.partition("?")[0]
+    return _SAME.get(scheme, scheme), authority, posixpath.normpath("/" + path)
