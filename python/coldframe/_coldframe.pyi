@@ -143,6 +143,13 @@ class Store:
         """Starts a file, which appears whole when it is finished. Folders below the root are made."""
     def publish(self, source: str, path: str, *, mode: str = "new") -> None:
         """Gives a whole file another name, at once."""
+    def above(self) -> tuple[Store, str] | None:
+        """The store of the folder above, and the root's name in it."""
+    @property
+    def renames_folders(self) -> bool:
+        """Whether there is `publish_folder`."""
+    def publish_folder(self, source: str, path: str) -> None:
+        """Gives a folder another name, at once, where nothing is or an empty folder; else FileExistsError."""
     def delete(self, path: str, *, recursive: bool = False) -> None:
         """Deletes a file (NotFoundError if there is none) or a folder with all below."""
     def check_exclusive(self, path: str) -> None:

@@ -16,12 +16,14 @@ import pyarrow as pa
 from coldframe import _coldframe
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError, unsupported
 from coldframe.listing import Listed, is_flat
-from coldframe.sources import Known, Source, is_on_this_machine, open_store, scheme_of
+from coldframe.publishing import is_unfinished
+from coldframe.sources import Known, Source, is_on_this_machine, open_store, scheme_of, shown
 
 __all__ = ["Found", "discover", "partition_fields", "typed_values"]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _MAGIC = re.compile(r"[*?\[]")
+_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^/]*/?")
 
 
 @dataclass(frozen=True)
@@ -117,18 +119,16 @@ def _of_path(path: str, storage_options: Mapping[str, Any] | None, whole: bool) 
     elif _MAGIC.search(path):
         yield from _glob(path, storage_options, whole)
     else:
-        raise NotFoundError(f"{path}: no such file or directory")
+        raise NotFoundError(f"{shown(path)}: no such file or directory")
 
 
 def _glob(path: str, storage_options: Mapping[str, Any] | None, whole: bool) -> Iterator[Found]:
     root = _fixed_part(path)
-    if root.endswith(":/"):
-        raise unsupported(f"{path}: a pattern in the name of the store")
     parts = [part for part in path[len(root) :].split("/") if part]
     tree = _Tree(root, storage_options, whole)
     matches = sorted(tree.matches("", parts), key=lambda one: one.path)
     if not matches:
-        raise NotFoundError(f"{path}: no file matches")
+        raise NotFoundError(f"{shown(path)}: no file matches")
     for match in matches:
         keys = _keys(match.path)
         if not match.is_folder:
@@ -157,6 +157,12 @@ class _Tree:
             yield Found(url, keys)
             return
         listed = list(self._below(path))
+        names = [one.path[len(path) :].lstrip("/") for one in listed]
+        if is_unfinished(self.store.below(path) if path else self.store, names):
+            raise OSError(
+                f"{shown(url)}: a write is publishing its files, or was cut off while it did; writing there once "
+                "more finishes it"
+            )
         if is_flat(url) and self._lists_one_table(path, listed):
             yield Found(url, keys)
             return
@@ -261,8 +267,17 @@ def _fits(names: list[str], parts: list[str]) -> bool:
 
 def _fixed_part(pattern: str) -> str:
     """The directories of a glob before its first wildcard."""
-    match = _MAGIC.search(pattern)
-    return os.path.dirname(pattern[: match.start()]) if match else os.path.dirname(pattern)
+    store = _STORE.match(pattern)
+    if store is None:
+        match = _MAGIC.search(pattern)
+        return os.path.dirname(pattern[: match.start()]) if match else os.path.dirname(pattern)
+    if re.search(r"[*?]", store[0]):
+        raise unsupported(f"{shown(pattern)}: a pattern in the name of the store")
+    # The store's own name, also where that is empty, ends with a slash, which belongs to it.
+    path = pattern[store.end() :]
+    match = _MAGIC.search(path)
+    folders = path[: match.start() if match else None].rpartition("/")[0]
+    return store[0] + folders
 
 
 def _hidden(relative: str) -> bool:

@@ -43,6 +43,8 @@ class FsspecFiles:
 
     def stat(self, path: str) -> Told | None:
         try:
+            # A file system may keep what it was told earlier: another file must show.
+            self._files.invalidate_cache(_above(path))
             return self._told(self._files.info(path))
         except FileNotFoundError:
             return None
@@ -78,7 +80,8 @@ class FsspecFiles:
     def _told(info: dict[str, Any]) -> Told:
         is_folder = info["type"] == "directory"
         modified = next(
-            (info[key] for key in ("mtime", "LastModified", "last_modified") if key in info), None
+            (info[key] for key in ("mtime", "LastModified", "last_modified", "modified", "created") if key in info),
+            None,
         )
         etag = info.get("ETag") or info.get("etag")
         size = 0 if is_folder else int(info.get("size") or 0)

@@ -4,7 +4,7 @@
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
 
 As Hive and Spark lay tables out: values escaped, null by a name of its own. Everything is written below a
-directory whose name readers pass over, and published file by file when all of it is there.
+directory whose name readers pass over, and published when all of it is there (`coldframe.publishing`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,8 @@ import pyarrow as pa
 
 from coldframe._coldframe import Store
 from coldframe.discovery import HIVE_NULL
-from coldframe.errors import ColdframeError, SchemaError, unsupported
+from coldframe.errors import SchemaError, unsupported
+from coldframe.publishing import begin
 
 __all__ = ["write_partitioned"]
 
@@ -43,31 +43,20 @@ def write_partitioned(
     Gives rows, bytes and the files' paths below it.
     """
     names = _partition_names(partitioning, reader.schema)
-    existed = store.stat()
-    if existed is not None and (not existed.is_folder or next(store.list(), None)):
-        raise FileExistsError(f"{store.url}: expected no directory, or an empty one")
-    staging = f"_coldframe-{uuid.uuid4().hex}"
-    files = _Files(store, staging, reader.schema, names, ending, write_file)
+    publication = begin(store)
+    files = _Files(publication.staged, reader.schema, names, ending, write_file)
     try:
         with contextlib.closing(files):
             for batch in reader:
                 for folder, rows in _divided(batch, names):
                     files.write(folder, rows)
             files.finish()
-        for path in sorted(files.paths):
-            store.publish(f"{staging}/{path}", path)
+        if files.paths:
+            publication.publish()
     except BaseException:
-        _take_back(store, [staging, *{path.split("/")[0] for path in files.paths}], whole=existed is None)
+        publication.abandon()
         raise
-    store.delete(staging, recursive=True)
     return {"rows": files.rows, "bytes": files.bytes, "files": sorted(files.paths)}
-
-
-def _take_back(store: Store, folders: Sequence[str], *, whole: bool) -> None:
-    """Deletes what was written; the error that led here is the one to tell."""
-    for folder in [""] if whole else folders:
-        with contextlib.suppress(ColdframeError, OSError):
-            store.delete(folder, recursive=True)
 
 
 def _partition_names(partitioning: Any, schema: Any) -> list[str]:
@@ -136,15 +125,13 @@ class _Files:
 
     def __init__(
         self,
-        store: Store,
-        staging: str,
+        staged: Store,
         schema: Any,
         names: Sequence[str],
         ending: str,
         write_file: WriteFile,
     ) -> None:
-        self._store = store
-        self._staging = staging
+        self._staged = staged
         self._schema = pa.schema(
             [field for field in schema if field.name not in names], metadata=schema.metadata
         )
@@ -176,7 +163,7 @@ class _Files:
     def _start(self, folder: str) -> _Writing:
         number = self._numbers[folder] = self._numbers.get(folder, -1) + 1
         relative = f"{folder}/part-{number}{self._ending}"
-        staged = self._store.below(f"{self._staging}/{relative}")
+        staged = self._staged.below(relative)
         self.paths.append(relative)
         return _Writing(self._schema, lambda reader: self._write_file(reader, staged))
 

@@ -321,6 +321,24 @@ impl PyStore {
         self.ask(py, path, |path| self.0.publish(&from, path, &mode))
     }
 
+    /// The store of the folder above, and the root's name in it.
+    fn above(&self) -> Option<(Self, OsString)> {
+        self.0.above().map(|(above, name)| {
+            let name = above.os_path(&name);
+            (Self(above), name)
+        })
+    }
+
+    #[getter]
+    fn renames_folders(&self) -> bool {
+        self.0.renames_folders()
+    }
+
+    fn publish_folder(&self, py: Python<'_>, source: PathBuf, path: PathBuf) -> PyResult<()> {
+        let from = self.path(source)?;
+        self.ask(py, path, |path| self.0.publish_folder(&from, path))
+    }
+
     #[pyo3(signature = (path, *, recursive=false))]
     fn delete(&self, py: Python<'_>, path: PathBuf, recursive: bool) -> PyResult<()> {
         self.ask(py, path, |path| if recursive { self.0.delete_folder(path) } else { self.0.delete(path) })

@@ -78,6 +78,15 @@ pub fn is_taken(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Io(e) if e.kind() == io::ErrorKind::AlreadyExists)
 }
 
+/// An error as those of `std::io` are, of the same kind.
+#[cfg(any(feature = "object-store", feature = "hdfs"))]
+pub(crate) fn as_io(e: Error) -> io::Error {
+    match e.kind() {
+        ErrorKind::Io(inner) => io::Error::new(inner.kind(), e.to_string()),
+        _ => io::Error::other(e),
+    }
+}
+
 /// A key beside `key` that nobody else has, and that readers of folders leave out.
 #[cfg(any(feature = "object-store", feature = "hdfs"))]
 pub(crate) fn own_key(key: &str) -> String {
@@ -131,6 +140,16 @@ pub trait Files: Send + Sync + Debug {
 
     /// Gives a whole file another name, at once: with [`Mode::New`] one of several wins.
     fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()>;
+
+    /// Whether [`Files::publish_folder`] is there.
+    fn renames_folders(&self) -> bool {
+        false
+    }
+
+    /// Gives a folder with all that is below it another name, at once, where nothing is or an empty folder.
+    fn publish_folder(&self, _from: &str, _to: &str) -> Result<()> {
+        Err(Error::unsupported("renaming a folder at once in this store"))
+    }
 
     /// Deletes a file; one that is not there is not found.
     fn delete(&self, key: &str) -> Result<()>;

@@ -25,7 +25,7 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileWriter;
 use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
 
-use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists, own_key};
+use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists, as_io, own_key};
 use crate::options::{Kind, Options};
 use crate::runtime::{PerProcess, handle, kept, wait, within};
 
@@ -180,6 +180,15 @@ impl Files for HdfsFiles {
         self.cluster.ask(client.rename(from, to, !no_overwrite))
     }
 
+    fn renames_folders(&self) -> bool {
+        true
+    }
+
+    fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
+        let client = self.cluster.client()?;
+        self.cluster.ask(client.rename(from, to, false))
+    }
+
     fn delete(&self, key: &str) -> Result<()> {
         let client = self.cluster.client()?;
         match self.cluster.ask(client.delete(key, false))? {
@@ -256,7 +265,7 @@ impl Write for HdfsUpload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.held.extend_from_slice(bytes);
         if self.held.len() >= PIECE {
-            self.send().map_err(io::Error::other)?;
+            self.send().map_err(as_io)?;
         }
         Ok(bytes.len())
     }

@@ -87,6 +87,21 @@ impl Files for LocalFiles {
         .map_err(|e| taken_or(e, &from))
     }
 
+    #[cfg(unix)]
+    fn renames_folders(&self) -> bool {
+        true
+    }
+
+    /// POSIX replaces an empty folder by a folder, and nothing else.
+    #[cfg(unix)]
+    fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (path_of(from), path_of(to));
+        std::fs::rename(&from, &to).map_err(|e| match e.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => already_exists(),
+            _ => taken_or(e, &from),
+        })
+    }
+
     fn delete(&self, key: &str) -> Result<()> {
         let path = path_of(key);
         std::fs::remove_file(&path).map_err(|e| not_found_or_io(e, &path))

@@ -164,6 +164,17 @@ impl Store {
         self.files.publish(&from_key, &to_key, mode).map_err(|e| self.named(e, to))
     }
 
+    /// Whether a folder gets another name at once.
+    pub fn renames_folders(&self) -> bool {
+        self.files.renames_folders()
+    }
+
+    /// Gives a folder with all that is below it another name below the same root, at once, where nothing is or an empty folder.
+    pub fn publish_folder(&self, from: &str, to: &str) -> Result<()> {
+        let (from_key, to_key) = (self.key(from)?, self.key(to)?);
+        self.files.publish_folder(&from_key, &to_key).map_err(|e| self.named(e, to))
+    }
+
     /// Deletes a file.
     pub fn delete(&self, path: &str) -> Result<()> {
         self.files.delete(&self.key(path)?).map_err(|e| self.named(e, path))
