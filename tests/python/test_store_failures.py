@@ -213,3 +213,136 @@ def test_a_listing_costs_a_request_a_page(bucket: Bucket) -> None:
     pages = [one for one in bucket.asked if "list-type=2" in one]
     assert len(pages) <= 105
     assert len(bucket.asked) - len(pages) <= 5, "what the first file is, and its columns"
+
+
+class TestMixtures:
+    """A file that is replaced while it is read from a server that has no etags, or does not keep to conditions."""
+
+    OLD, NEW = bytes([1]) * 300_000, bytes([2]) * 300_000
+
+    def opened(self, bucket: Bucket, url: str) -> Any:
+        bucket.etags = url.startswith("s3")
+        bucket.objects["t/a.orc"] = self.OLD
+        options = bucket.options if bucket.etags else {"timeout": "1", "max_retries": "1"}
+        file = open_store(url.replace("PORT", str(bucket.server_port)), options).open()
+        assert file.read(100_000, 100_001) == b"\1"
+        return file
+
+    @pytest.mark.parametrize("sign", ["Last-Modified", "length", "ETag"])
+    def test_an_answer_of_another_content_is_an_error(self, bucket: Bucket, sign: str) -> None:
+        web = "http://127.0.0.1:PORT/data/t/a.orc"
+        file = self.opened(bucket, web if sign != "ETag" else "s3://data/t/a.orc")
+
+        def answer(request: Handler) -> bool:
+            wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("Range", ""))
+            assert wanted is not None
+            first, last = int(wanted[1]), int(wanted[2])
+            total = 300_001 if sign == "length" else 300_000
+            day = "02" if sign == "Last-Modified" else "01"
+            headers = {
+                "Content-Range": f"bytes {first}-{last}/{total}",
+                "Last-Modified": f"Sun, {day} Jan 2022 00:00:00 GMT".replace("Sun, 01", "Sat, 01"),
+            }
+            if sign == "ETag":
+                headers["ETag"] = '"another"'
+            request.reply(206, self.NEW[first : last + 1], headers)
+            return True
+
+        bucket.answer = answer
+        with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
+            file.read(150_000, 150_010)
+
+    def test_a_shorter_file_is_told_as_changed(self, bucket: Bucket) -> None:
+        file = self.opened(bucket, "http://127.0.0.1:PORT/data/t/a.orc")
+        bucket.objects["t/a.orc"] = self.NEW[:150_005]
+        with pytest.raises(OSError, match=r"t/a\.orc.*was changed"):
+            file.read(150_000, 150_010)
+
+    @pytest.mark.parametrize("extra", [-3, 3])
+    def test_another_number_of_bytes_is_the_servers_error(self, bucket: Bucket, extra: int) -> None:
+        file = self.opened(bucket, "http://127.0.0.1:PORT/data/t/a.orc")
+
+        def answer(request: Handler) -> bool:
+            headers = {
+                "Content-Range": "bytes 150000-150009/300000",
+                "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT",
+            }
+            request.reply(206, bytes(10 + extra), headers)
+            return True
+
+        bucket.answer = answer
+        with pytest.raises(OSError, match=rf"answered with {10 + extra} bytes where 10 were asked for"):
+            file.read(150_000, 150_010)
+
+
+class TestBusyServers:
+    """A server that says that it is busy is waited for."""
+
+    def busy(self, bucket: Bucket, times: int, headers: dict[str, str]) -> None:
+        left = times
+
+        def answer(request: Handler) -> bool:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                return False
+            request.reply(503, b"<Error><Code>SlowDown</Code></Error>", headers)
+            return True
+
+        bucket.answer = answer
+
+    def options(self, bucket: Bucket, **more: str) -> dict[str, str]:
+        options = {name: text for name, text in bucket.options.items() if not name.startswith(("max_", "retry_"))}
+        return {**options, **more}
+
+    def test_a_burst_is_outlived(self, bucket: Bucket) -> None:
+        """More refusals than the client's own tries, which end within a second or two."""
+        store = open_store(URL, self.options(bucket))
+        file = store.open()
+        self.busy(bucket, 14, {"Retry-After": "0"})
+        assert len(file.read(0, 10)) == 10
+        assert file.read(0, 10) == bucket.objects["t/a.orc"][:10]
+
+    def test_retry_after_is_waited_for(self, bucket: Bucket) -> None:
+        self.busy(bucket, 1, {"Retry-After": "1"})
+        started = time.monotonic()
+        assert open_store(URL, self.options(bucket, max_retries="1")).stat() is not None
+        assert time.monotonic() - started >= 1
+
+    def test_no_longer_than_retry_timeout(self, bucket: Bucket) -> None:
+        self.busy(bucket, 1_000_000, {"Retry-After": "100"})
+        started = time.monotonic()
+        with pytest.raises(OSError, match="503|SlowDown"):
+            open_store(URL, self.options(bucket, retry_timeout="1")).open()
+        assert 1 <= time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(405, OSError), (403, PermissionError), (401, PermissionError), (404, cf.NotFoundError)]
+)
+@pytest.mark.parametrize("is_web", [True, False])
+def test_numbers_without_a_reason(bucket: Bucket, status: int, kind: type[Exception], is_web: bool) -> None:
+    def answer(request: Handler) -> bool:
+        request.reply(status, b"")
+        return True
+
+    bucket.answer = answer
+    url = f"http://127.0.0.1:{bucket.server_port}/data/t/a.orc" if is_web else URL
+    with pytest.raises(kind) as caught:
+        cf.open(url, storage_options=bucket.options if not is_web else {"max_retries": 0})
+    assert status == 404 or not isinstance(caught.value, cf.NotFoundError)
+    if not is_web and status in (401, 403):
+        with pytest.raises(kind):
+            list(open_store("s3://data/t", bucket.options).list())
+
+
+def test_signatures_and_passwords_are_not_shown(bucket: Bucket) -> None:
+    place = f"127.0.0.1:{bucket.server_port}/data/t"
+    file = cf.open(f"http://user:hush@{place}/a.orc?X-Signature=hush")
+    assert file.num_rows == 1000
+    split = file.splits()[0]
+    assert "hush" not in repr(file) + repr(split) + repr(open_store(f"http://{place}?sig=hush"))
+    for url in (f"http://user:hush@{place}/none?sig=hush", "nope://user:hush@host/x", "s3://k:hush@data/t/a*"):
+        with pytest.raises((OSError, cf.ColdframeError, ValueError)) as caught:
+            cf.scan(url, storage_options={"max_retries": 0} if url.startswith("http") else None).to_table()
+        assert "hush" not in str(caught.value), url

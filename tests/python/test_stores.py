@@ -324,6 +324,48 @@ class TestHdfs:
             with pytest.raises(PermissionError, match=f"{hdfs.url}/closed"):
                 verb(f"{hdfs.url}/closed", storage_options=other)
 
+    @pytest.mark.parametrize("size", [1000, 1 << 20, (1 << 20) + 1000, 3 << 20])
+    def test_a_file_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path, size: int) -> None:
+        """Its last block is not counted: it would be read as if that were not there."""
+        (tmp_path / "bytes").write_bytes(bytes(range(256)) * (size // 256 + 1))
+        hdfs.tell(f"write /open/{size} {tmp_path}/bytes {size}")
+        store = open_store(f"{hdfs.url}/open", hdfs.options)
+        with pytest.raises(cf.UnsupportedError, match=rf"{hdfs.url}/open/{size}.*is being written"):
+            store.open(str(size))
+        hdfs.tell("close")
+        assert store.open(str(size)).read(0, size) == (tmp_path / "bytes").read_bytes()[:size]
+
+    def test_a_file_of_the_same_length_and_another_time(self, hdfs: Hdfs) -> None:
+        store = open_store(f"{hdfs.url}/replaced", hdfs.options)
+        store.put("x", b"a" * 300_000)
+        (listed,) = [one for some in store.list() for one in some]
+        assert store.open("x", listed.identity).identity == listed.identity
+        time.sleep(0.01)
+        store.put("x", b"b" * 300_000, mode="over")
+        with pytest.raises(OSError, match="was changed"):
+            store.open("x", listed.identity)
+
+    def test_a_pattern_in_the_first_folder(self, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HADOOP_CONF_DIR", hdfs.conf)
+        cf.write(TABLE, f"{hdfs.url}/pattern1/x.orc", format="orc", storage_options=hdfs.options)
+        assert cf.scan("hdfs:///patt*/*.orc").count() == TABLE.num_rows
+        assert cf.scan(f"{hdfs.url}/patt*/*.orc", storage_options=hdfs.options).count() == TABLE.num_rows
+
+    def test_whoever_loses_a_race_deletes_nothing(self, hdfs: Hdfs) -> None:
+        place: Any = {"dest": f"{hdfs.url}/race", "storage_options": hdfs.options}
+        rows = pa.table({"n": range(4), "k": [1, 1, 2, 2]})
+
+        def batches() -> Iterator[Any]:
+            yield from rows.to_batches()
+            cf.write(rows, **place, format="orc", partitioning=["k"])
+
+        late = pa.RecordBatchReader.from_batches(rows.schema, batches())
+        with pytest.raises(FileExistsError):
+            cf.write(late, **place, format="orc", partitioning=["k"])
+        assert cf.scan(place["dest"], storage_options=hdfs.options).count() == 4
+        above = open_store(f"{hdfs.url}/", hdfs.options)
+        assert not [one.path for some in above.list() for one in some if ".coldframe-" in one.path]
+
     def test_a_datanode_that_stops_in_the_middle(self, hdfs: Hdfs) -> None:
         place = Place(f"{hdfs.url}/stopping", hdfs.options, hdfs)
         url = make(place, "a.orc", TABLE)

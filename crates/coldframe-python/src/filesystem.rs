@@ -178,7 +178,14 @@ impl ReadAt for RangedFile {
             }
             all.push(Bytes::from_owner(bytes));
         }
-        Ok(all)
+        // Such files are read by their names: what has taken a name in the meantime shows behind the reading.
+        match self.files.told(&self.key).map_err(named)? {
+            Some(now) if self.known.may_be(&now.identity()) => Ok(all),
+            _ => {
+                let text = "the file was changed since it was listed or opened";
+                Err(named(Error::new(ErrorKind::Io(io::Error::other(text)))))
+            }
+        }
     }
 
     fn worthwhile_gap(&self) -> u64 {

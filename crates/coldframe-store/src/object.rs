@@ -1,6 +1,7 @@
 //! Object stores and web servers as stores. Keys are the names of objects, letter for letter.
 
 mod connect;
+mod patience;
 mod profile;
 mod read;
 mod upload;
@@ -254,6 +255,13 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         E::Generic { .. } if is_refusal(&why) => {
             io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
         }
+        // The client takes it for a folder that is asked for.
+        E::NotFound { .. } if has_status(&why, &["405"]) => {
+            io(io::ErrorKind::Unsupported, format!("the server does not allow this: {why}"))
+        }
+        E::Generic { .. } if has_status(&why, &["401", "403"]) => {
+            io(io::ErrorKind::PermissionDenied, format!("the store refuses this: {why}"))
+        }
         E::NotFound { .. } => Error::not_found("no such object"),
         E::AlreadyExists { .. } => already_exists(),
         E::Precondition { .. } | E::NotModified { .. } => changed(&why),
@@ -269,6 +277,12 @@ pub(crate) fn error(e: object_store::Error) -> Error {
         _ if why.contains("timed out") => io(io::ErrorKind::TimedOut, why),
         _ => io(io::ErrorKind::Other, why),
     }
+}
+
+/// Whether an answer without a reason has one of these numbers.
+fn has_status(why: &str, numbers: &[&str]) -> bool {
+    let number = why.strip_prefix("Server returned non-2xx status code: ");
+    number.is_some_and(|rest| numbers.iter().any(|number| rest.starts_with(number)))
 }
 
 /// What stores call a request that is not granted, whatever its number.
@@ -333,13 +347,10 @@ fn told(e: &object_store::Error) -> String {
     }
 }
 
-/// One line without queries of URLs, which may hold signatures.
+/// One line without queries and passwords of URLs, which are secrets.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let words = line.split(' ').map(|word| match word.split_once('?') {
-        Some((url, _)) if url.contains("://") => url,
-        _ => word,
-    });
+    let words = line.split(' ').map(connect::shown);
     words.collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 

@@ -208,6 +208,12 @@ pub const OPTIONS: &[StoreOption] = &[
     },
 ];
 
+/// Variables that mean the same, the one that counts first, as the SDKs of AWS have it: an endpoint of S3 before one of all services, and
+/// AWS_REGION before the older AWS_DEFAULT_REGION.
+#[cfg(feature = "object-store")]
+const PREFERRED: &[&str] =
+    &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"];
+
 /// The options of a store under their own names.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Options(BTreeMap<String, String>);
@@ -242,18 +248,31 @@ impl Options {
     /// Adds what the environment has, unless it was given.
     #[cfg(feature = "object-store")]
     pub(crate) fn add_environment(&mut self, kind: Kind, prefix: &str, others: impl Fn(&str) -> bool) {
-        for (name, value) in std::env::vars_os() {
-            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-            if !name.starts_with(prefix) {
-                continue;
-            }
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        self.add_variables(variables.filter(|(name, _)| name.starts_with(prefix)), kind, others);
+    }
+
+    /// The same of variables in any order: where several mean one option, rules decide. Empty ones are as good as not set.
+    #[cfg(feature = "object-store")]
+    fn add_variables(
+        &mut self,
+        variables: impl Iterator<Item = (String, String)>,
+        kind: Kind,
+        others: impl Fn(&str) -> bool,
+    ) {
+        let mut variables: Vec<_> = variables.filter(|(_, value)| !value.is_empty()).collect();
+        let rank = |name: &str| PREFERRED.iter().position(|one| *one == name).unwrap_or(PREFERRED.len());
+        variables.sort_unstable_by(|(a, _), (b, _)| (rank(a), a).cmp(&(rank(b), b)));
+        for (name, value) in &variables {
             let plain = plain(kind, name);
             let name = match find(kind, &plain) {
                 Some((option, false)) => option.name.to_owned(),
                 None if others(&plain) => plain,
                 _ => continue,
             };
-            self.0.entry(name).or_insert_with(|| value.to_owned());
+            self.0.entry(name).or_insert_with(|| value.clone());
         }
     }
 
@@ -371,6 +390,26 @@ mod tests {
             let options = Options::new(S3, &given(&options), |_| false).unwrap();
             let found = ["access_key_id", "secret_access_key", "endpoint"].map(|name| options.get(name));
             assert_eq!(found, [Some("k"), Some("s"), Some("e")], "{names:?}");
+        }
+    }
+
+    #[cfg(feature = "object-store")]
+    #[test]
+    fn of_variables_that_mean_the_same_a_rule_takes_one() {
+        let mut variables = vec![
+            ("AWS_DEFAULT_REGION", "old"),
+            ("AWS_ENDPOINT_URL", "http://all"),
+            ("AWS_REGION", "new"),
+            ("AWS_ENDPOINT_URL_S3", "http://s3"),
+            ("AWS_SESSION_TOKEN", ""),
+        ];
+        for _ in 0..variables.len() {
+            variables.rotate_left(1);
+            let mut options = Options::default();
+            let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            options.add_variables(owned, S3, |_| false);
+            let found = ["region", "endpoint", "session_token"].map(|name| options.get(name));
+            assert_eq!(found, [Some("new"), Some("http://s3"), None], "{variables:?}");
         }
     }
 

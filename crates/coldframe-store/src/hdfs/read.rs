@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
 use coldframe_core::{Error, ReadAt, Result};
-use hdfs_native::HdfsError;
+use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileReader;
+use hdfs_native::{Client, HdfsError};
 
-use super::{Cluster, error};
+use super::{Cluster, error, stat_of};
 use crate::ends::Ends;
 use crate::files::{changed, check};
 use crate::parts::gather;
@@ -27,6 +28,8 @@ struct HdfsFile {
     cluster: Cluster,
     key: Arc<str>,
     len: u64,
+    /// When it was written last.
+    modified: Option<i64>,
     /// With the places of its blocks; each process's own, as the client is.
     reader: Arc<PerProcess<FileReader>>,
 }
@@ -38,13 +41,44 @@ pub(super) fn open(
     url: &str,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let reader = Arc::new(PerProcess::new());
-    let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len: 0, reader };
-    let len = file.reader()?.file_length() as u64;
+    let client = cluster.client()?;
+    let (status, reader) = cluster.ask(facts(&client, key))??;
+    let found = Identity { len: status.length as u64, ..stat_of(&status).identity() };
     if let Some(known) = known {
-        check(known, &Identity { len, ..Identity::default() })?;
+        check(known, &found)?;
     }
-    Ok(Arc::new(Ends::new(Arc::new(HdfsFile { len, ..file }), url, Vec::new())))
+    let (reader, of_process) = (Arc::new(PerProcess::new()), reader);
+    reader.get(|| Ok(of_process))?;
+    let (len, modified) = (found.len, found.modified);
+    let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len, modified, reader };
+    Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
+}
+
+/// What the NameNode says of a file, and the places of its blocks. A file that is being written is an error.
+///
+/// The NameNode counts complete blocks. How much of a last block can be read while it is written, its DataNodes know; Java's client asks
+/// them (`getReplicaVisibleLength`), hdfs-native neither does nor hands out where they are. Without that length such a file would be read
+/// as if its last block, often its only one, were not there. That it is being written shows in the space that is reserved for it: a
+/// whole block for the last one. The status is asked for last, so that what was closed or replaced in between shows in it.
+async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<(FileStatus, FileReader)>> {
+    let reader = client.read(key).await?;
+    let summary = client.get_content_summary(key).await?;
+    let status = client.get_file_info(key).await?;
+    let len = reader.file_length() as u64;
+    let reserved = status.blocksize.zip(status.replication).map(|(block, copies)| {
+        len.saturating_add(block).saturating_mul(u64::from(copies))
+    });
+    // Where a writer has synchronized, the NameNode has heard of some of the last block, too.
+    let is_more = status.length as u64 > len || summary.length > len;
+    if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
+        return Ok(Err(Error::unsupported(
+            "a file of HDFS that is being written: its last block is not complete, and how much of it can be read is not known here; wait until it is closed, or close what its writer has left by `hdfs debug recoverLease -path ..`",
+        )));
+    }
+    if status.length as u64 != len || summary.length != len {
+        return Ok(Err(changed("it has another length")));
+    }
+    Ok(Ok((status, reader)))
 }
 
 impl HdfsFile {
@@ -52,9 +86,10 @@ impl HdfsFile {
         self.reader.get(|| self.locate())
     }
 
+    /// In a process that has not opened it itself.
     fn locate(&self) -> Result<FileReader> {
         let client = self.cluster.client()?;
-        self.cluster.ask(client.read(&self.key))
+        wait(self.same(&client))?
     }
 
     fn read(
@@ -73,17 +108,23 @@ impl HdfsFile {
             // Blocks may have moved since the file was opened.
             Err(HdfsError::IOError(_) | HdfsError::DataTransferError(_) | HdfsError::BlocksNotFound(_)) => {
                 let client = self.cluster.client()?;
-                let fresh = within(self.cluster.patience, client.read(&self.key))
-                    .await?
-                    .map_err(error)
-                    .map_err(at)?;
-                if fresh.file_length() as u64 != self.len {
-                    return Err(changed("it has another length").at(part.start));
-                }
+                let fresh = self.same(&client).await.map_err(at)?;
                 self.attempt(&fresh, &part).await.map_err(at)?.map_err(error).map_err(at)
             }
             Err(e) => Err(at(error(e))),
         }
+    }
+
+    /// The places of the blocks anew, if it is still the same file.
+    async fn same(&self, client: &Client) -> Result<FileReader> {
+        let (status, reader) = within(self.cluster.patience, facts(client, &self.key))
+            .await?
+            .map_err(|e| match error(e) {
+                e if e.is_not_found() => changed("it is no longer there"),
+                e => e,
+            })??;
+        check(&self.identity(), &stat_of(&status).identity())?;
+        Ok(reader)
     }
 
     async fn attempt(&self, reader: &FileReader, part: &Range<u64>) -> Result<hdfs_native::Result<Bytes>> {
@@ -104,6 +145,10 @@ impl HdfsFile {
 }
 
 impl ReadAt for HdfsFile {
+    fn identity(&self) -> Identity {
+        Identity { len: self.len, modified: self.modified, etag: None }
+    }
+
     fn len(&self) -> u64 {
         self.len
     }

@@ -13,6 +13,7 @@ use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use url::Url;
 
+use super::patience::Patient;
 use super::{ObjectFiles, error};
 use crate::files::Reached;
 use crate::options::{Kind, Options, truth};
@@ -36,7 +37,7 @@ struct About {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Connection({})", without_query(&self.about.base))
+        write!(f, "Connection({})", shown(&self.about.base))
     }
 }
 
@@ -59,20 +60,20 @@ impl Connection {
 
 /// The store that a URL is in.
 pub(crate) fn connect(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Reached> {
-    let shown = without_query(url);
-    let named = |e: Error| e.in_file(shown);
+    let shown = shown(url);
+    let named = |e: Error| e.in_file(shown.as_str());
     let (kind, base, key) = divide(url, scheme).map_err(named)?;
     let options = options(kind, &base, given).map_err(named)?;
     let connection = connection(About { kind, base, options });
     // A client that cannot be made says so here, not when the first file is read.
     connection.store().map_err(named)?;
     let files = Arc::new(ObjectFiles::new(Arc::new(connection)));
-    Ok(Reached { files, url: shown.to_owned(), root: key })
+    Ok(Reached { files, url: shown.clone(), root: key })
 }
 
 /// The options of the store that a URL is in, completed by the environment.
 pub(crate) fn resolved(url: &str, scheme: &str, given: &BTreeMap<String, String>) -> Result<Options> {
-    let named = |e: Error| e.in_file(without_query(url));
+    let named = |e: Error| e.in_file(shown(url));
     let (kind, base, _) = divide(url, scheme).map_err(named)?;
     options(kind, &base, given).map_err(named)
 }
@@ -101,7 +102,7 @@ fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
         _ => return Err(Error::unsupported(format!("{scheme}:// URLs"))),
     };
     if authority.is_empty() {
-        return Err(Error::invalid(format!("expected {scheme}://NAME/.., found no name in {url:?}")));
+        return Err(Error::invalid(format!("expected {scheme}://NAME/.., found no name in {:?}", shown(url))));
     }
     if kind != Kind::Http {
         return Ok((kind, format!("{scheme}://{authority}"), key.to_owned()));
@@ -114,12 +115,18 @@ fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
     Ok((kind, base, path.to_string()))
 }
 
-/// A URL as errors may show it: queries hold signatures.
-fn without_query(url: &str) -> &str {
-    match url.split_once('?') {
-        Some((plain, _)) if plain.starts_with("http://") || plain.starts_with("https://") => plain,
-        _ => url,
-    }
+/// A URL as errors may show it: without a password, and without the query of a web server, which may be a signature.
+pub(super) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let is_web = scheme.ends_with("http") || scheme.ends_with("https");
+    let rest = if is_web { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let authority = match authority.rsplit_once('@') {
+        // The container of abfss://container@account is no secret.
+        Some((user, host)) if is_web || user.contains(':') => host,
+        _ => authority,
+    };
+    format!("{scheme}://{authority}{path}")
 }
 
 /// The options given, completed by the environment.
@@ -178,22 +185,31 @@ impl About {
         // An error only says that this process has chosen a provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut options = self.options.clone();
-        let retry = retry(&mut options)?;
+        let (retry, patient) = retry(&mut options)?;
         let client = client(&mut options)?;
         let authority = self.base.split_once("://").map(|(_, name)| name).unwrap_or_default();
         let store: Arc<dyn ObjectStore> = match self.kind {
             Kind::S3 => {
-                let builder = AmazonS3Builder::new().with_client_options(client).with_retry(retry);
+                let builder = AmazonS3Builder::new()
+                    .with_client_options(client)
+                    .with_retry(retry)
+                    .with_http_connector(patient);
                 let builder = configure(builder, &options, AmazonS3Builder::with_config)?;
                 Arc::new(builder.with_bucket_name(authority).build().map_err(error)?)
             }
             Kind::Google => {
-                let builder = GoogleCloudStorageBuilder::new().with_client_options(client).with_retry(retry);
+                let builder = GoogleCloudStorageBuilder::new()
+                    .with_client_options(client)
+                    .with_retry(retry)
+                    .with_http_connector(patient);
                 let builder = configure(builder, &options, GoogleCloudStorageBuilder::with_config)?;
                 Arc::new(builder.with_bucket_name(authority).build().map_err(error)?)
             }
             Kind::Azure => {
-                let builder = MicrosoftAzureBuilder::new().with_client_options(client).with_retry(retry);
+                let builder = MicrosoftAzureBuilder::new()
+                    .with_client_options(client)
+                    .with_retry(retry)
+                    .with_http_connector(patient);
                 let builder = configure(
                     builder.with_url(azure_url(&self.base)),
                     &options,
@@ -203,7 +219,11 @@ impl About {
             }
             Kind::Http | Kind::Hdfs => {
                 let builder =
-                    HttpBuilder::new().with_url(&self.base).with_client_options(client).with_retry(retry);
+                    HttpBuilder::new()
+                    .with_url(&self.base)
+                    .with_client_options(client)
+                    .with_retry(retry)
+                    .with_http_connector(patient);
                 Arc::new(builder.build().map_err(error)?)
             }
         };
@@ -233,15 +253,17 @@ fn configure<B, K: FromStr<Err = object_store::Error>>(
 }
 
 /// Servers that hang are given up, those that stumble are asked again.
-fn retry(options: &mut Options) -> Result<RetryConfig> {
-    let max_retries = match options.take("max_retries") {
-        None => 4,
-        Some(text) => text.parse().map_err(|_| {
+fn retry(options: &mut Options) -> Result<(RetryConfig, Patient)> {
+    let max_retries = options.take("max_retries").map(|text| {
+        text.parse::<usize>().map_err(|_| {
             Error::invalid(format!("storage option `max_retries`: expected a number, found {text:?}"))
-        })?,
-    };
+        })
+    });
+    let max_retries = max_retries.transpose()?;
     let retry_timeout = options.take_time("retry_timeout", Duration::from_secs(60))?;
-    Ok(RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout })
+    let patient = Patient { retry_timeout, max_retries };
+    let max_retries = max_retries.unwrap_or(4);
+    Ok((RetryConfig { backoff: BackoffConfig::default(), max_retries, retry_timeout }, patient))
 }
 
 /// A server may take as long as it likes for a long answer, but not fall silent.
@@ -290,6 +312,19 @@ mod tests {
         assert!(!format!("{store:?}").contains("hush"), "{store:?}");
         let store = connect("https://host/x?sig=hush", "https", &BTreeMap::new()).unwrap();
         assert!(!format!("{store:?}").contains("hush") && store.url == "https://host/x", "{store:?}");
+    }
+
+    #[test]
+    fn passwords_and_signatures_are_not_shown() {
+        for (url, expected) in [
+            ("https://u:hush@h/x?sig=hush", "https://h/x"),
+            ("(http://hush@h:1/x#hush", "(http://h:1/x"),
+            ("s3a://key:hush@bucket/a?b", "s3a://bucket/a?b"),
+            ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
+            ("s3://b/a@b:c", "s3://b/a@b:c"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
     }
 
     #[test]

@@ -34,14 +34,7 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
     let profile = asked.as_deref().unwrap_or("default");
     let credentials = read("AWS_SHARED_CREDENTIALS_FILE", "credentials");
     let config = read("AWS_CONFIG_FILE", "config");
-    let mut found = section(&credentials, profile);
-    let of_config = if profile == "default" { profile.to_owned() } else { format!("profile {profile}") };
-    found.extend(
-        section(&config, &of_config)
-            .into_iter()
-            .filter(|(name, _)| !NAMES.iter().any(|(n, _)| n == name && n.starts_with("aws_")))
-            .collect::<Vec<_>>(),
-    );
+    let found = profile_of(&credentials, &config, profile);
     if found.is_empty() {
         return match asked {
             Some(name) => Err(Error::invalid(format!(
@@ -71,6 +64,21 @@ pub(super) fn add(options: &mut Options) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What both files say of a profile. Keys may be in either, but parts of two pairs are none; else the credentials' file counts.
+fn profile_of(credentials: &str, config: &str, profile: &str) -> BTreeMap<String, String> {
+    let mut found = section(credentials, profile);
+    let has_keys = found.contains_key("aws_access_key_id");
+    let mut others = section(config, &format!("profile {profile}"));
+    if profile == "default" {
+        others.extend(section(config, profile));
+    }
+    others.retain(|name, _| !(has_keys && name.starts_with("aws_")));
+    for (name, value) in others {
+        found.entry(name).or_insert(value);
+    }
+    found
 }
 
 /// The text of a file of the home directory, or of where a variable says it is; nothing where there is none.
@@ -108,5 +116,19 @@ mod tests {
         assert_eq!(work.get("endpoint_url").map(String::as_str), Some("http://h:1"));
         assert_eq!((work.get("region").map(String::as_str), work.get("addressing_style")), (Some("b"), None));
         assert!(section(text, "other").is_empty());
+    }
+
+    #[test]
+    fn keys_are_in_either_file_and_of_one_pair() {
+        let config = "[profile work]\naws_access_key_id = c\naws_secret_access_key = d\nregion = r\n[profile default]\nregion = x\n";
+        let of = |credentials: &str, profile: &str, name: &str| {
+            profile_of(credentials, config, profile).get(name).cloned()
+        };
+        assert_eq!(of("", "work", "aws_secret_access_key").as_deref(), Some("d"));
+        let half = "[work]\naws_access_key_id = a\n";
+        assert_eq!(of(half, "work", "aws_access_key_id").as_deref(), Some("a"));
+        assert_eq!(of(half, "work", "aws_secret_access_key"), None);
+        assert_eq!(of(half, "work", "region").as_deref(), Some("r"));
+        assert_eq!(of("", "default", "region").as_deref(), Some("x"));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::{Identity, Pending};
-use coldframe_core::{ReadAt, Result};
+use coldframe_core::{Error, ReadAt, Result};
 use futures_util::future::join;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::connect::Connection;
 use super::{error, is_refused};
 use crate::ends::{Ends, HEAD, TAIL};
-use crate::files::changed;
+use crate::files::{changed, check};
 use crate::parts::gather;
 use crate::runtime::{start, wait};
 
@@ -28,15 +28,41 @@ const PART: u64 = 8 << 20;
 struct Object {
     connection: Arc<Connection>,
     target: Target,
-    len: u64,
 }
 
 /// Which object, and which content of it.
 #[derive(Clone, Debug)]
 struct Target {
     path: Path,
-    /// Where the store has one that it compares by every byte.
+    /// Where the store has one that it compares by every byte: it goes with each request.
     etag: Option<String>,
+    /// What each answer is compared with.
+    identity: Identity,
+}
+
+impl Target {
+    fn new(path: Path, identity: Identity) -> Self {
+        Self { path, etag: identity.etag.clone().filter(|etag| !etag.starts_with("W/")), identity }
+    }
+
+    /// Refuses an answer that is of another content. Times are compared by seconds, as headers have them, and only where no etag says
+    /// more.
+    fn check(&self, found: &Identity) -> Result<()> {
+        let seconds = |identity: &Identity| Identity {
+            modified: identity.modified.map(|ms| ms.div_euclid(1000)).filter(|_| self.etag.is_none()),
+            ..identity.clone()
+        };
+        match seconds(&self.identity).may_be(&seconds(found)) {
+            true => Ok(()),
+            false => check(&self.identity, found),
+        }
+    }
+}
+
+/// What an answer says of its object. Without a time of its own, an answer has that of 1970.
+fn identity_of(meta: &ObjectMeta) -> Identity {
+    let modified = Some(meta.last_modified.timestamp_millis()).filter(|ms| *ms != 0);
+    Identity { len: meta.size, modified, etag: meta.e_tag.clone() }
 }
 
 /// Opens an object, by a request for each of its ends where its length is not known yet.
@@ -46,19 +72,17 @@ pub(super) fn open(
     url: &str,
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
-    let Measured { len, etag, ends } = match known {
-        Some(known) => Measured { len: known.len, etag: known.etag.clone(), ends: Vec::new() },
+    let Measured { identity, ends } = match known {
+        Some(known) => Measured { identity: known.clone(), ends: Vec::new() },
         None => wait(measure(connection.store()?, &path, connection.has_suffixes()))??,
     };
-    let target = Target { path, etag: etag.filter(|etag| !etag.starts_with("W/")) };
-    let object = Arc::new(Object { connection: connection.clone(), target, len });
+    let object = Arc::new(Object { connection: connection.clone(), target: Target::new(path, identity) });
     Ok(Arc::new(Ends::new(object, url, ends)))
 }
 
 /// What opening learns of an object.
 struct Measured {
-    len: u64,
-    etag: Option<String>,
+    identity: Identity,
     /// Offset and bytes of what came with it.
     ends: Vec<(u64, Bytes)>,
 }
@@ -70,15 +94,16 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
             join(end(&store, path, GetRange::Suffix(TAIL)), end(&store, path, GetRange::Bounded(0..HEAD)))
                 .await;
         match tail {
-            Ok((len, etag, tail)) => {
-                let mut ends = vec![(len.saturating_sub(tail.len() as u64), tail)];
+            Ok((identity, tail)) => {
+                let tail = tail?;
+                let mut ends = vec![(identity.len.saturating_sub(tail.len() as u64), tail)];
                 // The same content, as far as can be told; a longer tail has it in itself.
-                if let Ok((head_len, head_etag, head)) = head
-                    && (head_len, &head_etag) == (len, &etag)
+                if let Ok((head_identity, Ok(head))) = head
+                    && head_identity == identity
                 {
                     ends.push((0, head));
                 }
-                return Ok(Measured { len, etag, ends });
+                return Ok(Measured { identity, ends });
             }
             // Some servers have no ranges from the end, and an empty object has none at all.
             Err(e @ object_store::Error::Generic { .. }) if is_about_ranges(&e) => {}
@@ -86,19 +111,29 @@ async fn measure(store: Arc<dyn ObjectStore>, path: &Path, by_suffix: bool) -> R
         }
     }
     let meta = store.head(path).await.map_err(error)?;
-    Ok(Measured { len: meta.size, etag: meta.e_tag, ends: Vec::new() })
+    Ok(Measured { identity: identity_of(&meta), ends: Vec::new() })
 }
 
-/// Length and etag of an object, and a part of it.
+/// What an object is known by, and a part of it.
 async fn end(
     store: &Arc<dyn ObjectStore>,
     path: &Path,
     range: GetRange,
-) -> object_store::Result<(u64, Option<String>, Bytes)> {
+) -> object_store::Result<(Identity, Result<Bytes>)> {
     let options = GetOptions { range: Some(range), ..GetOptions::default() };
     let found = store.get_opts(path, options).await?;
-    let (len, etag) = (found.meta.size, found.meta.e_tag.clone());
-    Ok((len, etag, found.bytes().await?))
+    let (identity, range) = (identity_of(&found.meta), found.range.clone());
+    Ok((identity, exactly(&range, found.bytes().await?)))
+}
+
+/// The bytes of an answer, which must be as many as its head says. Too many or too few are the server's error, and no damage of a file.
+fn exactly(range: &Range<u64>, bytes: Bytes) -> Result<Bytes> {
+    let (expected, found) = (range.end.saturating_sub(range.start), bytes.len());
+    if found as u64 == expected {
+        return Ok(bytes);
+    }
+    let text = format!("the server answered with {found} bytes where {expected} were asked for");
+    Err(Error::from(std::io::Error::other(text)).at(range.start))
 }
 
 /// Whether a server answered, though not with what was wanted. Nobody is asked twice who does not answer, or has said what is wrong.
@@ -123,11 +158,13 @@ impl Object {
 
 impl ReadAt for Object {
     fn identity(&self) -> Identity {
-        Identity { len: self.len, modified: None, etag: self.target.etag.clone() }
+        // A list has milliseconds where an answer has seconds: with an etag the time would only make two of one.
+        let Identity { len, modified, etag } = self.target.identity.clone();
+        Identity { len, modified: modified.filter(|_| self.target.etag.is_none()), etag }
     }
 
     fn len(&self) -> u64 {
-        self.len
+        self.target.identity.len
     }
 
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -148,20 +185,24 @@ async fn get(store: Arc<dyn ObjectStore>, target: Target, range: Range<u64>) -> 
     let offset = range.start;
     let options = GetOptions {
         range: Some(GetRange::Bounded(range.clone())),
-        if_match: target.etag,
+        if_match: target.etag.clone(),
         ..GetOptions::default()
     };
-    let read = async {
-        let found = store.get_opts(&target.path, options).await?;
-        found.bytes().await
-    };
-    let bytes = read.await.map_err(|e| match error(e) {
+    let failed = |e| match error(e) {
         // It was there when it was opened.
         e if e.is_not_found() => changed("it is no longer there").at(offset),
         e => e.at(offset),
-    })?;
-    match bytes.len() as u64 == range.end - range.start {
-        true => Ok(bytes),
-        false => Err(changed("it ends earlier").at(offset)),
-    }
+    };
+    let found = match store.get_opts(&target.path, options).await {
+        // A file that is shorter now answers with fewer bytes, or with none; the client refuses both before it tells the length.
+        Err(e) if is_about_ranges(&e) => {
+            let meta = store.head(&target.path).await.map_err(failed)?;
+            target.check(&identity_of(&meta)).map_err(|e| e.at(offset))?;
+            return Err(failed(e));
+        }
+        other => other.map_err(failed)?,
+    };
+    // Not all servers keep to the condition, and not all have etags.
+    target.check(&identity_of(&found.meta)).map_err(|e| e.at(offset))?;
+    exactly(&range, found.bytes().await.map_err(failed)?)
 }

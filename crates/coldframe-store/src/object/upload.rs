@@ -15,7 +15,7 @@ use object_store::{
 };
 
 use super::{error, path_of, put_error};
-use crate::files::{Mode, Stat, Upload, own_key};
+use crate::files::{as_io, Mode, Stat, Upload, own_key};
 use crate::runtime::wait;
 
 /// What is put at once; parts are as long. S3 takes 10,000 parts: 156 GiB.
@@ -119,7 +119,7 @@ impl Write for ObjectUpload {
         self.held.extend_from_slice(taken);
         self.written += taken.len() as u64;
         if self.held.len() == PART {
-            self.send().map_err(io::Error::other)?;
+            self.send().map_err(as_io)?;
         }
         Ok(taken.len())
     }

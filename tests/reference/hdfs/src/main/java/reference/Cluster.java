@@ -4,9 +4,12 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -25,6 +28,8 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
  * start           starts the one that was stopped last
  * failover        the other NameNode becomes active (ha)
  * forbid PATH     nobody but its owner may read PATH
+ * write PATH FILE N    the first N bytes of a local file as PATH, which stays open
+ * close           closes the file that was opened last
  * </pre>
  */
 public final class Cluster {
@@ -60,6 +65,7 @@ public final class Cluster {
     System.out.println("READY " + url + " " + client);
 
     Deque<MiniDFSCluster.DataNodeProperties> stopped = new ArrayDeque<>();
+    Deque<FSDataOutputStream> open = new ArrayDeque<>();
     int active = 0;
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -86,6 +92,15 @@ public final class Cluster {
               files.setPermission(new Path(words[1]), new FsPermission((short) 0700));
             }
           }
+          // As a writer that is at work, or was killed.
+          case "write" -> {
+            FSDataOutputStream out = cluster.getFileSystem(active).create(new Path(words[1]));
+            byte[] bytes = Files.readAllBytes(Paths.get(words[2]));
+            out.write(bytes, 0, Integer.parseInt(words[3]));
+            out.hflush();
+            open.push(out);
+          }
+          case "close" -> open.pop().close();
           default -> throw new IllegalArgumentException("no such command");
         }
         System.out.println("OK");

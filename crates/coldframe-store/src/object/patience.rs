@@ -1,0 +1,87 @@
+//! Waiting for servers that say that they are busy.
+//!
+//! The client tries a failed request again a few times within a second or two, whatever the server asks for. A store that throttles does so
+//! for longer: its answers (429, 502, 503, 504) are waited for here, as long as `Retry-After` says or with a growing pause, until
+//! `retry_timeout` has passed.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// Makes clients that wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patient {
+    /// For how long.
+    pub(super) retry_timeout: Duration,
+    /// How often, where the user has said it.
+    pub(super) max_retries: Option<usize>,
+}
+
+impl HttpConnector for Patient {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(Waiting { client, patient: *self }))
+    }
+}
+
+#[derive(Debug)]
+struct Waiting {
+    client: HttpClient,
+    patient: Patient,
+}
+
+impl HttpService for Waiting {
+    fn call<'life0, 'async_trait>(
+        &'life0 self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(self.execute(request))
+    }
+}
+
+impl Waiting {
+    async fn execute(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let answer = self.client.execute(request.clone()).await?;
+            let left = self.patient.retry_timeout.saturating_sub(begun.elapsed());
+            if !is_busy(answer.status().as_u16()) || left.is_zero() {
+                return Ok(answer);
+            }
+            let asked = answer.headers().get("retry-after").and_then(|value| seconds(value.as_bytes()));
+            // The last try is at the end of the time; the client, which has its own clock, then gives up, too.
+            let wait = asked.unwrap_or(pause).min(left);
+            if self.patient.max_retries.is_some() {
+                // The client counts.
+                if asked.is_some() && self.patient.max_retries != Some(0) {
+                    tokio::time::sleep(wait).await;
+                }
+                return Ok(answer);
+            }
+            tokio::time::sleep(wait).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+fn is_busy(status: u16) -> bool {
+    matches!(status, 429 | 502 | 503 | 504)
+}
+
+/// `Retry-After` as a number of seconds. Few servers send a date; that is passed over.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    std::str::from_utf8(value).ok()?.trim().parse().ok().map(Duration::from_secs)
+}
