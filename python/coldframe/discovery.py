@@ -160,8 +160,8 @@ class _Tree:
         names = [one.path[len(path) :].lstrip("/") for one in listed]
         if is_unfinished(self.store.below(path) if path else self.store, names):
             raise OSError(
-                f"{shown(url)}: a write is publishing its files, or was cut off while it did; writing there once "
-                "more finishes it"
+                f"{shown(url)}: a write is publishing its files, or was cut off while it did; writing there "
+                "once more finishes it"
             )
         if is_flat(url) and self._lists_one_table(path, listed):
             yield Found(url, keys)

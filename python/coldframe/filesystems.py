@@ -80,7 +80,11 @@ class FsspecFiles:
     def _told(info: dict[str, Any]) -> Told:
         is_folder = info["type"] == "directory"
         modified = next(
-            (info[key] for key in ("mtime", "LastModified", "last_modified", "modified", "created") if key in info),
+            (
+                info[key]
+                for key in ("mtime", "LastModified", "last_modified", "modified", "created")
+                if key in info
+            ),
             None,
         )
         etag = info.get("ETag") or info.get("etag")

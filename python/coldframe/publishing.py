@@ -11,8 +11,8 @@ Elsewhere each file is published by itself, below a record of what is to come:
     sales/_coldframe-written.json                       2. the record, of which a folder has one
     sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones go
 
-From 2 on the files will appear: whoever comes next publishes what a killed process left. The record stays, so that
-nobody who is late takes the folder for an empty one. Only what is this write's own is ever deleted.
+From 2 on the files will appear: whoever comes next publishes what a killed process left. The record stays, so
+that nobody who is late takes the folder for an empty one. Only what is this write's own is ever deleted.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 _GROUPS = ("client_options", "retry_config")
 
 
-# A password in the authority, also of schemes that have none; the query of a web server, which may be a signature.
+# A password in the authority, also of schemes that should have none.
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+://)[^/@?]*@")
 
 

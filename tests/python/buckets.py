@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.server
 import re
+import threading
+import zlib
 from collections.abc import Callable
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -11,7 +13,7 @@ SECRET = "hush-hush/secret+key"
 
 
 class Bucket(http.server.ThreadingHTTPServer):
-    """A bucket in memory, which speaks of S3 what reading and listing ask; what it does else, a test says."""
+    """A bucket in memory, which speaks of S3 what coldframe asks; what it does else, a test says."""
 
     daemon_threads = True
 
@@ -22,6 +24,10 @@ class Bucket(http.server.ThreadingHTTPServer):
         self.answer: Callable[[Handler], bool] = lambda request: False
         """Is asked first; True where it has answered."""
         self.etags = True
+        self.dated = False
+        """Whether each content has a time of its own."""
+        self.writing = threading.Lock()
+        self.parts: dict[str, bytes] = {}
         self.page = 1000
 
     @property
@@ -37,7 +43,11 @@ class Bucket(http.server.ThreadingHTTPServer):
         }
 
     def etag(self, key: str) -> str:
-        return f'"{hash(self.objects[key]) & 0xFFFFFFFF:08x}"'
+        return tag(self.objects[key])
+
+
+def tag(body: bytes) -> str:
+    return f'"{zlib.crc32(body):08x}"'
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -49,6 +59,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.command} {self.path}")
         if self.server.answer(self):
             return
+        self.answered()
+
+    def answered(self) -> None:
+        """The answer when nothing is wrong."""
+        if self.command not in ("GET", "HEAD"):
+            self.write()
+            return
         url = urlsplit(self.path)
         query = parse_qs(url.query)
         if "list-type" in query:
@@ -59,11 +76,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if body is None:
             self.fail(404, "NoSuchKey", "The specified key does not exist.")
             return
-        etag = self.server.etag(key)
+        etag = tag(body)
         if self.headers.get("If-Match", etag) != etag:
             self.fail(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
             return
         headers = {"Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"}
+        if self.server.dated:
+            minute, second = divmod(zlib.crc32(body) % 3600, 60)
+            headers = {"Last-Modified": f"Sat, 01 Jan 2022 00:{minute:02}:{second:02} GMT"}
         if self.server.etags:
             headers["ETag"] = etag
         status = 200
@@ -96,6 +116,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
         rest = f"<NextContinuationToken>{start + len(found)}</NextContinuationToken>" if more else ""
         found_all = f"<IsTruncated>{str(more).lower()}</IsTruncated>{entries}{folders}{rest}"
         return f"<ListBucketResult>{found_all}</ListBucketResult>".encode()
+
+    def write(self) -> None:
+        """Puts, copies by parts, and deletions, with their conditions."""
+        url = urlsplit(self.path)
+        query = parse_qs(url.query, keep_blank_values=True)
+        key = unquote(url.path).removeprefix("/data/")
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with self.server.writing:
+            if self.command == "DELETE":
+                if "uploadId" not in query:
+                    self.server.objects.pop(key, None)
+                self.reply(204, b"")
+            elif "delete" in query:
+                for one in re.findall(rb"<Key>(.*?)</Key>", body):
+                    self.server.objects.pop(one.decode(), None)
+                self.reply(200, b"<DeleteResult></DeleteResult>")
+            elif "uploads" in query:
+                self.reply(200, b"<R><UploadId>1</UploadId></R>")
+            elif "x-amz-copy-source" in self.headers:
+                source = unquote(self.headers["x-amz-copy-source"]).lstrip("/").removeprefix("data/")
+                if source not in self.server.objects:
+                    self.fail(404, "NoSuchKey", "The specified key does not exist.")
+                    return
+                self.server.parts[key] = self.server.objects[source]
+                self.reply(200, b'<CopyPartResult><ETag>"1"</ETag></CopyPartResult>')
+            elif self.headers.get("If-None-Match") and key in self.server.objects:
+                self.fail(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
+            else:
+                self.server.objects[key] = self.server.parts[key] if "uploadId" in query else body
+                etag = self.server.etag(key)
+                answer = f"<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>"
+                self.reply(200, answer.encode() if "uploadId" in query else b"", {"ETag": etag})
 
     def fail(self, status: int, code: str, message: str) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -37,7 +37,9 @@ def commands(source: Path, dest: Any) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("command", ["salvage", "convert", "layout", "report"])
 @pytest.mark.parametrize("name", ["itself", "link", "hard link", "another name", "URL"])
-def test_a_source_is_never_replaced(source: Path, tmp_path: Path, command: str, name: str, capsys: Any) -> None:
+def test_a_source_is_never_replaced(
+    source: Path, tmp_path: Path, command: str, name: str, capsys: Any
+) -> None:
     before = source.read_bytes()
     dest: Any = tmp_path / "dest.orc"
     if name == "link":

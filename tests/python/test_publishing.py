@@ -89,7 +89,9 @@ cf.write(rows, sys.argv[1], format="orc", partitioning=["dt"], filesystem=fsspec
 
 
 @pytest.mark.parametrize("published", [0, 2])
-def test_what_was_killed_while_it_was_published_is_finished_by_the_next(tmp_path: Path, published: int) -> None:
+def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
+    tmp_path: Path, published: int
+) -> None:
     pytest.importorskip("fsspec")
     dest = tmp_path / "t"
     done = subprocess.run([sys.executable, "-c", KILLED, str(dest), str(published)], check=False)

@@ -248,9 +248,8 @@ impl Options {
     /// Adds what the environment has, unless it was given.
     #[cfg(feature = "object-store")]
     pub(crate) fn add_environment(&mut self, kind: Kind, prefix: &str, others: impl Fn(&str) -> bool) {
-        let variables = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         self.add_variables(variables.filter(|(name, _)| name.starts_with(prefix)), kind, others);
     }
 

@@ -1,4 +1,4 @@
-"""Where a command may write: never over what it reads, and over nothing else that it was not told to replace."""
+"""Where a command may write: never over what it reads, over other files only where it was told to."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def claim(
     for source in sources:
         if source not in ("", STDOUT) and _is_in(dest, source):
             raise ValueError(
-                f"{shown(dest)}: the destination is a source, or a part of one; it would be lost: give another"
+                f"{shown(dest)}: the destination is a source, or a part of one, and would be lost"
             )
     if not overwrite and open_store(dest, storage_options or None).stat() is not None:
         raise FileExistsError(f"{shown(dest)}: it exists; --overwrite replaces it")

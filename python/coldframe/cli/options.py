@@ -224,7 +224,9 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             # What lacks its name may be a secret.
-            raise ValueError(f"{option}: expected KEY=VALUE, found {len(text)} characters without a name and =")
+            raise ValueError(
+                f"{option}: expected KEY=VALUE, found {len(text)} characters without a name and ="
+            )
         result[key] = value
     return result
 

@@ -12,8 +12,8 @@ from coldframe import writing
 from coldframe._coldframe import formats
 from coldframe._coldframe import tables as tables_held
 from coldframe.cli import output
-from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.ddl import hive_columns
+from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.options import (
     STDIN,
     Commands,

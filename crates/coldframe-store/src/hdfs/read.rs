@@ -65,9 +65,10 @@ async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<(FileSt
     let summary = client.get_content_summary(key).await?;
     let status = client.get_file_info(key).await?;
     let len = reader.file_length() as u64;
-    let reserved = status.blocksize.zip(status.replication).map(|(block, copies)| {
-        len.saturating_add(block).saturating_mul(u64::from(copies))
-    });
+    let reserved = status
+        .blocksize
+        .zip(status.replication)
+        .map(|(block, copies)| len.saturating_add(block).saturating_mul(u64::from(copies)));
     // Where a writer has synchronized, the NameNode has heard of some of the last block, too.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
@@ -117,11 +118,12 @@ impl HdfsFile {
 
     /// The places of the blocks anew, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
-        let (status, reader) = within(self.cluster.patience, facts(client, &self.key))
-            .await?
-            .map_err(|e| match error(e) {
-                e if e.is_not_found() => changed("it is no longer there"),
-                e => e,
+        let (status, reader) =
+            within(self.cluster.patience, facts(client, &self.key)).await?.map_err(|e| {
+                match error(e) {
+                    e if e.is_not_found() => changed("it is no longer there"),
+                    e => e,
+                }
             })??;
         check(&self.identity(), &stat_of(&status).identity())?;
         Ok(reader)

@@ -102,7 +102,10 @@ fn divide(url: &str, scheme: &str) -> Result<(Kind, String, String)> {
         _ => return Err(Error::unsupported(format!("{scheme}:// URLs"))),
     };
     if authority.is_empty() {
-        return Err(Error::invalid(format!("expected {scheme}://NAME/.., found no name in {:?}", shown(url))));
+        return Err(Error::invalid(format!(
+            "expected {scheme}://NAME/.., found no name in {:?}",
+            shown(url)
+        )));
     }
     if kind != Kind::Http {
         return Ok((kind, format!("{scheme}://{authority}"), key.to_owned()));
@@ -218,8 +221,7 @@ impl About {
                 Arc::new(builder.build().map_err(error)?)
             }
             Kind::Http | Kind::Hdfs => {
-                let builder =
-                    HttpBuilder::new()
+                let builder = HttpBuilder::new()
                     .with_url(&self.base)
                     .with_client_options(client)
                     .with_retry(retry)

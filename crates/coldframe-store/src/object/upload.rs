@@ -15,7 +15,7 @@ use object_store::{
 };
 
 use super::{error, path_of, put_error};
-use crate::files::{as_io, Mode, Stat, Upload, own_key};
+use crate::files::{Mode, Stat, Upload, as_io, own_key};
 use crate::runtime::wait;
 
 /// What is put at once; parts are as long. S3 takes 10,000 parts: 156 GiB.
