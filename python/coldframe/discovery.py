@@ -90,7 +90,7 @@ def typed_values(one: Found, fields: list[Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _shown(sources: object) -> str:
-    return ", ".join(str(source) for source in _listed(sources)[:3])
+    return ", ".join(shown(str(source)) for source in _listed(sources)[:3])
 
 
 def _listed(sources: object) -> list[Any]:
