@@ -1,0 +1,96 @@
+"""What the driver asks of the target comes in bulk and side by side: a call to a store takes 10 ms."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from estates import Estate
+
+from coldframe.pipeline import delta
+from coldframe.pipeline.destination import Destination, Found
+from coldframe.pipeline.journal import STAGING, Entry, Journal, Part
+
+AT_ONCE = 8
+
+
+class Together(Destination):
+    """Calls wait until `AT_ONCE` of them have come: one after the other they would wait for ever."""
+
+    at_once = AT_ONCE
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.barrier = threading.Barrier(AT_ONCE, timeout=60)
+        self.asked: list[str] = []
+
+    def publish(self, staged: str, name: str) -> None:
+        self.barrier.wait()
+        super().publish(staged, name)
+
+    def delete(self, name: str) -> bool:
+        if name.startswith("t/"):
+            self.barrier.wait()
+        return super().delete(name)
+
+    def stat(self, name: str) -> Found | None:
+        self.asked.append(name)
+        return super().stat(name)
+
+
+def entries(place: Together, run: str) -> list[Entry]:
+    made = []
+    for number in range(AT_ONCE):
+        part = Part(f"{STAGING}/000001/{run}-{number}", f"t/{run}-{number}", 1, 1)
+        place.write(part.staged, b"x")
+        made.append(Entry(run, f"t/{number}", "t", (part,)))
+    return made
+
+
+def test_files_are_published_and_deleted_side_by_side(tmp_path: Path) -> None:
+    place = Together(str(tmp_path / "dst"))
+    with Journal(place) as journal:
+        journal.commit(entries(place, "a"))
+        # What replaces them takes their place, and they go.
+        journal.commit(entries(place, "b"))
+    assert sorted(found.name for found in place.list("t")) == [f"t/b-{number}" for number in range(AT_ONCE)]
+
+
+def test_what_was_held_is_looked_for_by_one_listing(tmp_path: Path) -> None:
+    place = Together(str(tmp_path / "dst"))
+    with Journal(place) as journal:
+        held = entries(place, "a")
+        journal.hold(held)
+    place.asked.clear()
+    # As a kill between two runs leaves it: one of them is lost.
+    Destination.delete(place, held[3].parts[0].staged)
+    with Journal(place) as journal:
+        assert sorted(journal.held) == sorted({entry.source for entry in held} - {"t/3"})
+    assert place.asked == []
+
+
+@pytest.mark.parametrize("to", ["parquet", "delta", "iceberg"])
+def test_a_run_with_nothing_to_do_asks_for_no_file_by_itself(
+    tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No stat a file, no footer, no row of the target."""
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}.get(to, "pyarrow"))
+    estate = Estate(tmp_path)
+    for number in range(4):
+        estate.orc(f"t/p={number % 2}/{number}", {"a": pa.array([number])})
+    assert estate.migrate(to=to, target_file_bytes=0).exit_code == 0
+
+    def asked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a file of the target was asked for")
+
+    monkeypatch.setattr(Destination, "stat", asked)
+    monkeypatch.setattr(delta.pq, "read_metadata", asked)
+    if to == "iceberg":
+        import pyiceberg.io.pyarrow
+
+        monkeypatch.setattr(pyiceberg.io.pyarrow, "ArrowScan", asked)
+    report = estate.migrate(to=to, target_file_bytes=0)
+    assert (report.exit_code, report.safe_to_delete) == (0, 4)
