@@ -514,6 +514,11 @@ class File(AsTables, Lookups, Ordinals):
         return pa.RecordBatchReader.from_batches(schema, stream)
 
 
+def has_masked_columns(file: File) -> bool:
+    """Whether encrypted columns of a file are read as their mask left them, since there is no key."""
+    return any(kind == "encrypted_columns" for kind, _ in file._raw.notices())
+
+
 def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
     """The rows of a file's split for the core itself, without Python in between."""
     if split.fragment is not None:

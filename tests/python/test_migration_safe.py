@@ -310,3 +310,31 @@ def test_names_that_are_passed_over_are_counted(estate: Estate) -> None:
     assert (report.hidden, sorted(report.hidden_names)) == (3, ["t/.hidden", "t/3.tmp", "t/_archive/"])
     assert "3 hidden names were passed over" in [note.text for note in report.verdict.notes]
     assert "t/_archive/" in (estate.target / "_coldframe/report.html").read_text()
+
+
+# No value is changed on the way without a word.
+
+
+def lost(estate: Estate, how: str, count: int, **options: Any) -> None:
+    """A migration that changes values says so, and lists nothing but by name."""
+    report = estate.migrate(**options)
+    assert [file.losses for file in report.tables[0].files] == [{how: count}]
+    assert (report.exit_code, type(report.verdict), estate.safe()) == (0, Partial, [])
+    assert f"{count} value" in report.verdict.text
+    known = estate.migrate(allow_loss=[how], **options)
+    assert (known.exit_code, known.verified, known.safe_to_delete) == (0, True, 1)
+    assert "as allowed" in str([note.text for note in known.verdict.notes])
+
+
+def test_a_column_with_the_name_of_a_partition_is_a_loss(estate: Estate) -> None:
+    estate.orc("t/dt=1/f", {"a": [1, 2], "dt": ["x", "y"]})
+    lost(estate, "partition-columns", 2)
+
+
+def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
+    (estate.source / "t").mkdir()
+    path = shutil.copy(KUDU.parents[1] / "orc/files/encrypted.orc", estate.source / "t/1")
+    with pytest.warns(cf.EncryptedColumnWarning):
+        lost(estate, "masked-columns", cf.open(path).num_rows or 0)
+    with pytest.raises(ValueError, match="allow_loss: expected digits-below-microseconds"):
+        estate.migrate(allow_loss=["all"])

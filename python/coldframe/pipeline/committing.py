@@ -244,7 +244,7 @@ class Committer:
             "identity": planned.file.identity,
             "digest": _digest(planned.file, outcomes),
             "passed_over": _summed(outcomes, "passed_over"),
-            "losses": _summed(outcomes, "losses"),
+            "losses": {**_summed(outcomes, "losses"), **_of_columns(work, planned, outcomes)},
             "bytes": planned.file.size,
             "rows": sum(outcome["rows"] for outcome in outcomes),
             "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
@@ -275,6 +275,15 @@ def _summed(outcomes: Sequence[dict[str, Any]], name: str) -> dict[str, int]:
     for outcome in outcomes:
         found.update(outcome.get(name, {}))
     return {key: count for key, count in found.items() if count}
+
+
+def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Values that are lost with whole columns: one for each row."""
+    rows = sum(outcome["rows"] for outcome in outcomes)
+    partitions = {field.name.lower() for field in work.table.partition_fields}
+    dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
+    found = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
+    return {how: count for how, count in found.items() if count}
 
 
 def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:

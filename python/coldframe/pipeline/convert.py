@@ -188,6 +188,12 @@ class Decoding:
         passed_over = getattr(self.rows, "passed_over", dict)
         return dict(passed_over())
 
+    @property
+    def losses(self) -> dict[str, int]:
+        """Values that were changed on the way; complete behind the last row."""
+        changes = getattr(self.rows, "changes", dict)
+        return dict(changes())
+
     def demand(self, rows: int, observed: dict[str, dict[str, Any]]) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
         believed. Where rows are lost, what the file states is of more than what was decoded.
@@ -229,7 +235,7 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
         finish_file(task, found["print"], file)
         outcome["rows"] += found["rows"]
     decoding.demand(outcome["rows"], converted["observed"])
-    outcome["passed_over"] = decoding.passed_over
+    outcome.update(passed_over=decoding.passed_over, losses=decoding.losses)
 
 
 def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:

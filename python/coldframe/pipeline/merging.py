@@ -114,7 +114,7 @@ class _Merging:
             decoded = decode(decoding.rows, decoding.shape)
             decoding.demand(decoded.rows, decoded.observed())
             outcome.update(rows=decoded.rows, damage=decoding.damage, verified=task.verify)
-            outcome["passed_over"] = decoding.passed_over
+            outcome.update(passed_over=decoding.passed_over, losses=decoding.losses)
             take_digest(task, outcome)
             lost = losses(task.source, task.rows, [outcome])
             if lost is not None:

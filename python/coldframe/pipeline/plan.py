@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
-from coldframe.file import OpenArguments, Split
+from coldframe.file import OpenArguments, Split, has_masked_columns
 from coldframe.pipeline.convert import reported
 from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.inventory import SourceFile, packing
@@ -49,6 +49,8 @@ class PlannedFile:
     """How many the file says it has."""
     known: tuple[Any, ...] | None = None
     """What its store says it is, compared when it is opened again."""
+    masked: bool = False
+    """Encrypted columns of it are as their mask left them, since there is no key."""
     error: str | None = None
     changed: bool = False
     """It is not the file any more that the inventory saw."""
@@ -125,6 +127,7 @@ class PlanTask:
             found["schema"] = known[exact]
             splits = opened.splits(self.split_bytes)
             found["parts"] = [(one.part, one.start, one.stop, one.rows) for one in splits]
+            found["masked"] = has_masked_columns(opened)
             found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
         # What was learnt above and what the inventory saw must be of one file.
         if not is_unchanged(path, identity, self.storage_options):
@@ -193,7 +196,7 @@ def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -
 
     def pack(one: PlannedFile) -> tuple[Any, ...]:
         parts = [tuple(part) for part in one.parts]
-        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known)
+        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known, one.masked)
 
     def unpack(row: Any) -> PlannedFile:
         return PlannedFile(unpack_file(row[0]), *row[1:])

@@ -250,6 +250,7 @@ class _Run:
         works = compare(inventory, tables, journal, self.options, self.target, self._live)
         report.tables = [work.report for work in works]
         for work in works:
+            work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
             if work.table.files:
                 journal.keep_table(work.table.path, self._about(work.table))
