@@ -1,5 +1,5 @@
-"""The law of stores: with any faults of the network and of servers, and with files that are replaced between two
-requests, a read gives the rows of one content or an error, and a write ends whole or not at all.
+"""The law of stores: with any faults of the network and of servers, and with files that are replaced between
+two requests, a read gives the rows of one content or an error, and a write ends whole or not at all.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
 
 
 def settle(bucket: Bucket, dest: str) -> None:
-    """What a failed write has recorded is finished by the next one; without a record nothing is seen of it."""
+    """What a failed write has recorded is finished by the next one; else nothing is seen of it."""
     key = dest.removeprefix("s3://data/") + "/_coldframe-written.json"
     if key in bucket.objects:
         with pytest.raises(FileExistsError):
