@@ -338,3 +338,21 @@ def test_columns_behind_a_mask_are_a_loss(estate: Estate) -> None:
         lost(estate, "masked-columns", cf.open(path).num_rows or 0)
     with pytest.raises(ValueError, match="allow_loss: expected digits-below-microseconds"):
         estate.migrate(allow_loss=["all"])
+
+
+HBASE = Path(__file__).resolve().parents[1] / "data" / "hbase" / "files" / "orders"
+
+
+def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate: Estate) -> None:
+    shutil.copytree(HBASE, estate.source / "hbase")
+    toml = estate.source / "tables.toml"
+    toml.write_text('[tables.orders]\npath = "hbase"\ntable = "shop:orders"\nas_of = 1700000000000\n')
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (0, [])
+    assert {one.kind for one in report.left_out if one.blocks} == {"snapshots", "older-versions"}
+    assert estate.migrate(leave_behind=["snapshots"]).safe_to_delete == 0
+    assert estate.migrate(leave_behind=["snapshots", "older-versions"]).safe_to_delete == 1
+    # All versions: nothing but the snapshot is left.
+    toml.write_text(toml.read_text() + 'view = "versions"\n')
+    report = estate.migrate(leave_behind=["snapshots=kept"])
+    assert (report.exit_code, report.safe_to_delete) == (0, 1), report.left_out

@@ -98,22 +98,7 @@ def _contents(work: TableWork, file: SourceFile, options: Options) -> list[dict[
     given = open_options(work.table.format, work.table.options, options.timestamp_unit)
     ways: dict[str, Any] = {key: given.pop(key) for key in ("verify_checksums", "keys") if key in given}
     ways.update(format=work.table.format, storage_options=text_options(file.storage_options))
-    contents = getattr(_coldframe, "contents", None)
-    if contents is not None:
-        found: list[dict[str, Any]] = contents(file.path, options=given, **ways)
-        return found
-    held = _coldframe.tables(file.path, **ways)
-    asked = given.get("table")
-    return [
-        {
-            "kind": "table",
-            "of": of,
-            "name": name,
-            "visible": True,
-            "taken": asked in (of, name) or (asked is None and len(held) == 1),
-        }
-        for of, name in held
-    ]
+    return _coldframe.contents(file.path, options=given, **ways)
 
 
 def _taken(one: Mapping[str, Any], report: FileReport | None) -> tuple[bool | None, int | None]:
