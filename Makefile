@@ -2,6 +2,7 @@
 # make test   Rust tests, Python tests, lints
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
+# make model  the migration's model-based test for MODEL_MINUTES (30): random sequences of what people do
 # make fuzz   every fuzz target for FUZZ_SECONDS (1800) each; make fuzz-smoke: all of them in two minutes (fuzz/README.md)
 # make wheel  the wheel that users and executors install, for Linux with glibc 2.17 and newer; make sdist: the sources
 # make audit  advisories, licences and duplicates of what is built from, by databases on the network
@@ -10,6 +11,7 @@
 # All set up .venv themselves and rebuild only what changed. Needs Rust, Python 3.10+ and make.
 
 PYTHON ?= python3
+MODEL_MINUTES ?= 30
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
@@ -19,7 +21,7 @@ MATURIN := 'maturin>=1.9,<2'
 PYTHON_FILES := python tests benches packaging docs/site
 
 .NOTPARALLEL:
-.PHONY: demo test test-rust test-python lint bench fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
+.PHONY: demo test test-rust test-python lint bench model fuzz fuzz-smoke peers wheel sdist smoke docs audit clean
 
 demo: $(VENV)/.built-release $(VENV)/.java
 	$(BIN)/python benches/demo.py $(DEMO_OUT)
@@ -52,6 +54,9 @@ audit: $(VENV)/.dev
 
 bench: $(VENV)/.venv
 	cargo bench -p coldframe-benches
+
+model: $(VENV)/.built-dev $(VENV)/.dev
+	COLDFRAME_MODEL_MINUTES=$(MODEL_MINUTES) $(BIN)/python -m pytest -s --timeout 0 tests/python/test_migration_model.py
 
 fuzz:
 	fuzz/run $(FUZZ_TARGETS)

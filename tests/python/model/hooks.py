@@ -1,0 +1,96 @@
+"""Something happens in the middle of a run: a kill, or a change by others, at its n-th operation."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+from coldframe.pipeline import committing, convert, merging, run
+from coldframe.pipeline.stored import open_destination
+
+OPERATIONS = frozenset(
+    [
+        "list",
+        "stat",
+        "has",
+        "read",
+        "lines",
+        "create",
+        "write",
+        "publish",
+        "delete",
+        "copy_in",
+        "settle",
+        "sweep",
+        "prune",
+    ]
+)
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+class Clock:
+    """Counts the operations of a driver and its tasks. At the given one `strike` is called."""
+
+    def __init__(self, at: int, strike: Callable[[], None]) -> None:
+        self.left, self._strike, self.dead = at, strike, False
+
+    def tick(self) -> None:
+        if self.dead:
+            # Whoever cleans up after a kill is dead, too.
+            raise Killed
+        self.left -= 1
+        if self.left == 0:
+            try:
+                self._strike()
+            except Killed:
+                self.dead = True
+                raise
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **named: Any) -> Any:
+            self.tick()
+            answer = call(*given, **named)
+            self.tick()
+            return answer
+
+        return counted
+
+
+def ticking(destination: Any, clock: Clock) -> Any:
+    """The same destination; its operations are counted."""
+    for name in OPERATIONS:
+        setattr(destination, name, clock.around(getattr(destination, name)))
+    return destination
+
+
+@contextlib.contextmanager
+def striking(at: int, strike: Callable[[], None]) -> Iterator[Clock]:
+    """Runs that begin in here are struck at their operation of this number."""
+    clock = Clock(at, strike)
+    with contextlib.ExitStack() as stack:
+
+        def put(place: Any, name: str, value: Any) -> None:
+            stack.enter_context(mock.patch.object(place, name, value))
+
+        put(run, "open_destination", lambda root, options: ticking(open_destination(root, options), clock))
+        put(committing, "BATCH", 3)
+        for module in (convert, merging):
+            put(module, "demand_unchanged", clock.around(convert.demand_unchanged))
+            put(module, "tell_change", clock.around(convert.tell_change))
+        with contextlib.suppress(ImportError):
+            import deltalake
+            import deltalake.transaction as made
+
+            put(made, "create_table_with_add_actions", clock.around(made.create_table_with_add_actions))
+            write = deltalake.DeltaTable.create_write_transaction
+            put(deltalake.DeltaTable, "create_write_transaction", clock.around(write))
+        with contextlib.suppress(ImportError):
+            from pyiceberg.table import Transaction
+
+            put(Transaction, "commit_transaction", clock.around(Transaction.commit_transaction))
+        yield clock

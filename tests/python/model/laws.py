@@ -1,0 +1,361 @@
+"""What has to hold after each step. Each law is one function; `Broken` says which one does not.
+
+claims      no verified, no safe, no exit code 0 where a row is missing, there twice, or another one: always
+state       each row is one that a version of a source had, no source has rows of two versions, what others
+wrote is left as it is: unless somebody has damaged the target
+progress    where nothing is wrong, a run says so and has converted everything
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from model.engines import Read, Seen
+from model.tree import Version
+
+if TYPE_CHECKING:
+    from model.world import World
+
+
+class Broken(AssertionError):
+    """A law that does not hold."""
+
+    def __init__(self, law: str, what: str) -> None:
+        super().__init__(what)
+        self.law = law
+
+
+def demand(law: str, holds: bool, what: str) -> None:
+    if not holds:
+        raise Broken(law, f"[{law}] {what}")
+
+
+@dataclass
+class Claims:
+    """A run: what it was asked, what it saw, what it says."""
+
+    before: Read
+    sources: dict[str, Version]
+    """When it began."""
+    done: frozenset[str]
+    """Sources that earlier runs have converted,"""
+    maybe: frozenset[str]
+    """and those of runs that were killed."""
+    given: dict[str, Any]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    report: Any
+    refused: Exception | None
+    raced: bool
+    fine: bool = False
+
+    def meant(self, path: str) -> bool:
+        from model.world import is_meant
+
+        return is_meant(path, self.include, self.exclude)
+
+
+def listed_paths(text: str, source: Path) -> list[str]:
+    """The sources of safe-to-delete.txt, relative to the source's root."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("#") or not line:
+            continue
+        place = next(part for part in line.split("\t") if part.startswith("/"))
+        found.append(str(Path(place).relative_to(source)))
+    return found
+
+
+def after_run(world: World, claims: Claims, died: bool) -> None:
+    """All of them."""
+    _opens(world, claims)
+    _rows_are_ours(world, claims, died)
+    _safe(world, claims)
+    if died:
+        return
+    if claims.refused is not None:
+        _same(world, claims)
+        _refusals(world, claims)
+        return
+    _verified(world, claims)
+    _exit_code(world, claims)
+    _nothing_twice(world, claims)
+    _others_stay(world, claims)
+    _statuses(world, claims)
+    _progress(world, claims)
+
+
+def _opens(world: World, claims: Claims) -> None:
+    if not world.messy:
+        demand("opens", not world.seen.broken, f"{world.seen.broken}")
+
+
+def expected(version: Version, row_keys: bool = True) -> Counter[Seen]:
+    """The rows of a version as an engine has to give them."""
+    keys = tuple(sorted(version.keys))
+    return Counter(Seen(row.id, version.tag, row.v, row.w, keys) for row in version.rows)
+
+
+def tables_of(world: World) -> Iterable[tuple[str, list[Seen]]]:
+    return world.seen.tables.items()
+
+
+def _rows_are_ours(world: World, claims: Claims, died: bool) -> None:
+    """State: each row is one that a version of a source had; of each source there is one version, whole."""
+    if world.messy:
+        return
+    versions = world.tree.versions
+    of_source: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
+    homes: dict[str, set[str]] = defaultdict(set)
+    for table, rows in tables_of(world):
+        for row in rows:
+            if row in world.foreign:
+                continue
+            version = versions.get(row.tag)
+            demand("rows", version is not None, f"{table}: {row} is nobody's")
+            assert version is not None
+            demand("rows", row in expected(version), f"{table}: {row} is not of {version}")
+            of_source[version.path][row.tag][row] += 1
+            homes[version.path].add(table)
+    plain = world.to in ("parquet", "orc")
+    for path, by_tag in of_source.items():
+        demand("one table", len(homes[path]) == 1 or (died and plain), f"{path} is in tables {homes[path]}")
+        if died and plain:
+            # Readers of plain directories may see the old and the new file for a moment.
+            continue
+        demand("one version", len(by_tag) == 1, f"{path}: rows of {sorted(by_tag)} side by side")
+        for tag, rows in by_tag.items():
+            demand("twice", max(rows.values()) == 1, f"{path}: {rows.most_common(1)} is there twice")
+            missing = _missing(world, versions[tag], rows)
+            demand("whole", not missing, f"{path}: of {tag} these rows are missing: {missing[:3]}")
+    if died and plain:
+        _never_less(world, claims, of_source)
+
+
+def _missing(world: World, version: Version, there: Counter[Seen]) -> list[Seen]:
+    """Rows that should be there: not of what was damaged, nor what others took out."""
+    if version.tag in world.tree.damaged:
+        return []
+    return [row for row in expected(version) if not there[row] and not world.deleted[row.id, row.tag]]
+
+
+def _never_less(world: World, claims: Claims, now: dict[str, dict[str, Counter[Seen]]]) -> None:
+    """Kills: of each source that had rows, the earlier or the later ones are there."""
+    had: dict[str, dict[str, Counter[Seen]]] = defaultdict(lambda: defaultdict(Counter))
+    for row in claims.before.rows:
+        version = world.tree.versions.get(row.tag)
+        if version is not None:
+            had[version.path][row.tag][row] += 1
+    for path in had:
+        if path not in world.tree.now or world.tree.now[path].health != "good":
+            continue
+        whole = [
+            tag for tag, rows in now[path].items() if not _missing(world, world.tree.versions[tag], rows)
+        ]
+        empty = not world.tree.now[path].rows
+        demand(
+            "kill", bool(whole) or empty, f"{path}: neither its earlier rows nor its new ones are there whole"
+        )
+
+
+def _safe(world: World, claims: Claims) -> None:
+    """Claims: each line of safe-to-delete.txt is a source whose every row is in the target."""
+    there = Counter(world.seen.rows)
+    for path, version in world.listed.items():
+        # Of damage that changed no row there is nothing to be seen.
+        whole = version.health in ("good", "damaged")
+        demand("safe", whole, f"{path} is listed as safe, and it is {version.health}")
+        lost = expected(version) - there
+        demand("safe", not lost, f"{path} is listed as safe, not in the target: {list(lost)[:3]}")
+    for path, version in world.relied.items():
+        lost = expected(version) - there
+        demand(
+            "relied", not lost, f"{path} was deleted as listed, and is not in the target: {list(lost)[:3]}"
+        )
+    if not claims.given["verify"] and claims.report is not None:
+        demand("safe", not world.listed, f"listed as safe without verification: {sorted(world.listed)[:3]}")
+
+
+def _reports(claims: Claims) -> Iterable[tuple[Any, Any]]:
+    for table in claims.report.tables:
+        for file in table.files:
+            yield table, file
+
+
+def _verified(world: World, claims: Claims) -> None:
+    """Claims: what a report calls verified is in the target, as its engine reads it now."""
+    if claims.report.verified:
+        for table in claims.report.tables:
+            if table.totals.written:
+                demand("verified", table.verified, f"all is verified, {table.name} is not")
+    there = Counter(world.seen.rows)
+    for table in claims.report.tables:
+        if not table.verified:
+            continue
+        demand("verified", claims.given["verify"] or _earlier(table), f"{table.name} was not read back")
+        path = table.path
+        demand("verified", path not in world.seen.broken, f"{path}: {world.seen.broken.get(path)}")
+        demand("shape", path not in world.seen.odd, f"{path} is verified, and {world.seen.odd.get(path)}")
+        for file in table.files:
+            version = world.tree.now.get(file.source)
+            if file.status == "converted" and version is not None and not claims.raced:
+                lost = expected(version) - there
+                demand("verified", not lost, f"{file.source}: verified, and not there: {list(lost)[:3]}")
+
+
+def _earlier(table: Any) -> bool:
+    return any(file.earlier for file in table.files)
+
+
+def _exit_code(world: World, claims: Claims) -> None:
+    """Claims: 0 only if nothing that was asked for is missing, wrong or unexplained."""
+    if claims.report.exit_code:
+        return
+    there = Counter(world.seen.rows)
+    statuses = {file.source: file.status for _, file in _reports(claims)}
+    for path, version in claims.sources.items():
+        if not claims.meant(path) or (claims.raced and world.tree.now.get(path) != version):
+            continue
+        status = statuses.get(path)
+        if status is None and version.health == "empty":
+            continue
+        if status is None and version.health == "lost" and path not in claims.done:
+            # Of a format that nobody knows, outside of every table: told, and left alone.
+            status = "failed" if path in claims.report.unknown else None
+        demand("exit code", status is not None, f"exit code 0, and {path} is not in the report")
+        if version.health == "empty":
+            continue
+        if version.health != "good" and not (version.health == "damaged" and status == "converted"):
+            told = status in ("salvaged", "quarantined", "failed")
+            demand("exit code", told, f"exit code 0, {path} is {version.health} and called {status}")
+            continue
+        lost = expected(version) - there
+        demand("exit code", not lost, f"exit code 0, {path} ({status}) is not there: {list(lost)[:3]}")
+    # A table of which nothing was asked for is not looked at.
+    for table in claims.report.tables:
+        for wrong in (world.seen.broken, world.seen.odd):
+            demand("shape", table.path not in wrong, f"exit code 0, {table.path}: {wrong.get(table.path)}")
+
+
+def _nothing_twice(world: World, claims: Claims) -> None:
+    """State: no row is there twice, not by two files of the source either."""
+    if world.messy:
+        return
+    for table, rows in tables_of(world):
+        if table.split("/")[0] in world.loose:
+            continue
+        ids = Counter(row.id for row in rows)
+        twice = [row for row in rows if ids[row.id] > 1]
+        demand("doubled", not twice, f"{table}: {twice[:4]}")
+
+
+def _others_stay(world: World, claims: Claims) -> None:
+    """State: what others wrote is there as they left it."""
+    if world.messy:
+        return
+    there = Counter(world.seen.rows)
+    lost = world.foreign - there
+    demand("others", not lost, f"rows of others are gone: {list(lost)[:3]}")
+    back = [row for row in world.seen.rows if world.deleted[row.id, row.tag] and not claims.given["fresh"]]
+    before = {(row.id, row.tag) for row in claims.before.rows}
+    back = [row for row in back if (row.id, row.tag) not in before]
+    demand("others", not back, f"rows that others deleted are back: {back[:3]}")
+
+
+def _same(world: World, claims: Claims) -> None:
+    """A run that was refused has changed no table."""
+    same = Counter(world.seen.rows) == Counter(claims.before.rows)
+    demand(
+        "refused",
+        same or world.died or claims.raced,
+        f"refused ({claims.refused}), and the tables are others",
+    )
+
+
+def _refusals(world: World, claims: Claims) -> None:
+    """Progress: what is refused as a whole has a reason that is known here."""
+    if world.messy or claims.raced:
+        return
+    demand("refused", bool(world.odd), f"refused: {claims.refused}")
+
+
+def _statuses(world: World, claims: Claims) -> None:
+    """A file that is whole is nobody's damage."""
+    for _, file in _reports(claims):
+        version = claims.sources.get(file.source)
+        if version is None or version.health != "good" or claims.raced:
+            continue
+        fine = file.status not in ("quarantined", "salvaged") and not (
+            version.rows and file.status == "empty"
+        )
+        demand("status", fine, f"{file.source} is whole and called {file.status}: {file.error} {file.damage}")
+
+
+def _progress(world: World, claims: Claims) -> None:
+    """Where nothing is wrong, a run says so, and the target is the source."""
+    if world.messy or claims.raced or world.touched or world.kept:
+        return
+    meant = {path: version for path, version in claims.sources.items() if claims.meant(path)}
+    if any(version.health != "good" for version in meant.values()):
+        return
+    if any(version.path.split("/")[0] in world.odd for version in meant.values()):
+        return
+    done = claims.done | claims.maybe
+    if any(path.split("/")[0] in world.odd for path in done):
+        return
+    asked = claims.given["on_vanished"] == "remove" and claims.given["dropped"]
+    if any(path not in claims.sources for path in done) and not (
+        asked and not claims.include and not claims.exclude
+    ):
+        return
+    report = claims.report
+    why = [(file.source, file.status, file.error) for _, file in _reports(claims) if file.error is not None]
+    why += [(table.name, "table", table.error) for table in report.tables if table.error is not None]
+    about = [
+        (table.name, table.missing, table.foreign, table.vanished, table.partial) for table in report.tables
+    ]
+    demand("progress", report.exit_code == 0, f"nothing is wrong, {report.verdict.text}: {why} {about}")
+    if claims.given["verify"] and any(version.rows for version in meant.values()):
+        demand("progress", report.verified or world.unverified, f"not verified: {about}")
+        lacking = sorted(path for path in meant if path not in world.listed)
+        demand("progress", not lacking or world.unverified, f"not listed as safe: {lacking[:3]}")
+    if not (claims.include or claims.exclude):
+        wanted: Counter[Seen] = Counter()
+        for version in meant.values():
+            wanted += expected(version)
+        # Zero rows are zero rows, whoever is asked.
+        now = Counter(world.seen.rows)
+        demand("progress", now == wanted, f"lacks {list(wanted - now)[:3]}, has {list(now - wanted)[:3]}")
+        claims.fine = claims.given["verify"]
+
+
+def after_audit(world: World, found: Any) -> None:
+    """0 only if the target is as a run left it; and 0 if nobody has touched it."""
+    if found.exit_code == 0 and world.after_run is not None:
+        then, now = Counter(world.after_run.rows), Counter(world.seen.rows)
+        demand("audit", not then - now, f"nothing is wrong, and these rows are gone: {list(then - now)[:3]}")
+        demand("audit", not world.seen.broken, f"nothing is wrong, and {world.seen.broken}")
+    if world.fine:
+        demand("audit", found.exit_code == 0, f"faults where nobody touched anything: {found.faults}")
+
+
+def after_check(world: World, found: Any, paths: list[str]) -> None:
+    """Claims: what an audit confirms of safe-to-delete.txt may be deleted now. Progress: of a run that nobody
+    disturbed it confirms everything.
+    """
+    if found.exit_code:
+        faults = [fault for fault in found.faults if fault.kind == "line"]
+        demand("list", not (world.fine and faults), f"nobody touched anything: {faults[:3]}")
+        return
+    there = Counter(world.seen.rows)
+    for path in paths:
+        lost = expected(world.tree.now[path]) - there
+        demand("list", not lost, f"{path} is confirmed, and not in the target: {list(lost)[:3]}")
+
+
+def after_refused_audit(world: World, error: Exception) -> None:
+    demand("audit", world.messy or world.died, f"refused: {error}")

@@ -1,0 +1,515 @@
+"""A source, a target, and what may be done with them, one step after the other. A failure is replayed so:
+
+    with World("delta") as world:
+        world.add("t", 3)
+        world.run(on_vanished="remove")
+
+Steps take plain numbers and words; which file a number means follows from the steps before. Each step ends
+with the laws (`laws.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from model import engines, laws, others
+from model.engines import HOME, Read, Seen
+from model.hooks import Killed, striking
+from model.laws import Broken, Claims
+from model.tree import TYPES, Tree, Version
+
+from coldframe.errors import ColdframeError
+from coldframe.pipeline import migrate
+from coldframe.pipeline.audit import audit
+from coldframe.pipeline.scheduling import InProcess
+
+PLACES = (
+    "t",
+    "u/p=0",
+    "u/p=1",
+    "u/p=2",
+    "x/a=0/b=0",
+    "x/a=0/b=1",
+    "x/a=1/b=0",
+    "red",
+    "text/p=0",
+    "text/p=1",
+    "binary",
+    # From here on such that the target of a plain directory could not be read by Spark.
+    "t/p=0",
+    "t/below",
+    "u",
+    "u/below",
+    "u/p=0/q=0",
+    "u/P=1",
+    "x/b=0/a=0",
+)
+PLAIN_PLACES = PLACES.index("t/p=0")
+NAMES = ("f0", "f1", "f2", "f3")
+KINDS = {"red": "redfile", "text": "rctext", "binary": "rcbinary"}
+FIXED = frozenset(("text", "binary"))
+"""Tables of formats without types: tables.toml has their columns."""
+ENTRY = """
+[tables.{name}]
+schema = "id bigint, tag string, v int"
+serde = "{name}"
+"""
+INCLUDES: tuple[tuple[str, ...], ...] = ((), ("u",), ("p=0",), ("u/p=1", "t"), ("f0",), ("f0", "f1"))
+EXCLUDES: tuple[tuple[str, ...], ...] = ((), ("f1",), ("u/p=1",), ("p=0", "b=1"))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Of the patterns above, as the manual says."""
+    if "/" in pattern:
+        return path == pattern or path.startswith(f"{pattern}/")
+    return pattern in path.split("/")
+
+
+def is_meant(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    meant = not include or any(matches(one, path) for one in include)
+    return meant and not any(matches(one, path) for one in exclude)
+
+
+class World:
+    """See above."""
+
+    def __init__(self, to: str = "parquet", *, known: frozenset[str] = frozenset()) -> None:
+        # In memory, where there is such a place: a step waits for the disk some ten times.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._room = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
+        root = Path(self._room.name)
+        self.to, self.known = to, known
+        self.source, self.target = root / "src", root / "dst"
+        self.source.mkdir()
+        self.tree = Tree(self.source)
+        self.steps: list[str] = []
+        """What was done, in words;"""
+        self.calls: list[str] = []
+        """and as the calls that do it again."""
+        self.count = 0
+        self.seen = Read()
+        """What the last look at the target gave."""
+        self.after_run: Read | None = None
+        """What the last run that came to its end left; None where nothing is known of it."""
+        self.foreign: Counter[Seen] = Counter()
+        """Rows that others have put into the target."""
+        self.deleted: Counter[tuple[int, str]] = Counter()
+        """Rows that others have taken out."""
+        self.touched: set[str] = set()
+        """Tables that others have written to."""
+        self.rewrote: set[str] = set()
+        """Of these, those whose older files were rewritten: what replaces one of them cannot be done."""
+        self.messy = False
+        """Files of the target, or what the migration knows, were damaged: it may say so, nothing else."""
+        self.strings: set[str] = set()
+        self.odd: set[str] = set()
+        """Tables that have had columns of two kinds, or files in odd places: they may be refused."""
+        self.loose: set[str] = set()
+        """Tables whose rows may be there twice, since somebody has asked for that."""
+        self.kept = False
+        self.died = False
+        self.done: set[str] = set()
+        """Sources that runs have converted, and that were not taken out since;"""
+        self.maybe: set[str] = set()
+        """and those of runs that were killed."""
+        self.unverified = False
+        self.relied: dict[str, Version] = {}
+        """Sources that were deleted since they were listed: their rows are in the target alone."""
+        self.confirmed = False
+        """Whether the last audit found each line of the list as it was."""
+        self.last: dict[str, Any] | None = None
+        self.fine = False
+        """Whether the last run had nothing to complain of, and nothing has happened since."""
+        self.listed: dict[str, Version] = {}
+        """What safe-to-delete.txt lists, as it was then."""
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._room.cleanup()
+
+    # The source.
+
+    def add(
+        self, place: int | str, rows: int = 3, name: int = 0, type: str = "int32", wide: bool = False
+    ) -> None:
+        """A new file, or other rows in the one of this name."""
+        where = place if isinstance(place, str) else PLACES[place % len(PLACES)]
+        table = where.split("/")[0]
+        if "layout" in self.known and PLACES.index(where) >= PLAIN_PLACES:
+            return
+        if PLACES.index(where) >= PLAIN_PLACES:
+            self.odd.add(table)
+        self._put(f"{where}/{NAMES[name % len(NAMES)]}", rows, type, wide)
+
+    def _put(self, path: str, count: int, type: str, wide: bool) -> None:
+        table = path.split("/")[0]
+        if table in FIXED:
+            type, wide = "int32", False
+        if type in ("int8", "int16") and table == "red":
+            type = "int32"
+        if type == "string":
+            if "strings" in self.known:
+                return
+            self.odd.add(table)
+            self.strings.add(table)
+        rows = self.tree.new_rows(count, type, wide)
+        self._say(f"source {path}: {count} rows, {type}{', w' if wide else ''}")
+        self.tree.put(path, rows, KINDS.get(table, "orc"), type, wide)
+        self._stirred()
+
+    def change(self, which: int, how: str = "values", type: str = "int32") -> None:
+        """Another version of a file."""
+        before = self._pick(which)
+        if before is None:
+            return
+        rows = before.rows
+        if how == "grow":
+            rows += self.tree.new_rows(2, before.type, before.wide)
+        elif how == "shrink":
+            rows = rows[: len(rows) // 2]
+        elif how == "same":
+            if before.health != "good" or "same size" in self.known:
+                return
+            same = self.tree.same_size(before.path)
+            self._say(f"source {before.path}: other rows, same time{', same size' if same else ''}")
+            self._stirred()
+            return
+        if how == "type":
+            self._put(before.path, len(rows), type, before.wide)
+            return
+        self._say(f"source {before.path}: {how}, {len(rows)} rows")
+        self.tree.put(before.path, rows, before.kind, before.type, before.wide)
+        self._stirred()
+
+    def compact(self, which: int, how: str = "new") -> None:
+        """What Hive does with the files of a partition: `new`: CONCATENATE into a new file; `first`: into one
+        that was there; `overwrite`: INSERT OVERWRITE of the same rows by files of new names; `refill`: by
+        files some of which have old names.
+        """
+        one = self._pick(which)
+        if one is None:
+            return
+        folder = one.path.rpartition("/")[0]
+        mates = sorted(path for path in self.tree.now if path.rpartition("/")[0] == folder)
+        versions = [self.tree.now[path] for path in mates]
+        if any(version.health != "good" for version in versions):
+            return
+        # They may have rows of the same ids, where one was rewritten.
+        rows = tuple({row.id: row for version in versions for row in version.rows}.values())
+        type = max((version.type for version in versions), key=TYPES.index)
+        wide = any(version.wide for version in versions)
+        if type == "string" and any(version.type != "string" for version in versions):
+            return
+        if type == "string":
+            type = "string"
+        self._say(f"source {folder}: {', '.join(mates)} rewritten ({how}), {len(rows)} rows")
+        free = [f"{folder}/g{number}" for number in range(100) if f"{folder}/g{number}" not in self.tree.now]
+        half = len(rows) // 2
+        pieces = {
+            "new": {free[0]: rows},
+            "first": {mates[0]: rows},
+            "overwrite": {free[0]: rows[:half], free[1]: rows[half:]},
+            "refill": {mates[-1]: rows[:half], free[0]: rows[half:]},
+        }[how]
+        for path in mates:
+            if path not in pieces:
+                self.tree.remove(path)
+        for path, some in pieces.items():
+            self.tree.put(path, some, one.kind, type, wide)
+        self._stirred()
+
+    def remove(self, which: int) -> None:
+        one = self._pick(which)
+        if one is not None:
+            self._say(f"source {one.path}: removed")
+            self.tree.remove(one.path)
+            self._stirred()
+
+    def move(self, which: int, place: int) -> None:
+        """A file goes to another partition of its table, as a re-partitioning does."""
+        one = self._pick(which)
+        if one is None or one.health != "good":
+            return
+        top = one.path.split("/")[0]
+        end = PLAIN_PLACES if "layout" in self.known else len(PLACES)
+        there = [where for where in PLACES[:end] if where.split("/")[0] == top]
+        where = there[place % len(there)]
+        path = f"{where}/{one.path.rpartition('/')[2]}"
+        if path in self.tree.now:
+            return
+        if PLACES.index(where) >= PLAIN_PLACES:
+            self.odd.add(top)
+        self._say(f"source {one.path}: moved to {path}")
+        self.tree.remove(one.path)
+        self.tree.put(path, one.rows, one.kind, one.type, one.wide)
+        self._stirred()
+
+    def spoil(self, which: int, how: str = "cut") -> None:
+        one = self._pick(which)
+        if one is not None and one.health == "good":
+            self._say(f"source {one.path}: spoilt ({how})")
+            self.tree.spoil(one.path, how)
+            self._stirred()
+
+    def delete_what_is_listed(self) -> None:
+        """What the list is for: it is checked, and then its sources are deleted."""
+        self.audit(listed=True)
+        if not self.confirmed:
+            return
+        for path, version in self.listed.items():
+            if self.tree.now.get(path) == version:
+                self._say(f"source {path}: deleted, as listed")
+                self.tree.remove(path)
+                self.relied[path] = version
+        self._stirred()
+
+    # Runs.
+
+    def run(
+        self,
+        on_error: str = "raise",
+        on_vanished: str = "fail",
+        on_foreign_changes: str = "refuse",
+        file_bytes: int = 128 << 20,
+        split_bytes: int = 128 << 20,
+        codec: str = "zstd",
+        include: int = 0,
+        exclude: int = 0,
+        verify: bool = True,
+        fresh: bool = False,
+        dropped: bool = True,
+    ) -> None:
+        given = dict(locals())
+        del given["self"]
+        self._run(given)
+
+    def again(self) -> None:
+        """The last run once more."""
+        if self.last is not None:
+            self._run({**self.last, "fresh": False})
+
+    def killed_run(self, at: int, **given: Any) -> None:
+        """A run that is killed at an operation, if it has so many."""
+
+        def strike() -> None:
+            raise Killed
+
+        self._run(self._defaults(given), at=at, strike=strike)
+
+    def raced_run(self, at: int, which: int, how: str = "values", **given: Any) -> None:
+        """A run beside which a source changes, or others write to the target."""
+        listed = self._list_written()
+
+        def strike() -> None:
+            self.struck_late = self._list_written() != listed
+            if how == "remove":
+                self.remove(which)
+            elif how == "others":
+                self.others_append(which)
+            else:
+                self.change(which, how)
+
+        self._run(self._defaults(given), at=at, strike=strike)
+
+    def _defaults(self, given: dict[str, Any]) -> dict[str, Any]:
+        names = World.run.__kwdefaults__ or {}
+        code = World.run.__code__.co_varnames[1 : World.run.__code__.co_argcount]
+        return {**dict(zip(code, World.run.__defaults__ or (), strict=True)), **names, **given}
+
+    def _run(self, given: dict[str, Any], at: int | None = None, strike: Any = None) -> None:
+        include, exclude = INCLUDES[given["include"]], EXCLUDES[given["exclude"]]
+        if "portions" in self.known:
+            include, exclude = (), ()
+        if "quarantine" in self.known and given["on_error"] == "quarantine":
+            given["on_error"] = "skip"
+        told = {name: value for name, value in given.items() if value != self._defaults({})[name]}
+        self._say(f"run {told}" + (f" struck at {at}" if at is not None else ""))
+        before = self.seen
+        self.struck_late = False
+        sources = dict(self.tree.now)
+        self._declare()
+        report, died, refused = None, False, None
+        with contextlib.ExitStack() as stack:
+            if at is not None:
+                stack.enter_context(striking(at, strike))
+            try:
+                report = migrate(
+                    InProcess(),
+                    self.source,
+                    self.target,
+                    to=self.to,
+                    on_error=given["on_error"],
+                    on_vanished=given["on_vanished"],
+                    on_foreign_changes=given["on_foreign_changes"],
+                    target_file_bytes=given["file_bytes"],
+                    split_bytes=given["split_bytes"],
+                    codec=given["codec"],
+                    include=include,
+                    exclude=exclude,
+                    verify=given["verify"],
+                    fresh=given["fresh"],
+                    dropped=("*",) if given["dropped"] else (),
+                )
+            except Killed:
+                died = True
+            except ColdframeError as error:
+                refused = error
+        claims = Claims(
+            before=before,
+            sources=sources,
+            done=frozenset(self.done),
+            maybe=frozenset(self.maybe),
+            given=given,
+            include=include,
+            exclude=exclude,
+            report=report,
+            refused=refused,
+            raced=at is not None,
+        )
+        self.last = given
+        self._remember(claims, died)
+        self._list(died, sources)
+        self.seen = engines.read(self.target, self.to)
+        self.after_run = None if died or refused else self.seen
+        laws.after_run(self, claims, died)
+        self.died = died or (self.died and refused is not None)
+        self.fine = claims.fine
+        if self.fine:
+            self.loose = set()
+
+    def _declare(self) -> None:
+        """Entries of tables.toml; of one that matches nothing a run complains."""
+        place = self.source / "tables.toml"
+        tables = sorted(FIXED & {path.split("/")[0] for path in self.tree.now})
+        place.unlink(missing_ok=True)
+        if tables:
+            place.write_text("".join(ENTRY.format(name=name) for name in tables))
+
+    def _remember(self, claims: Claims, died: bool) -> None:
+        if claims.given["on_vanished"] == "remove":
+            self.relied = {}
+        self.relied = {path: one for path, one in self.relied.items() if path not in claims.sources}
+        if died:
+            self.maybe |= claims.sources.keys()
+        elif claims.report is not None:
+            if claims.given["on_vanished"] == "remove" and not claims.report.exit_code:
+                gone = {path for path in self.done | self.maybe if path not in claims.sources}
+                gone = {path for path in gone if claims.meant(path)}
+                self.done, self.maybe = self.done - gone, self.maybe - gone
+            for table in claims.report.tables:
+                for file in table.files:
+                    if file.status in ("converted", "salvaged", "held"):
+                        self.done.add(file.source)
+                    elif file.status in ("failed", "changed") and "rewritten in part" in self.known:
+                        self.loose.add(file.source.split("/")[0])
+        self.unverified = self.unverified or not claims.given["verify"]
+        self._loosen(claims)
+
+    def _loosen(self, claims: Claims) -> None:
+        """Whose rows may be there twice from now on: vanished sources stay, where that is asked for, or where
+        nobody has looked.
+        """
+        gone = {
+            self.tree.versions[row.tag].table
+            for row in claims.before.rows
+            if row.tag in self.tree.versions and self.tree.versions[row.tag].path not in self.tree.now
+        }
+        if claims.given["on_vanished"] == "keep":
+            self.kept = True
+        if claims.given["on_vanished"] == "keep" or claims.include or claims.exclude:
+            self.loose |= {table.split("/")[0] for table in gone}
+            if claims.include or claims.exclude:
+                # What was rewritten, and is seen in part only.
+                self.loose |= {version.table.split("/")[0] for version in self.tree.now.values()}
+
+    def _list_written(self) -> int:
+        place = self.target / HOME / "safe-to-delete.txt"
+        return place.stat().st_ino if place.exists() else 0
+
+    def _list(self, died: bool, sources: dict[str, Version]) -> None:
+        place = self.target / HOME / "safe-to-delete.txt"
+        text = place.read_text() if place.exists() else ""
+        listed = laws.listed_paths(text, self.source)
+        now = {path: self.tree.now[path] for path in listed if path in self.tree.now}
+        if self.struck_late:
+            now = {path: version for path, version in now.items() if sources.get(path) == version}
+        if died:
+            # It may be the earlier one, or that of this run.
+            now = {path: version for path, version in now.items() if self.listed.get(path) == version}
+        self.listed = now
+
+    # Others in the target.
+
+    def others_append(self, which: int) -> None:
+        others.append(self, which)
+
+    def others_delete(self, which: int, all_of_it: bool = False) -> None:
+        others.delete(self, which, all_of_it)
+
+    def others_compact(self, which: int) -> None:
+        others.compact(self, which)
+
+    def others_vacuum(self, which: int) -> None:
+        others.vacuum(self, which)
+
+    def damage_target(self, which: int, how: str = "delete") -> None:
+        others.damage(self, which, how)
+
+    def audit(self, deep: bool = False, listed: bool = False) -> None:
+        """Of the target alone, or of the list, too."""
+        self.confirmed = False
+        if not (self.target / HOME).exists():
+            return
+        place = self.target / HOME / "safe-to-delete.txt"
+        if listed and not place.exists():
+            return
+        self._say(f"audit{' --deep' if deep else ''}{' --before-delete' if listed else ''}")
+        try:
+            found = audit(self.target, deep=deep, before_delete=place if listed else None)
+        except ColdframeError as error:
+            laws.after_refused_audit(self, error)
+            return
+        laws.after_audit(self, found)
+        if listed:
+            self.confirmed = found.exit_code == 0
+            paths = laws.listed_paths(place.read_text(), self.source)
+            laws.after_check(self, found, [path for path in paths if path in self.tree.now])
+
+    # Small things.
+
+    def pick_table(self, which: int) -> str | None:
+        """A table of the target that has rows."""
+        tables = sorted(path for path, rows in self.seen.tables.items() if rows)
+        return tables[which % len(tables)] if tables else None
+
+    def look(self) -> None:
+        """Reads the target after somebody else has done something."""
+        self.seen = engines.read(self.target, self.to)
+
+    def _pick(self, which: int) -> Version | None:
+        there = sorted(self.tree.now)
+        return self.tree.now[there[which % len(there)]] if there else None
+
+    def _stirred(self) -> None:
+        self.fine = False
+
+    def _say(self, what: str) -> None:
+        self.steps.append(what)
+        self.count += 1
+
+
+def broken(world: World, error: Broken) -> str:
+    """A failure in words: the law, the steps that led there, and how to take them again."""
+    calls = [f"with World({world.to!r}) as world:", *(f"    {call}" for call in world.calls)]
+    return "\n".join([str(error), *(f"  {step}" for step in world.steps), *calls])

@@ -1,0 +1,52 @@
+"""The model-based test of the migration: any sequence of what people do to sources, targets and runs.
+
+    pytest tests/python/test_migration_model.py             a fixed choice of sequences, in about a minute
+    COLDFRAME_MODEL_MINUTES=30 pytest -s ...                others, for that long; `make model`
+    python tests/python/model/soak.py MINUTES               goes on after failures, and writes them down
+
+A failure prints the steps that led to it, as few as hypothesis finds. `model/world.py` has what each does,
+and `model/laws.py` what has to hold after it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+from model.machine import STEPS, machine
+
+MINUTES = float(os.environ.get("COLDFRAME_MODEL_MINUTES", "0"))
+EXAMPLES = {"parquet": 60, "orc": 20, "delta": 30, "iceberg": 10}
+
+
+@pytest.mark.parametrize("to", list(EXAMPLES))
+def test_no_row_is_ever_missing(to: str) -> None:
+    if to in ("delta", "iceberg"):
+        pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
+    common: dict[str, Any] = {
+        "deadline": None,
+        "stateful_step_count": 25,
+        "suppress_health_check": list(HealthCheck),
+        "print_blob": False,
+        "report_multiple_bugs": False,
+    }
+    STEPS.clear()
+    if not MINUTES:
+        quick = settings(
+            **common,
+            max_examples=EXAMPLES[to],
+            derandomize=True,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+        )
+        run_state_machine_as_test(machine(to), settings=quick)
+    until = time.monotonic() + MINUTES * 60 / len(EXAMPLES)
+    number = int(os.environ.get("COLDFRAME_SEED", "1"))
+    while time.monotonic() < until:
+        run_state_machine_as_test(seed(number)(machine(to)), settings=settings(**common, max_examples=25))
+        number += 1
+    print(f"{to}: {sum(STEPS.values())} steps: {dict(STEPS)}")
