@@ -22,6 +22,12 @@ use coldframe_core::{Error, ReadAt, Result};
 
 use crate::write_ids::WriteIds;
 
+/// What a directory says of how it was made, before Hive 4: `{"thisFileVersion":"0","dataFormat":"compacted"}`.
+const MARK: &str = "_metadata_acid";
+const COMPACTED: &[u8] = b"\"compacted\"";
+/// No such file is longer.
+const MOST_MARK: u64 = 1 << 16;
+
 /// Directories in directories of original files.
 const MOST_DEPTH: usize = 8;
 
@@ -86,10 +92,21 @@ pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
 pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
     let folders = || top.iter().filter(|e| e.is_folder);
-    let base = folders()
-        .filter_map(|e| parse_base(&e.path).map(|(write, visible)| (write, visible, e.path.clone())))
-        .filter(|(write, visible, _)| ids.is_none_or(|ids| ids.has_base(*write, *visible > 0)))
-        .max();
+    let mut base: Option<(i64, i64, String)> = None;
+    for entry in folders() {
+        let Some((write, visible)) = parse_base(&entry.path) else { continue };
+        let found = (write, visible, entry.path.clone());
+        if base.as_ref().is_some_and(|best| *best > found) {
+            continue;
+        }
+        let counts = match ids {
+            None => true,
+            Some(ids) => ids.has_base(write, visible > 0 || is_compacted(folder, &entry.path)?),
+        };
+        if counts {
+            base = Some(found);
+        }
+    }
     let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
     let mut files = Vec::new();
     match &base {
@@ -139,6 +156,17 @@ fn parse_base(path: &str) -> Option<(i64, i64)> {
     let (write, visible) = visibility(rest)?;
     let write = if write == i64::MIN.to_string() { i64::MIN } else { number(write)? };
     Some((write, visible))
+}
+
+/// Whether a compaction made a base, by the file in which those before Hive 4 say so.
+fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
+    let at = format!("{base}/{MARK}");
+    if !folder.list(base)?.iter().any(|e| e.path == at && e.len <= MOST_MARK) {
+        return Ok(false);
+    }
+    let file = folder.open(&at)?;
+    let text = file.read(0..file.len())?;
+    Ok(text.windows(COMPACTED.len()).any(|part| part == COMPACTED))
 }
 
 /// Cuts off `_vT`.
@@ -349,9 +377,15 @@ mod tests {
         // The overwrite 8 is aborted, 7 open, nothing above 9 known: the wide delta holds 6 and 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
-        // 5 was open, so nothing that was compacted up to it may be read.
-        assert_eq!(files("t:7:5:5:6"), ["delta_6_10/bucket_0"]);
+        // A base up to the least open write may be read, one of more may not.
+        assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
+        assert_eq!(files("t:7:4:4:6"), ["delta_6_10/bucket_0"]);
         assert!(files("t:0:9223372036854775807::").is_empty());
+        // Before Hive 4 a file says that a base was compacted.
+        let marked = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"])
+            .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
+        let found = current_files(&marked, Some(&"t:9:7:7:".parse().unwrap())).unwrap();
+        assert_eq!(found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["delta_8_8_0/bucket_0"]);
     }
 
     #[test]

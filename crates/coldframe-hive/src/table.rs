@@ -110,7 +110,17 @@ impl AcidTable {
             // Nobody else knows the columns.
             _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
                 Some((_, e)) => return Err(e),
-                None => return Self::new(parts, Vec::new(), Vec::new(), ids),
+                None => {
+                    // Where no write counts, those that do not know them as well.
+                    let others = state::current_files(folder, None)?;
+                    let newest = others.into_iter().rev().find(|data| data.role == Role::Rows);
+                    let columns = newest.map(|data| {
+                        let valid_len = data.valid_len.filter(|len| *len > 0);
+                        open_named(DataFile { valid_len, ..data })?.row_fields()
+                    });
+                    let columns = columns.transpose()?;
+                    return Self::new(parts, Vec::new(), columns.unwrap_or_default(), ids);
+                }
             },
             _ => Vec::new(),
         };

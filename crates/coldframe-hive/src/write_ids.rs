@@ -62,10 +62,10 @@ impl WriteIds {
         i64::try_from(inside.len()).is_ok_and(|n| n < count)
     }
 
-    /// Whether a base of all writes up to `write` may be read. One that a compaction made would hold what was open then, had there been
-    /// any; one of an overwrite is that write.
+    /// Whether a base of all writes up to `write` may be read: one up to the least open write may, whoever made it. Of the others, one
+    /// that a compaction made holds what is open; one of an overwrite is that write. Hive: `AcidUtils.isValidBase`.
     pub(crate) fn has_base(&self, write: i64, compacted: bool) -> bool {
-        if write == i64::MIN {
+        if write == i64::MIN || (self.least_open != i64::MAX && write <= self.least_open) {
             return true;
         }
         if compacted { write < self.least_open && write <= self.highest } else { self.has(write) }
@@ -86,8 +86,14 @@ mod tests {
         {
             assert_eq!(ids.has_any(least, most), any, "{least} {most}");
         }
-        assert!(ids.has_base(8, true) && !ids.has_base(9, true) && !ids.has_base(12, true));
+        assert!(
+            ids.has_base(8, true)
+                && ids.has_base(9, true)
+                && !ids.has_base(10, true)
+                && !ids.has_base(12, true)
+        );
         assert!(ids.has_base(12, false) && !ids.has_base(11, false) && ids.has_base(i64::MIN, true));
+        assert!(ids.has_base(9, false) && !ids.has_base(10, false));
         // Nothing open, nothing aborted.
         let all: WriteIds = "null:7:9223372036854775807::".parse().unwrap();
         assert!(all.has_any(i64::MIN, i64::MAX) && all.has(7) && !all.has(8) && all.has_base(7, true));

@@ -155,6 +155,23 @@ fn writes_that_do_not_count() {
     assert!(e.to_string().starts_with("option `acid_valid_write_ids`: expected"), "{e}");
 }
 
+/// A table of which no write counts yet has no rows, and the columns that it will have.
+#[test]
+fn no_write_that_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    put(at, "delta_0000001_0000001_0000/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
+    for list in ["db.t:0:9223372036854775807::", "db.t:1:1:1:", "db.t:1:9223372036854775807::1"] {
+        let mut options = OpenOptions::default();
+        options.extra.insert("acid".into(), Value::Bool(true));
+        options.extra.insert("acid_valid_write_ids".into(), Value::from(list));
+        let table = open_with(at, &options).unwrap();
+        let names: Vec<&str> = table.schema().fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(names, ["id", "name"]);
+        assert!(ids(table.as_ref(), None).is_empty());
+    }
+}
+
 /// Before Hive 2.2 deltas held updates and deletes beside inserts, sorted by identity, newest first.
 #[test]
 fn deltas_of_the_first_kind() {
