@@ -151,11 +151,15 @@ pub enum PassedOver {
     Times,
     /// Cells of columns that were not asked for, of a table whose columns are not in its schema.
     Columns,
+    /// Parts of the table with files of their own, of which its engine's list says nothing.
+    Regions,
+    /// Parts of the table whose newest edits were in logs that are not there.
+    Logs,
 }
 
 impl PassedOver {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Versions, Self::Times, Self::Columns];
+    pub const ALL: [Self; 5] = [Self::Versions, Self::Times, Self::Columns, Self::Regions, Self::Logs];
 
     /// Its name for Python.
     pub fn name(self) -> &'static str {
@@ -163,6 +167,8 @@ impl PassedOver {
             Self::Versions => "versions",
             Self::Times => "times",
             Self::Columns => "columns",
+            Self::Regions => "regions",
+            Self::Logs => "edits",
         }
     }
 }
@@ -173,6 +179,8 @@ struct Counts {
     versions: AtomicU64,
     times: AtomicU64,
     columns: AtomicU64,
+    regions: AtomicU64,
+    logs: AtomicU64,
 }
 
 impl Counts {
@@ -181,6 +189,8 @@ impl Counts {
             PassedOver::Versions => &self.versions,
             PassedOver::Times => &self.times,
             PassedOver::Columns => &self.columns,
+            PassedOver::Regions => &self.regions,
+            PassedOver::Logs => &self.logs,
         }
     }
 }

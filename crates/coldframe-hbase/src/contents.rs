@@ -43,6 +43,12 @@ pub(crate) fn contents(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Resul
                 if all.iter().any(|c| c.of == table.to_string()) { table.to_string() } else { String::new() };
             all.extend(parts(&of, &schema, &options)?);
             all.push(edits(root, &of, &options)?);
+            let regions = Content::new("regions", &of, None);
+            all.push(
+                regions.noted(
+                    "folders of regions that hbase:meta does not know are not read; reading counts them",
+                ),
+            );
         }
         Chosen::Snapshot(name) => {
             let (_, manifest) = Found::manifest(root, name, &options.files.limits)?;
@@ -180,10 +186,14 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
 
 /// What only logs hold.
 fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
-    let content = Content::new("edits", of, options.wal.then_some(true));
-    let logs = root.logs()?;
-    let bytes = logs.iter().filter(|log| !log.path.ends_with(".meta")).map(|log| log.len);
-    let content = content.sized(bytes.fold(0, u64::saturating_add));
+    let lacks = root.lacks_logs()?;
+    let content = Content::new("edits", of, (options.wal && !lacks).then_some(true));
+    if lacks {
+        let note = "there is no folder WALs; reading counts regions that were flushed and not closed since";
+        return Ok(content.noted(note));
+    }
+    let bytes = root.logs()?.iter().filter(|log| !log.path.ends_with(".meta")).map(|log| log.len).sum();
+    let content = content.sized(bytes);
     Ok(match options.wal {
         true => content,
         false => content.noted("what was not flushed is left out; only reading the logs tells what that is"),

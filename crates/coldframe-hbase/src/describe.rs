@@ -27,6 +27,7 @@ pub(crate) fn metadata(found: &Found) -> Result<Value> {
                 found.missing.iter().map(|d| Value::from(format!("{}: {}", d.structure, d.reason))).collect(),
             ),
         ),
+        ("unknown_regions", names(&found.unknown)),
         ("disabled", found.disabled.into()),
         ("as_of_ms", found.options.now.into()),
         ("tables", names(&tables)),
@@ -55,6 +56,15 @@ fn logs(found: &Found) -> Result<Value> {
         true => logs.count(&found.regions, found.order()).ok(),
         false => None,
     };
+    // A server that dies leaves such a log; nobody was told that the edit was written.
+    let cut = match bytes <= COUNTED {
+        true => logs.cut().ok(),
+        false => None,
+    };
+    let cut_off = cut.map(|cut| {
+        let one = |(path, at): (String, u64)| Value::map([("log", Value::from(path)), ("offset", at.into())]);
+        Value::List(cut.into_iter().map(one).collect())
+    });
     let paths =
         |files: Vec<(String, u64)>| Value::List(files.into_iter().map(|(path, _)| path.into()).collect());
     Ok(Value::map([
@@ -64,6 +74,9 @@ fn logs(found: &Found) -> Result<Value> {
         ("recovered_hfiles", paths(store_files)),
         ("bytes", bytes.into()),
         ("cells", cells.into()),
+        ("cut_off", cut_off.unwrap_or(Value::Null)),
+        // Of a root directory without its folder of logs.
+        ("missing", logs.first_missing(&found.regions)?.into()),
     ]))
 }
 

@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use coldframe_core::{Damage, Error, Fault, Limits, OnError, ReadAt, Result};
@@ -58,6 +58,8 @@ pub(crate) struct Logs {
     shared: Arc<Shared>,
     /// Read at first use.
     index: Mutex<Option<Arc<Index>>>,
+    /// Whether there is no folder of logs.
+    lacks: OnceLock<bool>,
 }
 
 /// Where the edits of each region are.
@@ -68,11 +70,13 @@ pub(crate) struct Index {
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
     faults: Vec<Fault>,
+    /// Logs that end within an edit, which nobody was told was written: their paths, and where it begins.
+    cut: Vec<(String, u64)>,
 }
 
 impl Logs {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, index: Mutex::new(None) }
+        Self { shared, index: Mutex::new(None), lacks: OnceLock::new() }
     }
 
     /// The logs of servers: their paths and lengths.
@@ -80,6 +84,51 @@ impl Logs {
         let of_meta = self.shared.table.is_meta();
         let logs = self.shared.root.logs()?.into_iter();
         Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
+    }
+
+    /// Where the folder of all logs is missing, why a region would need one: it was opened and flushed, and not closed since. What
+    /// was written behind the last flush nobody knows then. That is no damage: who copies a table of a server at work has it so.
+    pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
+        let lacks_logs = match self.lacks.get() {
+            Some(lacks) => *lacks,
+            None => {
+                let lacks = self.shared.root.lacks_logs()?;
+                *self.lacks.get_or_init(|| lacks)
+            }
+        };
+        if !lacks_logs {
+            return Ok(None);
+        }
+        let root = &self.shared.root;
+        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
+        // Written whenever a region is opened or closed: all edits up to there are in files.
+        let listed = root.list(&folder)?;
+        let mark = |e| name_of(e).strip_suffix("seqid")?.trim_end_matches(['.', '_']).parse::<i64>().ok();
+        let Some(mark) = listed.iter().filter_map(mark).max() else { return Ok(None) };
+        let newest = open.files.iter().filter(|file| file.is_flushed()).map(|file| file.sequence_id).max();
+        Ok(newest.filter(|newest| *newest > mark).map(|newest| {
+            let region = region.describe();
+            format!("{region}: flushed at {newest}, and not closed since it was opened at {mark}")
+        }))
+    }
+
+    /// The same of the first of some regions that needs the logs.
+    pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
+        if !self.shared.root.lacks_logs()? {
+            return Ok(None);
+        }
+        for region in regions {
+            let missing = match self.shared.open(region) {
+                Ok(open) => self.missing(region, &open)?,
+                // Reading it says so.
+                Err(e) if Fault::is(&e) => None,
+                Err(e) => return Err(e),
+            };
+            if missing.is_some() {
+                return Ok(missing);
+            }
+        }
+        Ok(None)
     }
 
     /// Files of `recovered.edits` of a region.
@@ -117,6 +166,11 @@ impl Logs {
             own.add(&self.shared, path)?;
         }
         Ok(own)
+    }
+
+    /// The logs that end within an edit, and where that begins.
+    pub(crate) fn cut(&self) -> Result<Vec<(String, u64)>> {
+        Ok(self.index()?.cut.clone())
     }
 
     /// How many cells of some regions only logs have, as far as those are not damaged; an error where one is not read.
@@ -222,6 +276,7 @@ impl Index {
                 let region = String::from_utf8_lossy(&key.region).into_owned();
                 self.by_region.entry(region).or_default().push((file, edit));
             }
+            self.cut.extend(log.cut_at().map(|at| (path.clone(), at)));
             Ok(())
         };
         match read().map_err(|e| in_log(e, &path)) {

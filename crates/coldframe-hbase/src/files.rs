@@ -70,6 +70,12 @@ impl StoreFile {
         self.raw().info().integer(BULK_TIME).unwrap_or(i64::MAX)
     }
 
+    /// Whether it is the region's own, of what a server had in memory: neither another's, nor loaded in bulk.
+    pub(crate) fn is_flushed(&self) -> bool {
+        let is_own = self.path.rsplit('/').next() == Some(self.name.as_str()) && !self.name.contains('=');
+        is_own && self.of_cells.is_none()
+    }
+
     /// An error with this file's path.
     pub(crate) fn named(&self, e: Error) -> Error {
         e.within(format!("store file {}", self.path))
@@ -221,6 +227,20 @@ impl Shared {
             }
         }
         Ok(parents)
+    }
+
+    /// Whether a region's folder has store files of its own, or edits: not only what leads to files of others.
+    pub(crate) fn has_own(&self, region: &str) -> Result<bool> {
+        for family in &self.families {
+            for entry in self.root.list(&self.folder(region, family))? {
+                let name = StoreName::parse(name_of(&entry), &self.table, &family.name);
+                if !entry.is_folder && name == Some(StoreName::Own) {
+                    return Ok(true);
+                }
+            }
+        }
+        let edits = join(&join(&self.root.table(&self.table), region), "recovered.edits");
+        Ok(self.root.list(&edits)?.iter().any(|e| !e.is_folder && e.len > 0))
     }
 
     /// The files of a family by their names.

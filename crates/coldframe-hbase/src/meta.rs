@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use coldframe_core::{Error, Limits, Plan, Result};
 
-use crate::alive::Region;
+use crate::alive::{self, Region};
 use crate::layout::messages;
 use crate::layout::names::TableName;
 use crate::layout::proto::RegionInfo;
@@ -77,23 +77,42 @@ fn encoded_name(row: &[u8]) -> Option<String> {
     crate::layout::names::is_region(name).then(|| name.to_owned())
 }
 
+/// The regions of a table by hbase:meta.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) alive: Vec<Region>,
+    /// The folders that nobody knows there and that are no remains of older regions: of a split or merge that was given up, or
+    /// from a later time than the copy of hbase:meta.
+    pub(crate) unknown: Vec<Region>,
+}
+
 impl Listed {
-    /// The regions that are alive, if nothing is newer: all that `by_folder` names, which are alive by their folders, are known
-    /// here, or older than those that have their rows here, as are parents of a merge whose children have no folder.
-    pub(crate) fn alive(self, by_folder: &[Region], table: &TableName) -> Result<Option<Vec<Region>>> {
+    /// Whether it says anything of a region.
+    pub(crate) fn knows(&self, encoded: &str) -> bool {
+        self.regions.contains_key(encoded)
+    }
+
+    /// What it says of the table beside the regions in `folders`, which are all that it does not know; `None` where it says nothing.
+    pub(crate) fn decide(self, folders: &[Region], table: &TableName) -> Result<Option<Decided>> {
         let mut alive = Vec::new();
-        let unknown: Vec<&Region> =
-            by_folder.iter().filter(|r| !self.regions.contains_key(&r.encoded)).collect();
+        let mut unknown: Vec<&Region> = folders.iter().collect();
         for (encoded, (info, is_alive)) in self.regions {
             if is_alive {
                 alive.extend(Region::of(&encoded, info, table)?);
             }
         }
-        let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
-        if !unknown.iter().all(is_older) {
+        if alive.is_empty() {
             return Ok(None);
         }
+        // Such as parents of a merge, whose children have no folder.
+        let is_older = |r: &&Region| alive.iter().any(|a| a.id > r.id && a.overlaps(r));
+        unknown.retain(|r| !is_older(r));
+        let unknown: Vec<Region> = unknown.into_iter().cloned().collect();
+        // Rows that it gives to nobody are better read from a folder than not at all.
+        let beside = unknown.iter().filter(|r| !alive.iter().any(|a| a.overlaps(r))).cloned();
+        let fills = alive::youngest(beside.collect());
+        alive.extend(fills);
         alive.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.encoded.cmp(&b.encoded)));
-        Ok(Some(alive))
+        Ok(Some(Decided { alive, unknown }))
     }
 }

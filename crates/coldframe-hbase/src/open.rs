@@ -1,5 +1,6 @@
 //! Which table of a root directory is meant, and its regions.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use arrow_schema::{Schema, SchemaRef};
@@ -16,6 +17,7 @@ use crate::layout::messages;
 use crate::layout::names::{META_REGION, TableName};
 use crate::layout::policy;
 use crate::layout::proto::{SnapshotDescription, SnapshotManifest, TableSchema};
+use crate::meta::{Decided, Listed};
 use crate::options::{Options, View as OfCells};
 use crate::root::{Opened, Root, SNAPSHOTS, join};
 use crate::scan::merge::Scanning;
@@ -70,12 +72,24 @@ pub(crate) struct Found {
     pub(crate) regions: Vec<Arc<Region>>,
     /// Folders of regions of which nothing is known, and rows that no region has.
     pub(crate) missing: Vec<Damage>,
+    /// Folders of regions that hbase:meta does not know, and that are not read where it knows another region of their rows.
+    pub(crate) unknown: Vec<String>,
+    /// How many of them have files of their own, and are not read.
+    pub(crate) passed_regions: u64,
     pub(crate) known: Known,
     pub(crate) disabled: Option<bool>,
     pub(crate) snapshot: Option<SnapshotFacts>,
     /// The table's names in the directory, and those of its snapshots.
     pub(crate) tables: Vec<TableName>,
     pub(crate) snapshots: Vec<String>,
+}
+
+/// What the folders of regions say.
+#[derive(Debug, Default)]
+struct Described {
+    regions: Vec<Region>,
+    /// Those that hold families, and do not say which rows.
+    broken: Vec<(String, Error)>,
 }
 
 /// What lies in a directory.
@@ -279,6 +293,8 @@ impl Found {
             schema,
             regions: Vec::new(),
             missing: Vec::new(),
+            unknown: Vec::new(),
+            passed_regions: 0,
             known: Known::Folders,
             disabled: None,
             snapshot: None,
@@ -294,63 +310,93 @@ impl Found {
             self.regions = vec![Arc::new(Region::whole(META_REGION))];
             return Ok(());
         }
-        let limits = self.options.files.limits;
-        let (mut all, mut unknown) = (Vec::new(), Vec::new());
-        for encoded in root.regions(table)? {
-            let path = join(&join(&root.table(table), &encoded), ".regioninfo");
+        let folders = root.regions(table)?;
+        let listed = self.by_meta()?;
+        // Only those are opened of which hbase:meta says nothing.
+        let strange: Vec<&String> = folders.iter().filter(|encoded| !listed.knows(encoded)).collect();
+        let described = self.described(&strange)?;
+        match listed.decide(&described.regions, &self.shared.table)? {
+            Some(decided) => self.take_decided(decided, &described, &folders)?,
+            // It says nothing of the table.
+            None => {
+                let all: Vec<&String> = folders.iter().collect();
+                let described = if strange.len() < all.len() { self.described(&all)? } else { described };
+                self.take_youngest(described)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said in the folders of regions.
+    fn described(&self, folders: &[&String]) -> Result<Described> {
+        let (root, table, limits) = (&self.shared.root, &self.shared.table, self.options.files.limits);
+        let mut described = Described::default();
+        for encoded in folders {
+            let path = join(&join(&root.table(table), encoded), ".regioninfo");
             let read = root.read(&path, &limits).and_then(|bytes| {
                 let info = messages::region_info(&bytes, &limits).and_then(|info| {
                     // The folder is named by a digest of what is said here.
                     let named = encoded_name(&info, table);
-                    if named != encoded {
+                    if named != **encoded {
                         return Err(Error::corrupt(format!("expected the region {encoded}, found {named}")));
                     }
                     // Clones keep such regions beside those that took their place.
                     let split = info.split.unwrap_or(false);
-                    Ok(Region::of(&encoded, info, table)?.filter(|_| !split))
+                    Ok(Region::of(encoded, info, table)?.filter(|_| !split))
                 });
                 info.within(|| format!("region info {path}"))
             });
             match read {
-                Ok(region) => all.extend(region),
+                Ok(region) => described.regions.extend(region),
                 Err(e) if e.is_not_found() => {
                     // A folder that nobody has written to yet, or one that somebody has begun to delete.
-                    let files = root.list(&join(&root.table(table), &encoded))?;
+                    let files = root.list(&join(&root.table(table), encoded))?;
                     if files.iter().any(|f| f.is_folder && self.is_family(crate::root::name_of(f))) {
-                        unknown.push((
-                            encoded,
-                            Error::corrupt(format!("expected the region info {path}, found none")),
-                        ));
+                        let e = Error::corrupt(format!("expected the region info {path}, found none"));
+                        described.broken.push(((*encoded).clone(), e));
                     }
                 }
-                Err(e) if e.is_damage() => unknown.push((encoded, e)),
+                Err(e) if e.is_damage() => described.broken.push(((*encoded).clone(), e)),
                 Err(e) => return Err(e),
             }
         }
-        let by_folder = alive::youngest(all);
-        match self.by_meta(&by_folder)? {
-            // Whatever the folders lack is known there.
-            Some(listed) => {
-                let folders = self.shared.root.regions(&self.shared.table)?;
-                self.missing = missing_rows(&listed);
-                let (alive, gone): (Vec<_>, Vec<_>) =
-                    listed.into_iter().partition(|region| folders.contains(&region.encoded));
-                self.missing.extend(gone.iter().map(without_folder));
-                self.known = Known::Meta;
-                self.regions = alive.into_iter().map(Arc::new).collect();
-            }
-            None => {
-                let names: Vec<&str> = unknown.iter().map(|(encoded, _)| encoded.as_str()).collect();
-                let Judged { alive, doubtful } = doubt::judge(&self.shared, by_folder, &names)?;
-                let mut described = alive.clone();
-                described.extend(doubtful.iter().map(|(region, _)| region.clone()));
-                described.sort_by(|a, b| a.start.cmp(&b.start));
-                self.missing = unknown.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
-                self.missing.extend(doubtful.into_iter().map(|(_, damage)| damage));
-                self.missing.extend(missing_rows(&described));
-                self.regions = alive.into_iter().map(Arc::new).collect();
-            }
+        Ok(described)
+    }
+
+    /// Takes the regions that hbase:meta says are alive: whatever the folders lack is known there.
+    fn take_decided(&mut self, decided: Decided, strange: &Described, folders: &[String]) -> Result<()> {
+        let Decided { alive: listed, unknown } = decided;
+        let folders: BTreeSet<&String> = folders.iter().collect();
+        self.missing = missing_rows(&listed);
+        self.unknown = unknown.iter().map(Region::describe).collect();
+        let broken = strange.broken.iter();
+        self.unknown.extend(broken.map(|(encoded, e)| format!("region {encoded}: {}", e.reason())));
+        let read: BTreeSet<&String> = listed.iter().map(|region| &region.encoded).collect();
+        let unknown = unknown.iter().map(|region| &region.encoded);
+        for encoded in unknown.chain(strange.broken.iter().map(|(encoded, _)| encoded)) {
+            self.passed_regions += u64::from(!read.contains(encoded) && self.shared.has_own(encoded)?);
         }
+        let (alive, gone): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|region| folders.contains(&region.encoded));
+        self.missing.extend(gone.iter().map(without_folder));
+        self.known = Known::Meta;
+        self.regions = alive.into_iter().map(Arc::new).collect();
+        Ok(())
+    }
+
+    /// Takes the regions that no younger one overlaps: where nobody says which are alive.
+    fn take_youngest(&mut self, described: Described) -> Result<()> {
+        let Described { regions, broken } = described;
+        let by_folder = alive::youngest(regions);
+        let names: Vec<&str> = broken.iter().map(|(encoded, _)| encoded.as_str()).collect();
+        let Judged { alive, doubtful } = doubt::judge(&self.shared, by_folder, &names)?;
+        let mut described = alive.clone();
+        described.extend(doubtful.iter().map(|(region, _)| region.clone()));
+        described.sort_by(|a, b| a.start.cmp(&b.start));
+        self.missing = broken.into_iter().map(|(encoded, e)| unreadable(&encoded, &e)).collect();
+        self.missing.extend(doubtful.into_iter().map(|(_, damage)| damage));
+        self.missing.extend(missing_rows(&described));
+        self.regions = alive.into_iter().map(Arc::new).collect();
         Ok(())
     }
 
@@ -358,12 +404,12 @@ impl Found {
         self.shared.families.iter().any(|f| f.name == name)
     }
 
-    /// The regions that are alive by hbase:meta, where that is there, can be read, and knows all regions that have folders.
-    fn by_meta(&mut self, by_folder: &[Region]) -> Result<Option<Vec<Region>>> {
+    /// The regions of the table by hbase:meta; none where that is not there or cannot be read.
+    fn by_meta(&mut self) -> Result<Listed> {
         let (root, table) = (&self.shared.root, &self.shared.table);
         let meta = TableName { namespace: "hbase".to_owned(), name: "meta".to_owned() };
         if root.regions(&meta)?.is_empty() {
-            return Ok(None);
+            return Ok(Listed::default());
         }
         let options = Options {
             table: Some(meta.clone()),
@@ -372,6 +418,8 @@ impl Found {
             versions: 1,
             time_range: None,
             families: None,
+            // Its newest edits say which regions there are, whether those of the table count or not.
+            wal: true,
             ..self.options.clone()
         };
         let limits = options.files.limits;
@@ -386,10 +434,10 @@ impl Found {
         match read() {
             Ok(listed) => {
                 self.disabled = listed.disabled;
-                listed.alive(by_folder, table)
+                Ok(listed)
             }
             // The folders say it as well.
-            Err(e) if Fault::is(&e) => Ok(None),
+            Err(e) if Fault::is(&e) => Ok(Listed::default()),
             Err(e) => Err(e),
         }
     }

@@ -201,6 +201,11 @@ impl Root {
         Ok(listed.iter().filter(|e| e.is_folder).map(|e| name_of(e).to_owned()).collect())
     }
 
+    /// Whether it is known that logs of servers would be here, and their folder is not.
+    pub(crate) fn lacks_logs(&self) -> Result<bool> {
+        Ok(!self.alone && !has(&self.folder.list("")?, "WALs"))
+    }
+
     /// The logs of servers that hold anything.
     pub(crate) fn logs(&self) -> Result<Vec<Entry>> {
         let mut logs = Vec::new();

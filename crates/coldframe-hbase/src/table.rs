@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, KeyRange, NoUnits, Node, OnError, OpenOptions, Plan, PlanRequest, Predicate, Result,
-    Split, TableFile, Value,
+    Damage, Error, KeyRange, NoUnits, Node, Notice, OnError, OpenOptions, PassedOver, Plan, PlanRequest,
+    Predicate, Result, Split, TableFile, Value,
 };
 use coldframe_hfile::{RowOrder, RowQuery};
 
@@ -19,6 +19,9 @@ use crate::open::{Asking, Found};
 use crate::options::View;
 use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
+
+/// Regions that are looked at when a table is opened, whether they need logs that are not there.
+const LOOKED_AT: usize = 4;
 
 /// A table, opened.
 #[derive(Debug)]
@@ -109,6 +112,26 @@ impl TableFile for HBaseTable {
         describe::metadata(&self.found)
     }
 
+    fn notices(&self) -> Result<Vec<Notice>> {
+        let (found, mut told) = (&self.found, Vec::new());
+        let table = &found.shared.table;
+        if let Some(first) = found.unknown.first() {
+            told.push(format!(
+                "hbase:meta does not know {} of the folders of regions of {table} (metadata[\"unknown_regions\"]): of a split or merge that was given up, or newer than hbase:meta here. Where it knows a region of their rows, that one is read. The first: {first}",
+                found.unknown.len(),
+            ));
+        }
+        if let Some(logs) = &found.source().logs {
+            let some = found.regions.get(..LOOKED_AT).unwrap_or(&found.regions);
+            if let Some(region) = logs.first_missing(some)? {
+                told.push(format!(
+                    "there is no folder WALs, so that the newest edits of {table} may be missing (wal=False says that this is known). {region}"
+                ));
+            }
+        }
+        Ok(told.into_iter().map(Notice::PartialTable).collect())
+    }
+
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let mut splits = splits::of_regions(&self.found, target)?;
         // What is not there is a part behind the others, which says so.
@@ -131,6 +154,9 @@ impl TableFile for HBaseTable {
             }
             request.damage.push(missing.clone());
             return Ok(Box::new(NoUnits));
+        }
+        if split.part == 0 && split.range.start == 0 {
+            request.damage.pass_over(PassedOver::Regions, self.found.passed_regions);
         }
         // A plain read of what is not whole fails before it hands out rows.
         if let Some(e) = self.found.first_missing(request.scan.on_error) {

@@ -18,6 +18,7 @@ use coldframe_encoding::limits::message;
 use coldframe_hfile::{Cell, CellLayout};
 use prost::Message;
 
+use super::names::META_REGION;
 use super::proto::{LogHeader, LogKey};
 
 const MAGIC: &[u8] = b"PWAL";
@@ -49,13 +50,29 @@ pub(crate) struct LogReader {
     end: u64,
     /// Whether a trailer says so: then nothing was cut off.
     closed: bool,
+    cut_at: Option<u64>,
+}
+
+/// A key begins with the encoded name of a region: its tag and its length.
+const KEY_BEGIN: usize = 2;
+const REGION_LEN: usize = 32;
+/// So many places that look like a key are tried.
+const MOST_TRIED: usize = 1 << 10;
+
+fn is_key(bytes: &[u8]) -> bool {
+    match bytes.split_first_chunk() {
+        Some((&[0x0a, 0x20], name)) => name.iter().all(u8::is_ascii_hexdigit),
+        Some((&[0x0a, 0x0a], rest)) => rest.starts_with(META_REGION.as_bytes()),
+        _ => false,
+    }
 }
 
 impl LogReader {
     /// Reads the header.
     pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits) -> Result<Self> {
         let end = source.len();
-        let mut reader = Self { source, limits, held: Bytes::new(), window: 0, at: 0, end, closed: false };
+        let mut reader =
+            Self { source, limits, held: Bytes::new(), window: 0, at: 0, end, closed: false, cut_at: None };
         if end == 0 {
             return Ok(reader);
         }
@@ -98,7 +115,7 @@ impl LogReader {
     /// The next `len` bytes; `None` where the file ends before.
     fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
         let Some(end) = self.at.checked_add(len).filter(|end| *end <= self.end) else { return Ok(None) };
-        if end > self.window + self.held.len() as u64 {
+        if self.at < self.window || end > self.window + self.held.len() as u64 {
             let until = self.at.saturating_add(len.max(WINDOW)).min(self.source.len());
             (self.held, self.window) = (self.source.read(self.at..until)?, self.at);
         }
@@ -139,12 +156,60 @@ impl LogReader {
             return Ok(None);
         }
         let edit = self.whole_edit()?;
-        if edit.is_none() && self.closed {
+        if edit.is_some() {
+            return Ok(edit);
+        }
+        if self.closed {
             let message =
                 format!("expected an edit that ends before the trailer at {}, found a longer one", self.end);
             return Err(Error::corrupt(message).at(begin).within("edit"));
         }
-        Ok(edit)
+        // Where a server died, nothing stands behind what it wrote last.
+        if let Some(next) = self.edit_behind(begin)? {
+            let message = format!(
+                "the log is cut short: expected an edit that ends before {}, found a longer one, and another edit at {next}",
+                self.end
+            );
+            return Err(Error::corrupt(message).at(begin).within("edit"));
+        }
+        self.cut_at = Some(begin);
+        Ok(None)
+    }
+
+    /// Where an edit is cut off, once it was come by.
+    pub(crate) fn cut_at(&self) -> Option<u64> {
+        self.cut_at
+    }
+
+    /// Where a whole edit begins behind the one at `begin`: a length before it is damaged then.
+    fn edit_behind(&mut self, begin: u64) -> Result<Option<u64>> {
+        let (mut at, mut tried) = (begin.saturating_add(1), 0);
+        while at < self.end && tried < MOST_TRIED {
+            self.at = at;
+            let len = self.end.saturating_sub(at).min(WINDOW);
+            let Some(bytes) = self.take(len)? else { break };
+            let mut windows = bytes.windows(KEY_BEGIN + REGION_LEN).enumerate();
+            while let Some((i, _)) = windows.find(|(_, window)| is_key(window)) {
+                tried += 1;
+                if tried > MOST_TRIED {
+                    break;
+                }
+                // A length of one byte or two stands before it.
+                for back in [1, 2] {
+                    let Some(place) = at.saturating_add(i as u64).checked_sub(back) else { continue };
+                    self.at = place;
+                    if place > begin && matches!(self.whole_edit(), Ok(Some((_, edit))) if edit.len > 0) {
+                        return Ok(Some(place));
+                    }
+                }
+            }
+            if len < WINDOW {
+                break;
+            }
+            at = at.saturating_add(len - (KEY_BEGIN + REGION_LEN) as u64);
+        }
+        self.at = self.end;
+        Ok(None)
     }
 
     /// The same; `None` as well where it goes on beyond the end.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use coldframe_core::format::Fetch;
-use coldframe_core::{OnError, Plan, Result, Unit};
+use coldframe_core::{OnError, PassedOver, Plan, Result, Unit};
 
 use super::feed::{Feed, Piece};
 use super::lost::{self, LostRows};
@@ -89,6 +89,9 @@ impl RegionPlan {
             let (edits, damage) =
                 logs.edits(&self.region, &open, self.scanning.order, self.scanning.on_error)?;
             self.edits = edits.into_iter().filter(|e| self.reads(e.family)).collect();
+            if self.owns(&self.region.start) && logs.missing(&self.region, &open)?.is_some() {
+                self.scanning.damage.pass_over(PassedOver::Logs, 1);
+            }
             // What a damaged log would have said is not known; what was flushed stays.
             if self.owns(&self.region.start) {
                 damage.into_iter().for_each(|damage| self.scanning.damage.push(damage));

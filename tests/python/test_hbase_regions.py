@@ -1,0 +1,224 @@
+"""What hbase:meta decides, and what of a log is lost: nothing is left out without a word."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import coldframe as cf
+from coldframe._coldframe import contents
+
+ROOT = Path(__file__).resolve().parents[1] / "data" / "hbase" / "files" / "orders"
+TABLE = Path("data/shop/orders")
+AS_OF = 1_700_000_000_000
+
+
+def latest(root: Path = ROOT, **options: object) -> pa.Table:
+    return cf.open(root, **{"as_of": AS_OF, **options}).read()
+
+
+def passed_over(root: Path, **options: object) -> dict[str, int]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scan = cf.open(root, **{"as_of": AS_OF, **options})._raw.scan()
+    assert sum(batch.num_rows for batch in scan) > 0
+    return scan.passed_over()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT, tmp_path / "hbase")
+    return tmp_path / "hbase"
+
+
+def varint(number: int) -> bytes:
+    low, high = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(high) if high else bytes([low])
+
+
+def field(number: int, value: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+
+def region_info(number: int, start: bytes, end: bytes) -> bytes:
+    name = field(1, b"shop") + field(2, b"orders")
+    return b"\x08" + varint(number) + field(2, name) + field(3, start) + field(4, end) + b"\x28\0\x30\0"
+
+
+def region_name(number: int, start: bytes) -> tuple[bytes, str]:
+    name = b"shop:orders," + start + b"," + str(number).encode()
+    encoded = hashlib.md5(name).hexdigest()
+    return name + b"." + encoded.encode() + b".", encoded
+
+
+def regions(root: Path) -> list[tuple[int, bytes, bytes]]:
+    found = cf.open(root).metadata["regions"]
+    return [(one["id"], one["start"].encode(), one["end"].encode()) for one in found]
+
+
+def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
+    """hbase:meta with these regions, as one file."""
+    rows = [(region_name(number, start)[0], region_info(number, start, end)) for number, start, end in listed]
+    cells = pa.table(
+        {
+            "row": pa.array([row for row, _ in rows], pa.binary()),
+            "family": pa.array([b"info"] * len(rows), pa.binary()),
+            "qualifier": pa.array([b"regioninfo"] * len(rows), pa.binary()),
+            "timestamp": pa.array([AS_OF] * len(rows), pa.int64()),
+            "type": pa.array([4] * len(rows), pa.uint8()),
+            "value": pa.array([b"PBUF" + info for _, info in rows], pa.binary()),
+        }
+    )
+    folder = root / "data" / "hbase" / "meta" / "1588230740" / "info"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    cf.write(cells, folder / ("0" * 31 + "1"), format="hfile")
+
+
+def give_up_split(root: Path) -> list[str]:
+    """Younger folders for the rows of the first region, with one of its files: of a split that was given up."""
+    number, start, end = regions(root)[0]
+    parent = root / TABLE / region_name(number, start)[1]
+    names = []
+    for first, last in ((start, b"o0020"), (b"o0020", end)):
+        info = region_info(number + 1000, first, last)
+        encoded = region_name(number + 1000, first)[1]
+        shutil.copytree(parent / "f", root / TABLE / encoded / "f")
+        for file in sorted((root / TABLE / encoded / "f").iterdir())[1:]:
+            file.unlink()
+        (root / TABLE / encoded / ".regioninfo").write_bytes(b"PBUF" + varint(len(info)) + info)
+        names.append(encoded)
+    return names
+
+
+def test_meta_decides_between_a_region_and_younger_folders_that_it_does_not_know(root: Path) -> None:
+    whole, listed = latest(), regions(root)
+    younger = give_up_split(root)
+    # Nobody but hbase:meta tells that the younger ones have not taken the place of their parent.
+    assert latest(root).num_rows < whole.num_rows
+    write_meta(root, listed)
+    with pytest.warns(UserWarning, match="hbase:meta does not know 2 of the folders"):
+        file = cf.open(root, as_of=AS_OF)
+    assert file.metadata["regions_by"] == "hbase:meta"
+    assert file.read().equals(whole)
+    unknown = file.metadata["unknown_regions"]
+    assert all(any(name in said for said in unknown) for name in younger)
+    # Both have a file of their own, which nobody reads.
+    assert passed_over(root)["regions"] == 2
+    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "regions")
+    assert (held["visible"], held["taken"]) == (True, None)
+    for name in younger:
+        shutil.rmtree(root / TABLE / name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert latest(root).equals(whole)
+    assert "regions" not in passed_over(root)
+
+
+def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(root: Path) -> None:
+    whole, listed = latest(), regions(root)
+    write_meta(root, listed[:1])
+    with pytest.warns(UserWarning, match="hbase:meta does not know 1 of the folders"):
+        assert latest(root).equals(whole)
+    assert "regions" not in passed_over(root)
+
+
+def log_of(root: Path) -> Path:
+    [log] = (path for path in (root / "WALs").rglob("*") if path.is_file())
+    return log
+
+
+def edits_of(data: bytes) -> list[int]:
+    """Where the edits of a log begin."""
+
+    def number(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                return value, at
+
+    length, at = number(4)
+    at += length
+    end = len(data)
+    if data.endswith(b"LAWP"):
+        end = len(data) - 8 - int.from_bytes(data[-8:-4], "big")
+    starts = []
+    while at < end:
+        starts.append(at)
+        length, at = number(at)
+        key, at = data[at : at + length], at + length
+        count = key[key.rindex(b"\x38") + 1] if b"\x38" in key else 0
+        for _ in range(count):
+            at += 4 + int.from_bytes(data[at : at + 4], "big")
+    return [*starts, end]
+
+
+def test_a_damaged_length_in_an_unclosed_log_does_not_end_it_in_silence(root: Path) -> None:
+    log = log_of(root)
+    data = log.read_bytes()
+    starts = edits_of(data)
+    assert len(starts) > 10
+    at = starts[-4]
+    size = 1 if data[at] < 0x80 else 2
+    whole = latest(root)
+    log.write_bytes(data[:at] + b"\xff\xff\xff\xff\x07" + data[at + size : starts[-1]])
+    file = cf.open(root, as_of=AS_OF)
+    with pytest.raises(cf.CorruptFileError, match="the log is cut short") as caught:
+        file.read()
+    assert caught.value.offset == at
+    left = file.read(on_error="skip")
+    assert not left.equals(whole)
+    assert any("cut short" in lost["reason"] for lost in file.damage)
+
+
+def test_the_edit_that_a_server_died_in_is_told(root: Path) -> None:
+    log = log_of(root)
+    data = log.read_bytes()
+    starts = edits_of(data)
+    log.write_bytes(data[: starts[-1]])
+    before = latest(root)
+    assert cf.open(root).metadata["wal"]["cut_off"] == []
+    log.write_bytes(data[: starts[-1] - 3])
+    [cut] = cf.open(root).metadata["wal"]["cut_off"]
+    assert cut["offset"] == starts[-2]
+    assert cut["log"].endswith(log.name)
+    # Nobody was told that it was written.
+    assert latest(root).num_rows <= before.num_rows
+
+
+def test_logs_that_regions_need_and_that_are_missing_are_told(root: Path) -> None:
+    assert cf.open(root).metadata["wal"]["missing"] is None
+    shutil.rmtree(root / "WALs")
+    with pytest.warns(UserWarning, match="no folder WALs"):
+        file = cf.open(root, as_of=AS_OF)
+    assert "not closed since it was opened at 1" in file.metadata["wal"]["missing"]
+    assert passed_over(root)["edits"] == 2
+    [held] = (one for one in contents(root, format="hbase") if one["kind"] == "edits")
+    assert held["taken"] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flushed: Any = latest(root, wal=False)
+    assert flushed.equals(latest(ROOT, wal=False))
+
+
+def test_of_all_that_is_stored_so_many_versions_are_asked_for() -> None:
+    every = latest(view="raw")
+    some = latest(view="raw", versions=2)
+    puts: dict[tuple[Any, ...], int] = {}
+    wanted = []
+    for cell in every.to_pylist():
+        column = (cell["row"], cell["family"], cell["qualifier"])
+        puts[column] = puts.get(column, 0) + (cell["type"] == 4)
+        # Behind the last put that is asked for nothing is shown, markers neither.
+        if puts[column] <= 2:
+            wanted.append(cell)
+    assert some.to_pylist() == wanted
+    assert len(wanted) < every.num_rows
