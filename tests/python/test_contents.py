@@ -27,7 +27,7 @@ def held(
 
 
 def left_out(**options: object) -> set[tuple[str, bool | None]]:
-    found = held(**options).values()
+    found = [one for one in held(**options).values() if one["kind"] != "regions"]  # which reading counts
     return {(one["kind"], one["taken"]) for one in found if one["visible"] and one["taken"] is not True}
 
 

@@ -82,7 +82,7 @@ def write_meta(root: Path, listed: list[tuple[int, bytes, bytes]]) -> None:
 
 
 def give_up_split(root: Path) -> list[str]:
-    """Younger folders for the rows of the first region, with one of its files: of a split that was given up."""
+    """Younger folders for the rows of the first region, as a split that was given up leaves them."""
     number, start, end = regions(root)[0]
     parent = root / TABLE / region_name(number, start)[1]
     names = []
@@ -127,6 +127,16 @@ def test_rows_that_meta_gives_to_nobody_are_read_from_the_folder_that_has_them(r
     with pytest.warns(UserWarning, match="hbase:meta does not know 1 of the folders"):
         assert latest(root).equals(whole)
     assert "regions" not in passed_over(root)
+
+
+def test_meta_is_asked_before_any_folder_of_a_region(root: Path) -> None:
+    whole, listed = latest(), regions(root)
+    write_meta(root, listed)
+    for number, start, _ in listed:
+        (root / TABLE / region_name(number, start)[1] / ".regioninfo").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert latest(root).equals(whole)
 
 
 def log_of(root: Path) -> Path:

@@ -59,6 +59,7 @@ def test_only_writes_that_count_are_read() -> None:
     assert rows(acid_valid_write_ids=f"default.t:4:{most}::") == everything.num_rows
     base = cf.open(table / "base_0000001" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids=f"default.t:1:{most}::") == base
+    assert rows(acid_valid_write_ids=f"default.t:0:{most}::") == 0
     # Without the deletes of 3 and 4 and the inserts of 4, those of 2 are added.
     second = cf.open(table / "delta_0000002_0000002_0000" / "bucket_00000").read().num_rows
     assert rows(acid_valid_write_ids="default.t:4:3:3:4") == base + second

@@ -314,13 +314,13 @@ impl Found {
         let listed = self.by_meta()?;
         // Only those are opened of which hbase:meta says nothing.
         let strange: Vec<&String> = folders.iter().filter(|encoded| !listed.knows(encoded)).collect();
-        let described = self.described(&strange)?;
+        let described = self.said_in(&strange)?;
         match listed.decide(&described.regions, &self.shared.table)? {
             Some(decided) => self.take_decided(decided, &described, &folders)?,
             // It says nothing of the table.
             None => {
                 let all: Vec<&String> = folders.iter().collect();
-                let described = if strange.len() < all.len() { self.described(&all)? } else { described };
+                let described = if strange.len() < all.len() { self.said_in(&all)? } else { described };
                 self.take_youngest(described)?;
             }
         }
@@ -328,7 +328,7 @@ impl Found {
     }
 
     /// What is said in the folders of regions.
-    fn described(&self, folders: &[&String]) -> Result<Described> {
+    fn said_in(&self, folders: &[&String]) -> Result<Described> {
         let (root, table, limits) = (&self.shared.root, &self.shared.table, self.options.files.limits);
         let mut described = Described::default();
         for encoded in folders {
