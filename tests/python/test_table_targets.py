@@ -437,3 +437,19 @@ def test_a_file_whose_rows_others_deleted_is_not_replaced_in_iceberg(tmp_path: P
     with pytest.raises(SchemaError, match="others have deleted rows of 1 file"):
         lake.register(lake.file("a2.parquet", [0, 1]), second, third, foreign="append")
     assert lake.ids() == [0, 2, 3, 4, 7, 8]
+
+
+@pytest.mark.parametrize(
+    "name", ["p=a%20b%2Fc/x y+z.parquet", "p=ü%23%3F&/%25.parquet", "p=100%25 [a]/~'a.parquet"]
+)
+def test_names_are_the_same_in_the_log_and_in_the_journal(lake: Lake, name: str) -> None:
+    """Else the migration's own files would be taken for those of others."""
+    schema = pa.schema([*SCHEMA, ("p", pa.string())]) if lake.kind == "iceberg" else SCHEMA
+    value = pa.scalar(unquote(name.partition("/")[0].partition("=")[2]))
+    column = [pa.field("p", pa.string())]
+    first = lake.file(name, [1], schema, p=value)
+    lake.register(first, schema=schema, partitions=column)
+    second = lake.file(f"{name}.b.parquet", [2], schema, p=value)
+    for entries in ([first, second], [first, second], [second]):
+        assert "changed by others" not in lake.register(*entries, schema=schema, partitions=column)
+    assert lake.ids() == [2]
