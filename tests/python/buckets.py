@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import re
 import threading
@@ -129,20 +130,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.server.objects.pop(key, None)
                 self.reply(204, b"")
             elif "delete" in query:
-                for one in re.findall(rb"<Key>(.*?)</Key>", body):
+                gone = re.findall(rb"<Key>(.*?)</Key>", body)
+                for one in gone:
                     self.server.objects.pop(one.decode(), None)
-                self.reply(200, b"<DeleteResult></DeleteResult>")
+                told = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % one for one in gone)
+                self.reply(200, b"<DeleteResult>%s</DeleteResult>" % told)
             elif "uploads" in query:
                 self.reply(200, b"<R><UploadId>1</UploadId></R>")
             elif "x-amz-copy-source" in self.headers:
                 source = unquote(self.headers["x-amz-copy-source"]).lstrip("/").removeprefix("data/")
                 if source not in self.server.objects:
-                    self.fail(404, "NoSuchKey", "The specified key does not exist.")
+                    self.refuse(404, "NoSuchKey", "The specified key does not exist.")
                     return
                 self.server.parts[key] = self.server.objects[source]
                 self.reply(200, b'<CopyPartResult><ETag>"1"</ETag></CopyPartResult>')
             elif self.headers.get("If-None-Match") and key in self.server.objects:
-                self.fail(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
+                self.refuse(412, "PreconditionFailed", "At least one of the pre-conditions did not hold")
             else:
                 self.server.objects[key] = self.server.parts[key] if "uploadId" in query else body
                 etag = self.server.etag(key)
@@ -151,6 +154,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def fail(self, status: int, code: str, message: str) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.refuse(status, code, message)
+
+    def refuse(self, status: int, code: str, message: str) -> None:
+        """The same where the body has been read."""
         text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         self.reply(status, text.encode())
 
@@ -162,6 +169,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def handle(self) -> None:
+        # A client that has given up is none of the server's business.
+        with contextlib.suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""

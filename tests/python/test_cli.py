@@ -194,7 +194,7 @@ def test_salvage(run: Any, broken: Path, tmp_path: Path, written: Path, table: p
     assert 700 <= rescued.num_rows < ROWS
     assert facts["damage"]
     assert rescued.num_rows + sum(lost["rows_lost"] or 0 for lost in facts["damage"]) <= ROWS
-    assert run("salvage", written, dest, *HOW)[0] == 0
+    assert run("salvage", written, dest, "--overwrite", *HOW)[0] == 0
     assert same(pq.read_table(dest), table)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.rc", "lost.json", "rescued.parquet"]
 

@@ -76,8 +76,8 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
             for name in ("detect", "schema", "meta", "stats", "splits", "head", "cat")
         ),
         *((name, [name, "{orc}"], 0) for name in ("count", "sizes", "index", "inspect", "verify")),
-        ("convert", ["convert", "{orc}", str(tmp_path / "out.parquet")], 0),
-        ("salvage", ["salvage", "{orc}", str(tmp_path / "out.parquet")], 0),
+        ("convert", ["convert", "{orc}", str(tmp_path / "out.parquet"), "--overwrite"], 0),
+        ("salvage", ["salvage", "{orc}", str(tmp_path / "out.parquet"), "--overwrite"], 0),
         ("layout", ["layout", "{orc}", "-o", "-"], 0),
         ("bloom", ["bloom", "{orc}", "-c", "id", "--test", "7"], 0),
         ("get", ["get", "{hfile}", "row-060"], 0),

@@ -350,3 +350,12 @@ def test_signatures_and_passwords_are_not_shown(bucket: Bucket) -> None:
         with pytest.raises((OSError, cf.ColdframeError, ValueError)) as caught:
             cf.scan(url, storage_options={"max_retries": 0} if url.startswith("http") else None).to_table()
         assert "hush" not in str(caught.value), url
+
+
+def test_options_that_cannot_be_read_are_not_shown() -> None:
+    options = pytest.importorskip("coldframe.spark.options")
+    for text in ('{"secret": "hush"', '"hush"'):
+        with pytest.raises(cf.SchemaError) as caught:
+            options.storage_options({"storage_options": text})
+        assert "hush" not in str(caught.value)
+        assert caught.value.__cause__ is None

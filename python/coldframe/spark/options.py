@@ -153,7 +153,7 @@ def _nested(given: Mapping[str, str], name: str) -> dict[str, str]:
     if name in given:
         whole = _json(name, given[name])
         if not isinstance(whole, dict):
-            raise SchemaError(f"option {name}: expected a JSON object, found {given[name]!r}")
+            raise SchemaError(f"option {name}: expected a JSON object, found {_told(name, given[name])}")
         found.update({str(key): str(value) for key, value in whole.items()})
     prefix = f"{name}."
     found.update({key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)})
@@ -164,7 +164,12 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as reason:
-        raise SchemaError(f"option {name}: {reason} in {text!r}") from reason
+        raise SchemaError(f"option {name}: {reason} in {_told(name, text)}") from None
+
+
+def _told(name: str, text: str) -> str:
+    """An option's text as errors show it: secrets are not shown."""
+    return f"{len(text)} characters" if name in ("storage_options", "keys") else repr(text)
 
 
 def _value(key: str, text: str) -> Any:

@@ -1,0 +1,163 @@
+"""The law of stores: with any faults of the network and of servers, and with files that are replaced between
+two requests, a read gives the rows of one content or an error, and a write ends whole or not at all.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from buckets import Bucket, Handler
+
+import coldframe as cf
+
+ROUNDS = 60
+ERRORS = (OSError, cf.ColdframeError)
+CONTENTS = [
+    pa.table({"n": pa.array([i * 2 + content for i in range(30_000)], pa.int64())}) for content in range(4)
+]
+PARTED = [pa.table({"n": range(k * 100, k * 100 + 40), "p": [i // 10 for i in range(40)]}) for k in range(3)]
+
+
+class Faults:
+    """Answers a part of all requests badly, and may replace files between two of them."""
+
+    def __init__(self, seed: int, bucket: Bucket, contents: list[bytes], key: str | None) -> None:
+        self.random = random.Random(seed)
+        self.share = self.random.choice([0.05, 0.2, 0.5])
+        self.bucket, self.contents, self.key = bucket, contents, key
+        self.lock = threading.Lock()
+
+    def __call__(self, request: Handler) -> bool:
+        with self.lock:
+            is_faulty = self.random.random() < self.share
+            fault = self.random.choice(["cut", "half", "delay", "503", "500", "replace", "after"])
+            if fault == "replace" and self.key is not None and is_faulty:
+                self.bucket.objects[self.key] = self.random.choice(self.contents)
+        if not is_faulty or fault == "replace":
+            return False
+        if fault == "delay":
+            time.sleep(0.02)
+            return False
+        request.close_connection = True
+        if fault in ("503", "500"):
+            request.fail(int(fault), "SlowDown", "Please reduce your request rate.")
+        elif fault == "after":
+            self.answered(request)  # carried out, and nobody hears of it
+        elif fault == "half":
+            whole = self.answered(request)
+            request.wfile.write(whole[: len(whole) * 2 // 3])
+        return True
+
+    def answered(self, request: Handler) -> bytes:
+        """What the server does and would say."""
+        out, request.wfile = request.wfile, io.BytesIO()  # type: ignore[assignment]
+        try:
+            request.answered()
+            whole: bytes = request.wfile.getvalue()  # type: ignore[attr-defined]
+        finally:
+            request.wfile = out
+        return whole
+
+
+@pytest.fixture
+def bucket() -> Iterator[Bucket]:
+    with Bucket() as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def quick(bucket: Bucket) -> dict[str, str]:
+    return {**bucket.options, "max_retries": "2", "retry_timeout": "1", "timeout": "1"}
+
+
+@pytest.mark.parametrize("kind", ["s3", "http with etags", "http without"])
+def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, kind: str) -> None:
+    contents = []
+    for at, table in enumerate(CONTENTS):
+        cf.write(table, tmp_path / f"{at}.orc", format="orc", codec="none", stripe_rows=5_000)
+        contents.append((tmp_path / f"{at}.orc").read_bytes())
+    assert len({len(content) for content in contents}) == 1, (
+        "the same length, so that only times and etags tell"
+    )
+    bucket.etags = kind != "http without"
+    bucket.dated = True
+    whole = 0
+    for seed in range(ROUNDS):
+        bucket.answer = lambda request: False
+        bucket.objects["t/a.orc"] = contents[0]
+        bucket.answer = Faults(seed, bucket, contents, "t/a.orc")
+        try:
+            if kind == "s3":
+                found = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
+            else:
+                options = {"max_retries": "2", "retry_timeout": "1", "timeout": "1"}
+                url = f"http://127.0.0.1:{bucket.server_port}/data/t/a.orc"
+                found = cf.read_table(url, storage_options=options)
+        except ERRORS as error:
+            assert not isinstance(error, cf.CorruptFileError), f"{seed}: {error}"
+            continue
+        assert any(found.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
+        whole += 1
+    assert 5 < whole < ROUNDS
+
+
+def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
+    """Of several that write to one folder, with faults; what was cut off, the next one finishes."""
+    whole = 0
+    for seed in range(ROUNDS // 4):
+        dest = f"s3://data/w{seed}"
+        bucket.answer = Faults(seed, bucket, [], None)
+        ended: list[int] = []
+
+        def write(number: int, dest: str = dest, ended: list[int] = ended) -> None:
+            try:
+                cf.write(
+                    PARTED[number], dest, format="orc", partitioning=["p"], storage_options=quick(bucket)
+                )
+                ended.append(number)
+            except ERRORS:
+                pass
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(len(PARTED))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        bucket.answer = lambda request: False
+        assert len(ended) <= 1, f"seed {seed}"
+        if not ended:
+            settle(bucket, dest)
+        found = sorted(rows_of(bucket, dest))
+        expected = [sorted(table["n"].to_pylist()) for table in PARTED]
+        assert found in ([expected[ended[0]]] if ended else [[], *expected]), (
+            f"seed {seed}: a part, or a mixture"
+        )
+        whole += bool(ended)
+    assert whole
+
+
+def settle(bucket: Bucket, dest: str) -> None:
+    """What a failed write has recorded is finished by the next one; else nothing is seen of it."""
+    key = dest.removeprefix("s3://data/") + "/_coldframe-written.json"
+    if key in bucket.objects:
+        with pytest.raises(FileExistsError):
+            cf.write(PARTED[0], dest, format="orc", partitioning=["p"], storage_options=bucket.options)
+
+
+def rows_of(bucket: Bucket, dest: str) -> list[Any]:
+    try:
+        rows: list[Any] = cf.scan(dest, storage_options=bucket.options).to_table()["n"].to_pylist()
+    except cf.NotFoundError:
+        return []
+    return rows
