@@ -215,7 +215,7 @@ def check_page(target: Path) -> str:
 
 def test_page_is_whole(migrated: tuple[Path, Report]) -> None:
     page = check_page(migrated[0])
-    assert "Everything converted and verified" in page
+    assert '<b class="good">\N{CHECK MARK} verified</b>' in page
 
 
 def with_damage(folder: Path) -> Path:
