@@ -380,8 +380,8 @@ class File(AsTables, Lookups, Ordinals):
     def proposal(self) -> dict[str, Any] | None:
         """Options of `open` that would show more of it, guessed from its values, where the format can.
 
-        Of an HBase table, the columns of a wide one. For people to look over; None where there is nothing to
-        propose.
+        Of an HBase table, the columns of a wide one; of an RCFile, the SerDe that its cells speak for. For
+        people to look over; None where there is nothing to propose.
         """
         return self._raw.proposal()
 
