@@ -310,6 +310,8 @@ class RawScan:
         """Consumes the scan: a second call is a ColdframeError."""
     def damage(self) -> list[dict[str, Any]]:
         """What was lost so far; complete once the stream has ended."""
+    def changes(self) -> dict[str, int]:
+        """How many values were changed on the way, by how, as far as it was read."""
     def passed_over(self) -> dict[str, int]:
         """How much the request passes over, complete once the stream has ended: visible older `versions` of
         cells, cells of other `times` than those asked for, cells of `columns` that a wide table leaves out.

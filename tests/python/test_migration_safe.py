@@ -356,3 +356,32 @@ def test_older_versions_and_snapshots_are_not_left_behind_without_a_word(estate:
     toml.write_text(toml.read_text() + 'view = "versions"\n')
     report = estate.migrate(leave_behind=["snapshots=kept"])
     assert (report.exit_code, report.safe_to_delete) == (0, 1), report.left_out
+
+
+def test_digits_below_a_microsecond_are_a_loss(estate: Estate) -> None:
+    estate.orc("t/1", {"at": pa.array([1, 1_000, 1_700_000_000_123_456_700, None], pa.timestamp("ns"))})
+    lost(estate, "digits-below-microseconds", 2)
+    assert estate.migrate(to="parquet", timestamp_unit="ns", fresh=True).verified
+
+
+@pytest.mark.parametrize("serde", ["binary", "text"])
+def test_text_that_is_not_utf_8_is_a_loss(estate: Estate, serde: str) -> None:
+    path = estate.source / "t/1"
+    path.parent.mkdir()
+    rows = {"s": ["caf\N{LATIN SMALL LETTER E WITH ACUTE}", "tea"]}
+    cf.write(pa.table(rows), path, format="rcfile", serde=serde, codec="none")
+    content = path.read_bytes()
+    assert content.count(b"caf\xc3\xa9") == 1
+    path.write_bytes(content.replace(b"caf\xc3\xa9", b"ca\xe9\xe9\xe9"))
+    (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "s string"\nserde = "{serde}"\n')
+    lost(estate, "malformed-text", 1)
+
+
+@pytest.mark.parametrize("serde", ["binary", "text"])
+def test_nanoseconds_of_rcfile_are_a_loss(estate: Estate, serde: str) -> None:
+    path = estate.source / "t/1"
+    path.parent.mkdir()
+    rows = pa.table({"at": pa.array([1, 1_000, None], pa.timestamp("ns"))})
+    cf.write(rows, path, format="rcfile", serde=serde)
+    (estate.source / "tables.toml").write_text(f'[tables.t]\nschema = "at timestamp"\nserde = "{serde}"\n')
+    lost(estate, "digits-below-microseconds", 1)

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_encoding::{Error, ErrorKind};
 
+use crate::changes::Changes;
+
 /// What to do about damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnError {
@@ -201,6 +203,7 @@ impl Counts {
 pub struct DamageLog {
     records: Arc<Mutex<Records>>,
     passed_over: Arc<Counts>,
+    changes: Changes,
     /// What the structures of new records are in.
     within: Option<Arc<str>>,
 }
@@ -225,6 +228,11 @@ impl DamageLog {
     /// How many values of a kind were passed over so far.
     pub fn passed_over(&self, kind: PassedOver) -> u64 {
         self.passed_over.of(kind).load(Ordering::Relaxed)
+    }
+
+    /// Where values that are changed on the way are counted.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Adds a record.

@@ -19,12 +19,14 @@
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
+//! | [`changes`] | values that are not handed out as they are in the file |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
 
 mod ahead;
 pub mod arrays;
+pub mod changes;
 pub mod contents;
 pub mod damage;
 pub mod format;
@@ -41,6 +43,7 @@ pub mod value;
 pub mod words;
 pub mod writing;
 
+pub use changes::{Change, Changes};
 pub use coldframe_encoding::error::ErrorContext;
 pub use coldframe_encoding::{Error, ErrorKind, Limits, Result};
 pub use contents::Content;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use coldframe::{DamageLog, PassedOver, TableScan};
+use coldframe::{Change, DamageLog, PassedOver, TableScan};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 
@@ -71,6 +71,12 @@ impl RawScan {
     /// How many values the request passes over, by their kind, as far as it was read.
     fn passed_over(&self) -> BTreeMap<&'static str, u64> {
         let counted = PassedOver::ALL.map(|kind| (kind.name(), self.damage.passed_over(kind)));
+        counted.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// How many values were changed on the way, by how, as far as it was read.
+    fn changes(&self) -> BTreeMap<&'static str, u64> {
+        let counted = Change::ALL.map(|change| (change.name(), self.damage.changes().count(change)));
         counted.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 

@@ -55,6 +55,8 @@ pub struct SerdeOptions {
     pub timestamp_unit: TimestampUnit,
     /// Bounds for nesting.
     pub limits: coldframe_encoding::Limits,
+    /// Where values that are changed on the way are counted.
+    pub changes: coldframe_core::Changes,
 }
 
 /// The cells of one column of one row group: cell `i` is `data[offsets[i]..offsets[i + 1]]`.

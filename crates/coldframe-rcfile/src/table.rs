@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, ErrorContext, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split, TableFile,
-    Value,
+    Changes, Damage, Error, ErrorContext, Node, OpenOptions, Plan, PlanRequest, Result, Source, Split,
+    TableFile, Value,
 };
 
 use crate::layout::{Header, SYNC_INTERVAL};
 use crate::open::RawFile;
 use crate::scan::columns::{Column, Decoders, RawCells};
 use crate::scan::plan::GroupPlan;
-use crate::serde::{ColumnDecoder, Serde, lazy_binary, text};
+use crate::serde::{ColumnDecoder, Serde, SerdeOptions, lazy_binary, text};
 use crate::{inspect, propose, verify};
 
 /// An open RCFile: the header, and what the user said of the rest.
@@ -27,7 +27,7 @@ impl RcFile {
         let file = Self(RawFile::open(source, options)?);
         // Types that the SerDe cannot nest so deep are refused here, not at the first batch.
         for index in 0..file.0.table.schema.fields().len() {
-            file.decoder(index)?;
+            file.decoder(index, &file.0.table.options)?;
         }
         Ok(file)
     }
@@ -37,13 +37,13 @@ impl RcFile {
         &self.0.header
     }
 
-    fn decoder(&self, index: usize) -> Result<Arc<dyn ColumnDecoder>> {
+    fn decoder(&self, index: usize, options: &SerdeOptions) -> Result<Arc<dyn ColumnDecoder>> {
         let Some(hive_type) = self.0.table.types.as_ref().and_then(|types| types.get(index)) else {
             return Ok(Arc::new(RawCells));
         };
         let decoder = match self.0.table.serde {
-            Serde::Text => text::decoder(hive_type, &self.0.table.options),
-            Serde::Binary => lazy_binary::decoder(hive_type, &self.0.table.options),
+            Serde::Text => text::decoder(hive_type, options),
+            Serde::Binary => lazy_binary::decoder(hive_type, options),
         };
         let name = self.0.table.schema.fields().get(index).map_or("", |f| f.name());
         Ok(Arc::from(decoder.within(|| format!("column `{name}`"))?))
@@ -77,9 +77,10 @@ impl RcFile {
     }
 
     /// The decoders of the columns of `decode`.
-    fn decoders(&self, decode: &SchemaRef) -> Result<Decoders> {
+    fn decoders(&self, decode: &SchemaRef, changes: &Changes) -> Result<Decoders> {
         let places = self.find_columns(decode)?;
         let table = &self.0.table;
+        let options = SerdeOptions { changes: changes.clone(), ..table.options.clone() };
         let mut columns = Vec::with_capacity(places.len());
         let mut fields = Vec::with_capacity(places.len());
         for index in &places {
@@ -88,7 +89,7 @@ impl RcFile {
                 in_file: Some(*index).filter(|i| *i < self.0.header.columns),
                 name: field.name().clone(),
                 data_type: field.data_type().clone(),
-                decoder: self.decoder(*index)?,
+                decoder: self.decoder(*index, &options)?,
             });
             fields.push(field.clone());
         }
@@ -138,7 +139,7 @@ impl TableFile for RcFile {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        let decoders = self.decoders(&request.decode)?;
+        let decoders = self.decoders(&request.decode, request.damage.changes())?;
         let (walk, source) = (self.0.walk(), self.0.source.clone());
         Ok(Box::new(GroupPlan::new(walk, source, decoders, request.clone(), split.range.clone())))
     }

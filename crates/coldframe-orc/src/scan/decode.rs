@@ -195,6 +195,7 @@ impl StripeBatches {
         let shape = &self.scan.shape;
         let input = Input {
             tree: &shape.tree,
+            changes: self.scan.damage.changes(),
             layout: &self.job.layout,
             streams: &self.streams,
             positions: run.positions.as_deref(),

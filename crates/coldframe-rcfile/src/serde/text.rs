@@ -39,6 +39,7 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray, StructArray, new_null_array};
+use coldframe_core::Changes;
 use coldframe_encoding::{Error, Result};
 
 pub use self::encode::encoder;
@@ -70,6 +71,7 @@ pub fn decoder(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn C
         version: options.hive_version,
         session_zone: options.timezone,
         unit: options.timestamp_unit,
+        changes: options.changes.clone(),
     }))
 }
 
@@ -80,6 +82,7 @@ struct TextDecoder {
     version: HiveVersion,
     session_zone: Option<chrono_tz::Tz>,
     unit: TimestampUnit,
+    changes: Changes,
 }
 
 impl ColumnDecoder for TextDecoder {
@@ -127,25 +130,33 @@ impl TextDecoder {
                 date_time::Date::new(self.version)
             })?),
             HiveType::Timestamp => {
-                let make = || date_time::Timestamp::new(self.version, self.unit, &self.formats);
+                let make = || date_time::Timestamp::new(self.version, self.range(), &self.formats);
                 self.time(hive_type, source, make)?
             }
             HiveType::TimestampLocalTz => {
-                self.time(hive_type, source, || zoned::Zoned::new(self.session_zone, self.unit))?
+                self.time(hive_type, source, || zoned::Zoned::new(self.session_zone, self.range()))?
             }
             HiveType::IntervalYearMonth => {
                 Arc::new(primitive::<Int32Type, _, _>(source, null_format, || interval::YearMonth)?)
             }
             HiveType::IntervalDayTime => self.interval_day_time(source)?,
-            HiveType::String => strings::string(source, &self.options, Shape::AsIs)?,
-            HiveType::Varchar(n) => strings::string(source, &self.options, Shape::AtMost(*n))?,
-            HiveType::Char(n) => strings::string(source, &self.options, Shape::Padded(*n))?,
+            HiveType::String => self.string(source, Shape::AsIs)?,
+            HiveType::Varchar(n) => self.string(source, Shape::AtMost(*n))?,
+            HiveType::Char(n) => self.string(source, Shape::Padded(*n))?,
             HiveType::Binary => strings::binary(source, null_format, self.version)?,
             HiveType::Array(element) => self.list(element, source, level)?,
             HiveType::Map(key, value) => self.map(key, value, source, level)?,
             HiveType::Struct(fields) => self.structure(fields, source, level)?,
             HiveType::Union(branches) => self.union(branches, source, level)?,
         })
+    }
+
+    fn string<S: Source>(&self, source: &S, shape: Shape) -> Result<ArrayRef> {
+        strings::string(source, &self.options, shape, &self.changes)
+    }
+
+    fn range(&self) -> instant::Range {
+        instant::Range::new(self.unit, self.changes.clone())
     }
 
     fn time<S: Source, P: Parse<Value = i64>>(

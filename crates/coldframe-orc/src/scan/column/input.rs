@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use coldframe_core::salvage::check_batch;
-use coldframe_core::{Error, Limits, Result};
+use coldframe_core::{Changes, Error, Limits, Result};
 
 use super::Present;
 use super::dictionary::Dictionaries;
@@ -55,6 +55,8 @@ impl Bound {
 pub(crate) struct Input<'a> {
     /// The file's types.
     pub(crate) tree: &'a TypeTree,
+    /// Where values that are changed on the way are counted.
+    pub(crate) changes: &'a Changes,
     /// The stripe's footer.
     pub(crate) layout: &'a StripeLayout,
     /// What was fetched.

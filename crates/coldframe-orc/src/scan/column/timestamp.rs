@@ -15,7 +15,7 @@ use arrow_array::ArrayRef;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, TimeUnit};
-use coldframe_core::{Error, ErrorContext, Result};
+use coldframe_core::{Change, Changes, Error, ErrorContext, Result};
 use coldframe_encoding::calendar;
 use coldframe_encoding::zone::Zone;
 
@@ -46,6 +46,7 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         seconds: input.integers(column.id, StreamKind::Data, version, true)?,
         nanos: input.integers(column.id, StreamKind::Secondary, version, false)?,
         fractions: vec![0; BATCH],
+        changes: input.changes.clone(),
         clock: Clock {
             base: base(&zone),
             zone,
@@ -69,6 +70,7 @@ struct Timestamps {
     nanos: IntRle,
     /// Memory for nanoseconds.
     fractions: Vec<u64>,
+    changes: Changes,
     clock: Clock,
     data_type: DataType,
 }
@@ -78,13 +80,19 @@ impl ColumnReader for Timestamps {
         let validity = self.present.read(rows, parent)?;
         let mut values = Vec::with_capacity(rows);
         self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
+        let cuts = self.clock.unit == TimeUnit::Microsecond;
+        let mut cut = 0;
         for part in values.chunks_mut(BATCH) {
             let nanos = self.fractions.get_mut(..part.len()).unwrap_or_default();
             self.nanos.read(nanos).within(|| "SECONDARY")?;
+            if cuts {
+                cut += nanos.iter().filter(|stored| is_finer_than_micros(**stored)).count();
+            }
             if !self.clock.convert_usual(part, nanos) {
                 self.clock.convert(part, nanos)?;
             }
         }
+        self.changes.add(Change::Digits, cut as u64);
         let values = placed(values, rows, &validity)?;
         let zone = match &self.data_type {
             DataType::Timestamp(_, zone) => zone.clone(),
@@ -187,6 +195,18 @@ impl Clock {
 
 /// What zeros were cut off, by the lowest three bits.
 const POWERS: [i64; 8] = [1, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// Whether nanoseconds as stored have digits below a microsecond.
+#[inline(always)]
+fn is_finer_than_micros(stored: u64) -> bool {
+    let digits = stored.cast_signed() >> 3;
+    match stored & 7 {
+        0 => digits % 1000 != 0,
+        // Two zeros were cut off: one digit more is below.
+        1 => digits % 10 != 0,
+        _ => false,
+    }
+}
 
 /// [`nanoseconds`] that are so many and not negative.
 #[inline(always)]

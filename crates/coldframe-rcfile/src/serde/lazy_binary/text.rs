@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use coldframe_core::{Change, Changes};
 use coldframe_encoding::{Error, Result};
 
 use super::cells::{CellError, Run, Values, at};
@@ -32,12 +33,25 @@ impl Values for Binary {
     }
 }
 
-pub(super) enum Text {
-    String,
-    /// At most so many code points.
-    Varchar(u32),
-    /// Exactly so many code points.
-    Char(u32),
+/// What is done to the code points of a value.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    AsIs,
+    /// At most so many.
+    AtMost(u32),
+    /// Exactly so many.
+    Padded(u32),
+}
+
+pub(super) struct Text {
+    shape: Shape,
+    changes: Changes,
+}
+
+impl Text {
+    pub(super) fn new(shape: Shape, changes: &Changes) -> Self {
+        Self { shape, changes: changes.clone() }
+    }
 }
 
 impl Values for Text {
@@ -50,7 +64,7 @@ impl Values for Text {
         let as_stored = StringArray::try_new(offsets, bytes, run.nulls.clone());
         let array = match as_stored {
             Ok(array) => array,
-            Err(_) if matches!(self, Self::String) && run.top_level => match without_marks(run) {
+            Err(_) if matches!(self.shape, Shape::AsIs) && run.top_level => match without_marks(run) {
                 Some(array) => array,
                 None => self.one_by_one(run)?,
             },
@@ -66,10 +80,10 @@ impl Values for Text {
 impl Text {
     /// Whether every value has the length that the type wants.
     fn fits(&self, array: &StringArray) -> bool {
-        let (limit, exactly) = match self {
-            Self::String => return true,
-            Self::Varchar(n) => (*n, false),
-            Self::Char(n) => (*n, true),
+        let (limit, exactly) = match self.shape {
+            Shape::AsIs => return true,
+            Shape::AtMost(n) => (n, false),
+            Shape::Padded(n) => (n, true),
         };
         let (Ok(limit), offsets) = (usize::try_from(limit), array.value_offsets()) else { return true };
         let lengths = || offsets.iter().zip(offsets.iter().skip(1)).map(|(start, end)| at(*end) - at(*start));
@@ -100,21 +114,28 @@ impl Text {
     }
 
     fn append(&self, text: &mut String, cell: &[u8], top_level: bool) {
-        match self {
-            Self::String if top_level && cell == [EMPTY_STRING] => {}
-            Self::String => text.push_str(&java_text(cell)),
-            Self::Varchar(n) => {
-                text.extend(java_text(cell).chars().take(usize::try_from(*n).unwrap_or(usize::MAX)))
+        match self.shape {
+            Shape::AsIs if top_level && cell == [EMPTY_STRING] => {}
+            Shape::AsIs => text.push_str(&self.java_text(cell)),
+            Shape::AtMost(n) => {
+                text.extend(self.java_text(cell).chars().take(usize::try_from(n).unwrap_or(usize::MAX)))
             }
-            Self::Char(n) => {
-                let n = usize::try_from(*n).unwrap_or(usize::MAX);
-                let cell = java_text(cell);
+            Shape::Padded(n) => {
+                let n = usize::try_from(n).unwrap_or(usize::MAX);
+                let cell = self.java_text(cell);
                 text.extend(cell.chars().take(n));
                 // The file's own blanks are at most as many as the type's.
                 let missing = n.saturating_sub(cell.chars().count());
                 text.extend(std::iter::repeat_n(' ', missing.min(MAX_CHAR)));
             }
         }
+    }
+
+    /// [`java_text`], and what that changes is counted.
+    fn java_text<'a>(&self, cell: &'a [u8]) -> Cow<'a, str> {
+        let text = java_text(cell);
+        self.changes.add(Change::Text, u64::from(matches!(text, Cow::Owned(_))));
+        text
     }
 }
 

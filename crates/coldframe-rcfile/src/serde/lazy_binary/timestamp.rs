@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray};
+use coldframe_core::{Change, Changes};
 use coldframe_encoding::calendar::{hybrid_to_proleptic_seconds, proleptic_to_hybrid_seconds};
 use coldframe_encoding::varint::put_hadoop_vlong;
 use coldframe_encoding::zone::Zone;
@@ -69,17 +70,20 @@ pub(super) struct Timestamp {
     clock: Clock,
     unit: TimestampUnit,
     utc: Option<Arc<str>>,
+    changes: Changes,
 }
 
 impl Timestamp {
     /// `timestamp`
     pub(super) fn wall_clock(options: &SerdeOptions) -> Self {
-        Self { clock: Clock::new(options), unit: options.timestamp_unit, utc: None }
+        let changes = options.changes.clone();
+        Self { clock: Clock::new(options), unit: options.timestamp_unit, utc: None, changes }
     }
 
     /// `timestamp with local time zone`
     pub(super) fn instant(options: &SerdeOptions) -> Self {
-        Self { clock: Clock::Proleptic, unit: options.timestamp_unit, utc: Some("UTC".into()) }
+        let changes = options.changes.clone();
+        Self { clock: Clock::Proleptic, unit: options.timestamp_unit, utc: Some("UTC".into()), changes }
     }
 
     /// Arrow's values in a unit of which `PER_SECOND` are a second.
@@ -97,7 +101,12 @@ impl Timestamp {
         shown: impl Fn(i64) -> i64,
     ) -> Result<Vec<i64>, CellError> {
         let data = run.data.as_slice();
-        let fraction = |nanos: i64| nanos / const { 1_000_000_000 / PER_SECOND };
+        let mut cut = 0;
+        let mut fraction = |nanos: i64| {
+            let divisor = const { 1_000_000_000 / PER_SECOND };
+            cut += u64::from(nanos % divisor != 0);
+            nanos / divisor
+        };
         let (starts, ends) = run.bounds();
         let mut values = vec![0; run.len()];
         let mut unusual = Vec::new();
@@ -118,6 +127,7 @@ impl Timestamp {
             let value = i64::try_from(value).map_err(|_| CellError::new(i, self.out_of_range(seconds)))?;
             values.get_mut(i).into_iter().for_each(|to| *to = value);
         }
+        self.changes.add(Change::Digits, cut);
         Ok(values)
     }
 

@@ -27,7 +27,7 @@ use super::float::trim;
 use super::formats::Formats;
 use super::instant::{Instant, Range};
 use super::scanner::Scanner;
-use crate::serde::{HiveVersion, TimestampUnit};
+use crate::serde::HiveVersion;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -222,8 +222,8 @@ pub(super) struct Timestamp<'a> {
 }
 
 impl<'a> Timestamp<'a> {
-    pub(super) fn new(version: HiveVersion, unit: TimestampUnit, formats: &'a Formats) -> Self {
-        Self { version, formats, range: Range::new(unit), last: LastDay::new() }
+    pub(super) fn new(version: HiveVersion, range: Range, formats: &'a Formats) -> Self {
+        Self { version, formats, range, last: LastDay::new() }
     }
 }
 

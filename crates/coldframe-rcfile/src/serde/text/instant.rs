@@ -2,6 +2,7 @@
 
 use std::cell::Cell as Shared;
 
+use coldframe_core::{Change, Changes};
 use coldframe_encoding::calendar::Civil;
 use coldframe_encoding::{Error, Result};
 
@@ -20,18 +21,30 @@ pub(super) struct Instant {
 pub(super) struct Range {
     unit: TimestampUnit,
     beyond: Shared<Option<Instant>>,
+    /// Instants that lost digits.
+    cut: Shared<u64>,
+    changes: Changes,
+}
+
+impl Drop for Range {
+    fn drop(&mut self) {
+        self.changes.add(Change::Digits, self.cut.get());
+    }
 }
 
 impl Range {
-    pub(super) fn new(unit: TimestampUnit) -> Self {
-        Self { unit, beyond: Shared::new(None) }
+    pub(super) fn new(unit: TimestampUnit, changes: Changes) -> Self {
+        Self { unit, beyond: Shared::new(None), cut: Shared::new(0), changes }
     }
 
     #[inline(always)]
     pub(super) fn count(&self, instant: Instant) -> Option<i64> {
         let (per_second, fraction) = match self.unit {
             TimestampUnit::Nanosecond => (1_000_000_000, instant.nanos),
-            TimestampUnit::Microsecond => (1_000_000, instant.nanos / 1000),
+            TimestampUnit::Microsecond => {
+                self.cut.set(self.cut.get() + u64::from(instant.nanos % 1000 != 0));
+                (1_000_000, instant.nanos / 1000)
+            }
         };
         let count = instant.seconds.checked_mul(per_second).and_then(|n| n.checked_add(i64::from(fraction)));
         count.or_else(|| self.count_widely(instant, per_second, fraction))

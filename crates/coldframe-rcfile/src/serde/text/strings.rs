@@ -11,6 +11,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use coldframe_core::{Change, Changes};
 use coldframe_encoding::{Error, Result};
 
 use super::cells::{Source, Validity};
@@ -25,7 +26,12 @@ pub(super) enum Shape {
     Padded(u32),
 }
 
-pub(super) fn string<S: Source>(source: &S, options: &TextOptions, shape: Shape) -> Result<ArrayRef> {
+pub(super) fn string<S: Source>(
+    source: &S,
+    options: &TextOptions,
+    shape: Shape,
+    changes: &Changes,
+) -> Result<ArrayRef> {
     if let (Some((data, offsets)), None) = (source.shared(), options.escape)
         && fits(source, shape)
     {
@@ -34,7 +40,7 @@ pub(super) fn string<S: Source>(source: &S, options: &TextOptions, shape: Shape)
             return Ok(Arc::new(array));
         }
     }
-    rebuilt(source, options, shape)
+    rebuilt(source, options, shape, changes)
 }
 
 /// Whether no value is changed by its shape, judged by length: n bytes are at most n code points.
@@ -84,7 +90,13 @@ impl Copied {
     }
 }
 
-fn rebuilt<S: Source>(source: &S, options: &TextOptions, shape: Shape) -> Result<ArrayRef> {
+fn rebuilt<S: Source>(
+    source: &S,
+    options: &TextOptions,
+    shape: Shape,
+    changes: &Changes,
+) -> Result<ArrayRef> {
+    let mut malformed = 0;
     let mut copied = Copied::new(source);
     let mut unescaped = Vec::new();
     for cell in source.cells() {
@@ -99,11 +111,15 @@ fn rebuilt<S: Source>(source: &S, options: &TextOptions, shape: Shape) -> Result
         let start = copied.data.len();
         match std::str::from_utf8(bytes) {
             Ok(text) => shaped(text, shape, &mut copied.data),
-            Err(_) => shaped(&replacing_malformed(bytes), shape, &mut copied.data),
+            Err(_) => {
+                malformed += 1;
+                shaped(&replacing_malformed(bytes), shape, &mut copied.data);
+            }
         }
         debug_assert!(copied.data.len() >= start);
         copied.end_value(true)?;
     }
+    changes.add(Change::Text, malformed);
     let (offsets, data, nulls) = copied.finish();
     let array = StringArray::try_new(offsets, data, nulls).map_err(|e| Error::corrupt(e.to_string()))?;
     Ok(Arc::new(array))

@@ -14,7 +14,6 @@ use super::digits::POWERS_OF_TEN;
 use super::fixed::Parse;
 use super::instant::{Instant, Range};
 use super::scanner::Scanner;
-use crate::serde::TimestampUnit;
 
 pub(super) struct Zoned {
     session: Tz,
@@ -22,8 +21,8 @@ pub(super) struct Zoned {
 }
 
 impl Zoned {
-    pub(super) fn new(session: Option<Tz>, unit: TimestampUnit) -> Self {
-        Self { session: session.unwrap_or(Tz::UTC), range: Range::new(unit) }
+    pub(super) fn new(session: Option<Tz>, range: Range) -> Self {
+        Self { session: session.unwrap_or(Tz::UTC), range }
     }
 }
 
