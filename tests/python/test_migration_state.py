@@ -76,6 +76,24 @@ def test_nothing_is_taken_out_before_what_replaces_it_is_there(
     assert estate.values() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("how", ["of no format", "cut short"])
+def test_a_rewrite_of_which_one_file_fails_is_not_taken_in_part(estate: Estate, how: str) -> None:
+    """The rows that a changed file has lost stand in a new one: without it they would be there twice."""
+    estate.orc("t/p=3/f", {"a": [7, 8]})
+    assert estate.migrate().exit_code == 0
+    before = estate.values()
+    changed = estate.orc("t/p=3/f", {"a": [7]})
+    whole = changed.read_bytes()
+    changed.write_bytes(b"of no format" if how == "of no format" else whole[: len(whole) // 2])
+    estate.orc("t/p=3/g", {"a": [8]})
+    report = estate.migrate()
+    assert (report.exit_code, estate.values()) == (1, before)
+    assert "may stand in files that are new" in str(report.tables[0].error)
+    changed.write_bytes(whole)
+    assert estate.migrate().exit_code == 0
+    assert estate.values() == before
+
+
 def test_a_table_that_was_dropped_is_told(estate: Estate) -> None:
     compacted(estate)
     shutil.rmtree(estate.source / "t")

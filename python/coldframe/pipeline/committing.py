@@ -160,10 +160,16 @@ class Committer:
         # others that are elsewhere by then.
         stale = [source for source in failed if self._is_outdated(work, source)]
         shared = any(self._leaves_rows(work, source) for source in failed)
-        stays = bool(work.refused or stale or shared or (failed and work.drops))
+        # Rows that a changed source has lost may stand in new ones: without it they would be there twice.
+        news = any(due.file.relative not in self._journal.done for due in work.held)
+        news = news and work.report.on_vanished != "keep"
+        parted = news and any(self._is_rewritten(work, source) for source in failed)
+        stays = bool(work.refused or stale or shared or parted or (failed and work.drops))
         if stays and work.report.error is None:
             why = "its types have changed" if stale or work.refused else "sources of it are gone"
-            why = "its rows lie in one file with those of others" if shared and not stale else why
+            if not (stale or work.refused):
+                why = "rows that it had may stand in files that are new" if parted else why
+                why = "its rows lie in one file with those of others" if shared else why
             work.report.error = (
                 f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
                 "result stays until they are converted, or left out"
@@ -214,6 +220,11 @@ class Committer:
         mates = _beside(self._journal.done, self._journal.done.get(source))
         drops = frozenset(work.drops) if mates else frozenset()
         return any(work.held.get(mate) is not None or mate in drops for mate in mates)
+
+    def _is_rewritten(self, work: TableWork, source: str) -> bool:
+        """Whether a source has changed since rows of it were taken."""
+        entry, due = self._journal.done.get(source), work.work.get(source)
+        return entry is not None and bool(entry.parts) and (due is None or due.key != entry.key)
 
     def _is_outdated(self, work: TableWork, source: str) -> bool:
         entry = self._journal.done.get(source)

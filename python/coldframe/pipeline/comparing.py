@@ -116,8 +116,14 @@ def compare(
     exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
     for work, found in zip(works, replaces, strict=True):
         found = exchange.settle(work) or found
-        work.careful = bool(work.drops or work.held or found)
+        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
     return works
+
+
+def _has_spoilt(work: TableWork, journal: Journal) -> bool:
+    """Whether a file that was converted once is of no known format now: its earlier rows stay."""
+    before = (journal.done.get(file.relative) for file in work.table.damaged)
+    return any(entry is not None and entry.parts for entry in before)
 
 
 def _gone_table(path: str, journal: Journal) -> Table:

@@ -411,7 +411,8 @@ class World:
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)
-                    elif file.status in ("failed", "changed") and "rewritten in part" in self.known:
+                    elif claims.given["on_vanished"] == "keep":
+                        # What it has lost may stand in what is new.
                         self.loose.add(file.source.split("/")[0])
         self.unverified = self.unverified or not claims.given["verify"]
         self._loosen(claims)
