@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use coldframe_core::{Damage, ErrorContext, Limits, ReadAt, Result};
+use coldframe_core::{Damage, Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::codec::Decompressor;
 use coldframe_encoding::limits::message::Shaped;
 use prost::Message;
@@ -38,7 +38,8 @@ pub(crate) struct Shape {
     pub(crate) quirks: Quirks,
     /// What the user said.
     pub(crate) options: Options,
-    /// What stands in no stripe of a file that lost its tail.
+    /// What stands in no stripe: of a file that lost its tail, or whose footer counts other rows than its stripes have. A read
+    /// that raises is refused for it, one that passes damage over records it.
     pub(crate) lost: Vec<Damage>,
 }
 
@@ -64,6 +65,8 @@ impl Shape {
             stripes.push(stripe);
         }
         let quirks = Quirks::new(&tail.footer, &tail.postscript);
+        let mut lost = lost;
+        lost.extend(contradicted(&tail, &stripes));
         Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost })
     }
 
@@ -169,6 +172,14 @@ impl Shape {
         key.decrypt(start, &mut plain)?;
         Ok(plain.into())
     }
+}
+
+/// A number of rows in the footer that the stripes contradict: which of them is wrong, nobody can tell.
+fn contradicted(tail: &Tail, stripes: &[Stripe]) -> Option<Damage> {
+    let rows = stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
+    let stated = tail.footer.number_of_rows.filter(|stated| *stated != rows)?;
+    let e = Error::corrupt(format!("expected {stated} rows, found stripes of {rows}")).within("footer");
+    Some(Damage::from_error(&e, tail.footer_bytes.clone(), Some(stated.saturating_sub(rows))))
 }
 
 /// Reads the tail of `source`.

@@ -23,7 +23,7 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     },
     OptionDoc {
         name: "recover",
-        help: "true finds the stripes of a file without its tail; needs a schema, or a whole file of the table beside it",
+        help: "true finds the stripes of a file without its tail; needs `schema` or `schema_from`. How many stripes there were nobody knows, so `on_error` must be skip or null",
     },
     OptionDoc {
         name: "schema_from",

@@ -7,8 +7,9 @@
 //!
 //! The tail says where stripes are; without it, a footer can be told by what it says: as many encodings as the schema has
 //! columns, and streams whose lengths lead back to behind the stripe before, where the row index of the root begins. That
-//! index counts the rows. What the tail alone knows is taken from a whole file of the same table (`schema_from`, or any
-//! beside the file), or from the user's schema; then the codec is the one by which a footer is found.
+//! index counts the rows. What the tail alone knows is taken from a whole file of the same table (`schema_from`), or from the
+//! user's schema; then codec and writer are those of a file beside it with the same columns, or the codec is the one by which a
+//! footer is found. How many stripes there were, nobody knows: a read that raises does so here.
 //!
 //! A file that was appended to by flushes has earlier tails inside: the last one that is whole is taken first, and gives all that.
 
@@ -22,6 +23,7 @@ use coldframe_core::io::Folder;
 use coldframe_core::{Damage, Error, Limits, ReadAt, Result, SchemaSpec};
 use coldframe_encoding::Cursor;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
+use coldframe_encoding::limits::message::check;
 use prost::Message;
 
 use crate::layout::compression::{ChunkHeader, Compression, HEADER};
@@ -45,6 +47,8 @@ const LARGEST_BLOCK: u64 = 8 << 20;
 const STREAMS: usize = 16;
 /// See [`STREAMS`].
 const LONGEST_STREAM: usize = 24;
+/// Most files beside it that are looked at.
+const CANDIDATES: usize = 16;
 /// Most chunks of a stripe's footer.
 const FOOTER_CHUNKS: usize = 16;
 
@@ -88,7 +92,13 @@ pub(crate) fn recover(
         (Some(_), None) => {
             return Err(Error::invalid("option `schema_from`: expected a file in a folder, found no folder"));
         }
-        (None, Some(folder)) => whole_file(folder, types.as_deref(), limits)?,
+        // The codec and the writer of files of the same columns. Without a schema nobody knows which of them are of this table.
+        (None, Some(folder)) => match types.as_deref() {
+            Some(types) => {
+                whole_files(folder, limits)?.into_iter().map(|(_, tail)| tail).find(|tail| same(types, tail))
+            }
+            None => return Err(unnamed(&whole_files(folder, limits)?)),
+        },
         (None, None) => None,
     };
     let start = MAGIC.len() as u64;
@@ -102,9 +112,7 @@ pub(crate) fn recover(
             let postscript = detect_codec(source, &footer, limits)?;
             search(source, Known { postscript, footer }, Vec::new(), start, limits)
         }
-        (None, None) => Err(Error::invalid(
-            "expected the schema of a file without a tail (`schema`), or a whole file of its table (`schema_from`)",
-        )),
+        (None, None) => Err(unnamed(&[])),
     }
 }
 
@@ -127,18 +135,44 @@ fn cleared(footer: Footer, types: Option<Vec<proto::Type>>) -> Footer {
     }
 }
 
-/// The tail of the first whole file in `folder`; of as many types as `types`, if those are known.
-fn whole_file(folder: &dyn Folder, types: Option<&[proto::Type]>, limits: &Limits) -> Result<Option<Tail>> {
+/// The first whole files in `folder`, with their names.
+fn whole_files(folder: &dyn Folder, limits: &Limits) -> Result<Vec<(String, Tail)>> {
+    let mut found = Vec::new();
     for entry in folder.list("")?.into_iter().filter(|e| !e.is_folder && e.len > 0) {
         // Whatever else lies in the folder is no ORC file, or not a whole one.
         let Ok(tail) = folder.open(&entry.path).and_then(|file| read_tail(file.as_ref(), limits)) else {
             continue;
         };
-        if !tail.footer.types.is_empty() && types.is_none_or(|t| t.len() == tail.footer.types.len()) {
-            return Ok(Some(tail));
+        if !tail.footer.types.is_empty() {
+            found.push((entry.path, tail));
+        }
+        if found.len() == CANDIDATES {
+            break;
         }
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// Whether a file has these columns, by name and type.
+fn same(types: &[proto::Type], tail: &Tail) -> bool {
+    let alike = |(a, b): (&proto::Type, &proto::Type)| {
+        (a.kind, &a.subtypes, &a.field_names) == (b.kind, &b.subtypes, &b.field_names)
+    };
+    types.len() == tail.footer.types.len() && types.iter().zip(&tail.footer.types).all(alike)
+}
+
+/// An error where nobody said what the columns are. A file of another table would give other names and other values, and nothing
+/// in the stripes tells.
+fn unnamed(beside: &[(String, Tail)]) -> Error {
+    let names: Vec<&str> = beside.iter().map(|(name, _)| name.as_str()).collect();
+    let beside = if names.is_empty() {
+        String::new()
+    } else {
+        format!("; whole files beside it: {}", names.join(", "))
+    };
+    Error::invalid(format!(
+        "expected the schema of a file without a tail (`schema`), or the name of a whole file of its table (`schema_from`){beside}"
+    ))
 }
 
 /// The last whole tail that is not at the file's end.
@@ -226,9 +260,8 @@ fn search(
         stride = stride.max(found.stride);
         at = found.footer.end;
     }
-    if at < source.len() {
-        lost.push(unknown(at..source.len()));
-    }
+    // Always told: nobody knows how many stripes there were.
+    lost.push(if at < source.len() { unknown(at..source.len()) } else { cut_off(at) });
     let rows = stripes.iter().try_fold(0u64, |sum, s| sum.checked_add(s.number_of_rows()));
     footer.number_of_rows =
         Some(rows.ok_or_else(|| Error::corrupt("expected at most 2^64 rows, found more"))?);
@@ -255,6 +288,15 @@ fn unknown(bytes: Range<u64>) -> Damage {
         rows_lost: None,
         structure: "recovery".to_owned(),
         reason: "expected a stripe or the file's tail, found neither".to_owned(),
+    }
+}
+
+fn cut_off(end: u64) -> Damage {
+    Damage {
+        bytes: end..end,
+        rows_lost: None,
+        structure: "recovery".to_owned(),
+        reason: "expected a stripe or the file's tail, found the end of the file".to_owned(),
     }
 }
 
@@ -380,7 +422,7 @@ impl<'a> Search<'a> {
     ) -> Option<(StripeFooter, u64)> {
         if self.compression.algorithm == Algorithm::None {
             let length = plain_footer(rest, self.columns)?;
-            let footer = StripeFooter::decode(rest.get(..length)?).ok()?;
+            let footer = self.decoded(rest.get(..length)?)?;
             return Some((footer, length as u64));
         }
         message.clear();
@@ -392,13 +434,19 @@ impl<'a> Search<'a> {
                 return None;
             }
             // A message that was cut between two fields decodes, but lacks encodings.
-            if let Ok(footer) = StripeFooter::decode(message.as_slice())
+            if let Some(footer) = self.decoded(message)
                 && footer.columns.len() >= self.columns
             {
                 return Some((footer, (rest.len() - chunks.remaining()) as u64));
             }
         }
         None
+    }
+
+    /// A footer, unless it is none or would become more in memory than a file of this length justifies.
+    fn decoded(&self, message: &[u8]) -> Option<StripeFooter> {
+        check::<StripeFooter>(message, self.limits, self.source.len()).ok()?;
+        StripeFooter::decode(message).ok()
     }
 
     /// The rows of a row group by the root's statistics. A root that is not a struct may have nulls, which are not counted.

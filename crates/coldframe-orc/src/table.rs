@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, Node, Notice, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value,
+    Damage, Error, Node, Notice, OnError, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value,
 };
 
 use crate::layout::encryption::key_unavailable;
@@ -71,6 +71,11 @@ impl TableFile for OrcFile {
         Some(self.shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows)))
     }
 
+    /// The stripes' numbers are what is read; where they may not be all, whoever counts is told.
+    fn counts_by_reading(&self) -> bool {
+        !self.shape.lost.is_empty()
+    }
+
     fn metadata(&self) -> Result<Value> {
         Ok(metadata::metadata(&self.shape))
     }
@@ -124,10 +129,19 @@ impl TableFile for OrcFile {
         let limit = request.scan.limit.filter(|_| request.scan.predicate.is_none());
         let predicate = request.scan.predicate.as_ref();
         let prune = predicate.map(|predicate| StripePruner::new(self.shape.clone(), predicate));
-        for lost in self.shape.lost.iter().filter(|d| split.range.contains(&d.bytes.start)) {
-            request.damage.push(lost.clone());
+        let is_last = split.range.end >= self.shape.tail.file_len;
+        let here = |d: &&Damage| {
+            split.range.contains(&d.bytes.start) || (is_last && d.bytes.start >= split.range.end)
+        };
+        let mut raised = None;
+        for lost in self.shape.lost.iter().filter(here) {
+            if request.scan.on_error == OnError::Raise {
+                raised = raised.or_else(|| Some(lost.to_error()));
+            } else {
+                request.damage.push(lost.clone());
+            }
         }
-        Ok(Box::new(StripePlan::new(scan, stripes, prune, limit)))
+        Ok(Box::new(StripePlan::new(scan, stripes, prune, limit, raised)))
     }
 
     fn statistics(&self) -> Result<Value> {

@@ -8,16 +8,11 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
 use crate::open::Shape;
 
-/// Where parts of the file disagree.
+/// Where parts of the file disagree; the number of rows is the scan's to tell.
 pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     let mut add = |bytes: Range<u64>, e: Error| found.push(Damage::from_error(&e, bytes, None));
     let tail = &shape.tail;
-    let rows: u64 = shape.stripes.iter().fold(0u64, |n, s| n.saturating_add(s.rows));
-    if let Some(stated) = tail.footer.number_of_rows.filter(|stated| *stated != rows) {
-        let e = Error::corrupt(format!("expected {stated} rows, found stripes of {rows}"));
-        add(tail.footer_bytes.clone(), e.within("footer"));
-    }
     let mut stripes: Vec<&Stripe> = shape.stripes.iter().collect();
     stripes.sort_by_key(|s| s.bytes.start);
     let data_end = tail.stripe_statistics_bytes.start;

@@ -253,7 +253,8 @@ fn broken_chunk(codec: &str) {
     let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert!(skipped.error.is_none());
     let lost: u64 = skipped.damage.iter().map(|d| d.rows_lost.unwrap()).sum();
-    assert!((1000..=2000).contains(&lost), "{:?}", skipped.damage);
+    // Of a row group, the rows in front of the damage stay.
+    assert!((1..=2000).contains(&lost), "{:?}", skipped.damage);
     assert_eq!(skipped.batch.num_rows() as u64 + lost, ROWS.unsigned_abs());
     let (ids, texts) =
         (skipped.batch.column(0).as_primitive::<Int64Type>(), skipped.batch.column(1).as_string::<i32>());
@@ -316,4 +317,64 @@ fn a_map_with_a_null_key_is_refused_or_lost() {
             "{left:?}"
         );
     }
+}
+
+/// A footer that counts more rows than its stripes have: some are missing, or it is wrong.
+#[test]
+fn a_number_of_rows_that_stripes_contradict_is_damage() {
+    let info = proto::StripeInformation { offset: Some(3), number_of_rows: Some(0), ..Default::default() };
+    let root = kind(12, &[], &[]);
+    let footer = proto::Footer {
+        stripes: vec![info],
+        types: vec![root],
+        number_of_rows: Some(500),
+        ..Default::default()
+    };
+    let bytes = made(&[], &footer);
+    let e = error_of(bytes.clone());
+    assert!(e.is_damage() && e.to_string().contains("expected 500 rows, found stripes of 0"), "{e}");
+    let table = open(bytes).unwrap();
+    let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert!(skipped.error.is_none());
+    assert_eq!(skipped.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), [Some(500)]);
+    assert!(coldframe_core::scan::count(table.as_ref(), None).is_err());
+    let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
+    assert_eq!(report.damage.len(), 1);
+}
+
+/// A limit counts the rows that are there, not those of stripes and row groups that turn out to be damaged.
+#[test]
+fn a_limit_is_of_rows_that_are_read() {
+    let bytes = {
+        let id: ArrayRef = Arc::new((0..ROWS).collect::<Int64Array>());
+        let text: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..ROWS).map(|i| format!("{i} {}", i * 7919 % 1_000_003)),
+        ));
+        let batch = RecordBatch::try_from_iter([("id", id), ("text", text)]).unwrap();
+        let options = [
+            ("row_index_stride", Value::Int(1000)),
+            ("stripe_rows", Value::Int(5000)),
+            ("codec", "zlib".into()),
+        ];
+        support::written(&batch, &options).to_vec()
+    };
+    let node = open(bytes.clone()).unwrap().inspect().unwrap();
+    let stripe = node.children.iter().find(|n| n.name == "stripe 0").unwrap();
+    let footer = stripe.children.iter().find(|n| n.name == "stripe footer").unwrap().bytes.start;
+    let limited = |bytes: Vec<u8>| {
+        let scan = Scan { limit: Some(10), on_error: OnError::Skip, ..Scan::default() };
+        let outcome = rows::scan(open(bytes).unwrap().as_ref(), &scan, None).unwrap();
+        outcome.batch.column(0).as_primitive::<Int64Type>().values().to_vec()
+    };
+    assert_eq!(limited(bytes.clone()), (0..10).collect::<Vec<i64>>());
+    // The footer of the first stripe: its rows are lost, and those of the next are read.
+    let at = usize::try_from(footer).unwrap() + 5;
+    assert_eq!(limited(flipped(&bytes, at, 0xff).to_vec()), (5000..5010).collect::<Vec<i64>>());
+    // The first row group of the first stripe: the next row groups of it are read.
+    let mut first = bytes;
+    let place = data_of(&first, 2);
+    first.get_mut(place.start..place.start + 40).unwrap().fill(0xff);
+    let found = limited(first);
+    assert_eq!(found.len(), 10);
+    assert!(found.iter().all(|id| *id >= 1000), "{found:?}");
 }

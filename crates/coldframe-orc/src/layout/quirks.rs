@@ -32,12 +32,15 @@ pub(crate) struct Quirks {
     pub(crate) merged_statistics: bool,
     /// Statistics of strings are right. Java's first writer compares by UTF-16.
     pub(crate) string_statistics: bool,
-    /// Statistics of timestamps are in UTC: since ORC-135.
+    /// Statistics of timestamps are milliseconds in UTC: those of Java and C++ since ORC-135. Other writers have left seconds,
+    /// microseconds or nanoseconds there (cuDF: whatever the column's unit was).
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are right: wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
     /// Bloom filters have all values that are there.
     pub(crate) blooms: bool,
+    /// So do those of tinyint. The C++ writer overwrites the numbers with their bytes before it hashes them.
+    pub(crate) byte_blooms: bool,
 }
 
 impl Quirks {
@@ -55,9 +58,10 @@ impl Quirks {
             short_decimals: matches!(postscript.version.as_slice(), [1, 9999, ..]),
             merged_statistics: !java || version >= 1,
             string_statistics: !java || version >= 1,
-            timestamp_statistics: version >= 6,
+            timestamp_statistics: matches!(writer, JAVA | CPP) && version >= 6,
             short_decimal_statistics: !java || version != 6,
             blooms: writer != CPP || has_right_blooms(footer.software_version.as_deref()),
+            byte_blooms: writer != CPP,
         }
     }
 }
@@ -76,6 +80,17 @@ mod tests {
     fn blooms_of_early_cpp_writers_are_wrong() {
         assert!(!has_right_blooms(None) && !has_right_blooms(Some("1.6.11-SNAPSHOT")));
         assert!(has_right_blooms(Some("1.7.1")));
+    }
+
+    #[test]
+    fn what_writers_do_otherwise_is_not_relied_on() {
+        let of = |writer| {
+            let postscript = PostScript { writer_version: Some(6), ..PostScript::default() };
+            Quirks::new(&Footer { writer: Some(writer), ..Footer::default() }, &postscript)
+        };
+        assert!(of(JAVA).byte_blooms && !of(CPP).byte_blooms);
+        // 5 is cuDF.
+        assert!(of(JAVA).timestamp_statistics && of(CPP).timestamp_statistics && !of(5).timestamp_statistics);
     }
 
     #[test]

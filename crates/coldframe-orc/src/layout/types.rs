@@ -73,6 +73,17 @@ impl Kind {
         KINDS.iter().position(|k| *k == self).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
     }
 
+    /// About what a value takes in memory at least: of one without a fixed length its offset, of a struct a bit.
+    pub(crate) fn bytes(self) -> u64 {
+        match self {
+            Self::Boolean | Self::Byte | Self::Struct | Self::Union => 1,
+            Self::Short => 2,
+            Self::Long | Self::Double | Self::Timestamp | Self::TimestampInstant => 8,
+            Self::Decimal => 16,
+            _ => 4,
+        }
+    }
+
     /// Its name in a type's text, as Hive has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -219,6 +230,16 @@ impl TypeTree {
     /// The first type, if there is one.
     pub(crate) fn root(&self) -> Option<&Column> {
         self.columns.first()
+    }
+
+    /// About what a row of a column takes in memory, with the columns inside it but without the elements of lists and maps.
+    pub(crate) fn row_bytes(&self, id: usize) -> u64 {
+        let Some(column) = self.get(id) else { return 0 };
+        let own = column.kind.bytes();
+        match column.kind {
+            Kind::List | Kind::Map => own,
+            _ => column.children.iter().map(|id| self.row_bytes(*id)).fold(own, u64::saturating_add),
+        }
     }
 
     /// For each column the one behind the last inside it.

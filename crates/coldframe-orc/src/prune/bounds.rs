@@ -21,6 +21,7 @@
 //! | decimal of at most 18 digits | wrong in version 6 (ORC-517) | not used |
 //! | hasNull | absent (Trino, old Hive) | unknown |
 //! | numberOfValues 0 and no null | stripes without index (Java), columns that a mask or a writer keeps no statistics of | unknown |
+//! | any bound | impossible: outside the type (0..255 for a tinyint, ORC-1725), a minimum above the maximum | [`impossible`]: nothing that the file says of the column is used |
 
 use std::sync::Arc;
 
@@ -41,6 +42,72 @@ const REFORM: i32 = -141_427;
 const YEAR_1900: i128 = -2_208_988_800;
 const SECOND: i128 = 1_000_000_000;
 
+/// Local and UTC times of one instant are no further apart than zones are, in milliseconds.
+const ZONES: i64 = 26 * 3_600_000;
+
+/// Whether statistics say what cannot be: the type has no such value, or the minimum is above the maximum. Then their writer
+/// counted something else than the values, and the bound beside an impossible one is as wrong.
+pub(crate) fn impossible(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks) -> bool {
+    if stats.number_of_values == Some(0) {
+        return false;
+    }
+    match to {
+        DataType::Boolean => {
+            let trues = stats.bucket_statistics.as_ref().and_then(|s| s.count.first());
+            trues.zip(stats.number_of_values).is_some_and(|(trues, values)| *trues > values)
+        }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let Some(s) = &stats.int_statistics else { return false };
+            let foreign = |n: Option<i64>| n.is_some() && integer(n, to).is_none();
+            foreign(s.minimum) || foreign(s.maximum) || is_above(s.minimum, s.maximum)
+        }
+        DataType::Float32 | DataType::Float64 => {
+            let Some(s) = &stats.double_statistics else { return false };
+            let foreign = |n: f64| *to == DataType::Float32 && !n.is_nan() && narrow(n).is_none();
+            s.minimum.is_some_and(foreign) || s.maximum.is_some_and(foreign) || is_above(s.minimum, s.maximum)
+        }
+        DataType::Utf8 if quirks.string_statistics => impossible_strings(stats, stored),
+        DataType::Date32 => stats.date_statistics.as_ref().is_some_and(|s| is_above(s.minimum, s.maximum)),
+        DataType::Decimal128(precision, scale) if quirks.short_decimal_statistics || *precision > 18 => {
+            let Some(s) = &stats.decimal_statistics else { return false };
+            let most = 10u128.checked_pow((*precision).into()).unwrap_or(u128::MAX);
+            let value = |text: &Option<Vec<u8>>, up| parse_decimal(as_text(text)?, *scale, up);
+            let (low, high) = (value(&s.minimum, false), value(&s.maximum, true));
+            let foreign = |text: &Option<Vec<u8>>, value: Option<i128>| {
+                text.is_some() && value.is_none_or(|value| value.unsigned_abs() >= most)
+            };
+            foreign(&s.minimum, low) || foreign(&s.maximum, high) || is_above(low, high)
+        }
+        DataType::Timestamp(..) if quirks.timestamp_statistics => {
+            let Some(s) = &stats.timestamp_statistics else { return false };
+            let apart = |local: Option<i64>, utc: Option<i64>| {
+                local.zip(utc).is_some_and(|(local, utc)| local.abs_diff(utc) > ZONES.unsigned_abs())
+            };
+            is_above(s.minimum_utc, s.maximum_utc)
+                || apart(s.minimum, s.minimum_utc)
+                || apart(s.maximum, s.maximum_utc)
+        }
+        _ => false,
+    }
+}
+
+fn is_above<T: PartialOrd>(low: Option<T>, high: Option<T>) -> bool {
+    low.zip(high).is_some_and(|(low, high)| low > high)
+}
+
+fn impossible_strings(stats: &ColumnStatistics, stored: Stored) -> bool {
+    let Some(s) = &stats.string_statistics else { return false };
+    let all = [&s.minimum, &s.maximum, &s.lower_bound, &s.upper_bound];
+    // Bytes that are no text are in an order of their own.
+    if all.iter().any(|stated| stated.is_some() && as_text(stated).is_none()) {
+        return true;
+    }
+    let trimmed = |t| if matches!(stored, Stored::Char(_)) { str::trim_end_matches(t, ' ') } else { t };
+    let low = as_text(&s.minimum).or(as_text(&s.lower_bound)).map(trimmed);
+    let high = as_text(&s.maximum).or(as_text(&s.upper_bound)).map(trimmed);
+    is_above(low, high)
+}
+
 /// What the statistics promise about a column of the type `to`.
 pub(crate) fn bounds(
     stats: &ColumnStatistics,
@@ -53,6 +120,9 @@ pub(crate) fn bounds(
     let has_value = stats.number_of_values.map(|n| n > 0).filter(|_| counted);
     let has_null = stats.has_null.filter(|_| counted);
     let mut found = ColumnBounds { min: None, max: None, has_null, has_value };
+    if impossible(stats, to, stored, quirks) {
+        return ColumnBounds { has_null: None, has_value: None, ..found };
+    }
     // With nothing counted, minima are what the writer started from.
     if stats.number_of_values != Some(0)
         && let Some((min, max)) = ends(stats, to, stored, quirks)
@@ -260,7 +330,7 @@ mod tests {
         assert!(!may(&stats(1.0, 2.0, 3.0), f64s, Stored::Plain, Op::Gt, zero(2.0)));
         assert!(may(&stats(1.0, 2.0, f64::NAN), f64s, Stored::Plain, Op::Gt, zero(2.0)));
         let float = bounds(&stats(0.1, 0.5, 3.0), &DataType::Float32, Stored::Plain, quirks(1, 6));
-        assert!(float.min.is_none() && float.max.is_some());
+        assert!(float.min.is_none() && float.max.is_none());
     }
 
     #[test]
@@ -328,7 +398,7 @@ mod tests {
             });
         });
         let found = bounds(&latin, &DataType::Utf8, Stored::Plain, quirks(1, 6));
-        assert!(found.min.is_some() && found.max.is_none());
+        assert!(found.min.is_none() && found.max.is_none());
     }
 
     #[test]
@@ -359,6 +429,42 @@ mod tests {
     }
 
     #[test]
+    fn bounds_that_cannot_be_are_noticed() {
+        let cannot = |to: &DataType, fill: &dyn Fn(&mut ColumnStatistics)| {
+            impossible(&with(fill), to, Stored::Plain, quirks(JAVA, 9))
+        };
+        let ints = |minimum, maximum| IntegerStatistics {
+            minimum: Some(minimum),
+            maximum: Some(maximum),
+            sum: None,
+        };
+        assert!(cannot(&DataType::Int8, &|s| s.int_statistics = Some(ints(5, 196))));
+        assert!(cannot(&DataType::Int64, &|s| s.int_statistics = Some(ints(2, 1))));
+        assert!(!cannot(&DataType::Int8, &|s| s.int_statistics = Some(ints(-60, 100))));
+        let days = |minimum, maximum| DateStatistics { minimum: Some(minimum), maximum: Some(maximum) };
+        assert!(cannot(&DataType::Date32, &|s| s.date_statistics = Some(days(2, 1))));
+        let decimals = |low: &str, high: &str| DecimalStatistics {
+            minimum: Some(low.into()),
+            maximum: Some(high.into()),
+            sum: None,
+        };
+        let decimal = &DataType::Decimal128(4, 2);
+        assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "100.5"))));
+        assert!(cannot(decimal, &|s| s.decimal_statistics = Some(decimals("1", "0.5"))));
+        assert!(!cannot(decimal, &|s| s.decimal_statistics = Some(decimals("0.5", "99.99"))));
+        // Nanoseconds where milliseconds belong: 2020 as the local time says, and the year 50 million.
+        let time = |minimum, minimum_utc| TimestampStatistics {
+            minimum: Some(minimum),
+            minimum_utc: Some(minimum_utc),
+            ..Default::default()
+        };
+        let ns = &DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let then = 1_577_836_800_000;
+        assert!(cannot(ns, &|s| s.timestamp_statistics = Some(time(then, then * 1_000_000))));
+        assert!(!cannot(ns, &|s| s.timestamp_statistics = Some(time(then, then - 3_600_000))));
+    }
+
+    #[test]
     fn nothing_stated_promises_nothing() {
         let none = ColumnStatistics::default();
         let found = bounds(&none, &DataType::Int64, Stored::Plain, quirks(JAVA, 9));
@@ -383,7 +489,8 @@ mod tests {
         let ints = with(|s| {
             s.int_statistics = Some(IntegerStatistics { minimum: Some(-3), maximum: Some(400), sum: None });
         });
-        // A minimum that the type cannot hold is not of this column.
-        assert!(bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9)).max.is_none());
+        // A maximum that the type cannot hold is of something else than the column's values, and so is the minimum beside it.
+        let found = bounds(&ints, &DataType::Int8, Stored::Plain, quirks(JAVA, 9));
+        assert!(found.max.is_none() && found.min.is_none() && found.has_null.is_none());
     }
 }

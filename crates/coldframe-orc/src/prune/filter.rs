@@ -11,7 +11,7 @@ use coldframe_core::{ColumnBounds, Op, Predicate};
 
 use super::Stored;
 use super::bloom::{Filter, Hashing};
-use super::bounds::bounds;
+use super::bounds::{bounds, impossible};
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
 use crate::layout::types::{Kind, TypeTree};
@@ -31,6 +31,18 @@ struct Filtered {
     around: Vec<usize>,
     data_type: DataType,
     stored: Stored,
+    /// Whether what the file says of it is believed.
+    trusted: bool,
+}
+
+impl Filtered {
+    /// Its type; of a dictionary that of its words.
+    fn plain(&self) -> &DataType {
+        match &self.data_type {
+            DataType::Dictionary(_, words) => words,
+            other => other,
+        }
+    }
 }
 
 /// Statistics of a column by its number.
@@ -54,6 +66,17 @@ impl Pruner {
         self.quirks.merged_statistics
     }
 
+    /// Looks at statistics of all columns. One that says what cannot be takes away the trust in all that the file says of it:
+    /// its writer counted something else than the values, and in other stripes and row groups that need not show.
+    pub(crate) fn weigh<'a>(&mut self, statistics: StatisticsOf<'a>) {
+        for column in &mut self.columns {
+            let cannot = |stats| impossible(stats, column.plain(), column.stored, self.quirks);
+            if statistics(column.id).is_some_and(cannot) {
+                column.trusted = false;
+            }
+        }
+    }
+
     /// The columns whose row index tells something.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let ids: BTreeSet<usize> =
@@ -67,7 +90,8 @@ impl Pruner {
         if self.quirks.blooms {
             equalities(predicate, &mut paths);
         }
-        self.columns.iter().filter(|c| paths.contains(c.path.as_str())).map(|c| c.id).collect()
+        let asked = |c: &&Filtered| paths.contains(c.path.as_str()) && self.trusts_blooms(c);
+        self.columns.iter().filter(asked).map(|c| c.id).collect()
     }
 
     /// `false` only if no row with these statistics and in these bloom filters passes.
@@ -87,16 +111,20 @@ impl Pruner {
         }
     }
 
+    /// Whether the bloom filters of a column have all values that are there.
+    fn trusts_blooms(&self, column: &Filtered) -> bool {
+        let bytes = column.data_type == DataType::Int8;
+        column.trusted && self.quirks.blooms && (self.quirks.byte_blooms || !bytes)
+    }
+
     fn column(&self, path: &str) -> Option<&Filtered> {
         self.columns.iter().find(|c| c.path == path)
     }
 
     fn bounds<'a>(&self, path: &str, statistics: StatisticsOf<'a>) -> Option<ColumnBounds> {
-        let column = self.column(path)?;
-        let words = matches!(&column.data_type, DataType::Dictionary(_, v) if **v == DataType::Utf8);
-        let plain = if words { &DataType::Utf8 } else { &column.data_type };
-        let mut found = bounds(statistics(column.id)?, plain, column.stored, self.quirks);
-        if words {
+        let column = self.column(path).filter(|c| c.trusted)?;
+        let mut found = bounds(statistics(column.id)?, column.plain(), column.stored, self.quirks);
+        if column.plain() != &column.data_type {
             let cast = |a: Option<ArrayRef>| arrow_cast::cast(&a?, &column.data_type).ok();
             (found.min, found.max) = (cast(found.min), cast(found.max));
         }
@@ -117,7 +145,7 @@ impl Pruner {
             Predicate::In { column, values, negated: false } => (column, values),
             _ => return true,
         };
-        let Some(column) = self.column(path).filter(|_| self.quirks.blooms) else { return true };
+        let Some(column) = self.column(path).filter(|c| self.trusts_blooms(c)) else { return true };
         let Some((filter, hashing)) = bloom(column.id) else { return true };
         if values.data_type() != &column.data_type {
             return true;
@@ -191,5 +219,5 @@ fn filtered(
         Kind::Date if quirks.hybrid => Stored::HybridDate,
         _ => Stored::Plain,
     };
-    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored })
+    Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored, trusted: true })
 }

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use coldframe_core::{Predicate, Result};
 
 use super::bloom::{Filter, Hashing};
@@ -31,7 +32,11 @@ pub(crate) struct StripePruner {
 impl StripePruner {
     /// For a scan that `predicate` filters.
     pub(crate) fn new(shape: Arc<Shape>, predicate: &Predicate) -> Self {
-        let pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
+        let mut pruner = Pruner::new(predicate, &shape.schema, &shape.tree, shape.quirks);
+        if pruner.trusts_stripes() {
+            let stated = of_columns(&shape, &pruner, &shape.tail.footer.statistics);
+            pruner.weigh(&|column| stated.get(&column));
+        }
         Self { shape, predicate: predicate.clone(), pruner, metadata: None }
     }
 
@@ -47,6 +52,12 @@ impl StripePruner {
                 Err(e) if e.is_damage() => Metadata::default(),
                 Err(e) => return Err(e),
             };
+            if self.pruner.trusts_stripes() {
+                for stripe in &found.stripe_stats {
+                    let stated = of_columns(&self.shape, &self.pruner, &stripe.col_stats);
+                    self.pruner.weigh(&|column| stated.get(&column));
+                }
+            }
             self.metadata = Some(found);
         }
         Ok(self.metadata.get_or_insert_default())
@@ -62,21 +73,13 @@ impl StripePruner {
         self.metadata()?;
         let stated = self.metadata.as_ref().and_then(|m| m.stripe_stats.get(stripe.number));
         let Some(stated) = stated else { return Ok(true) };
-        let encryption = &self.shape.encryption;
-        // The plain statistics of an encrypted column are those of what its mask left.
-        let plain = |column: &usize| {
-            encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
-        };
-        let columns = self.pruner.columns().into_iter().filter(plain);
-        let found: HashMap<usize, ColumnStatistics> = columns
-            .filter_map(|column| Some((column, proto::statistics(stated.col_stats.get(column)?)?)))
-            .collect();
+        let found = of_columns(&self.shape, &self.pruner, &stated.col_stats);
         let statistics = |column: usize| found.get(&column);
         Ok(self.pruner.may_match(&self.predicate, &statistics, &|_| None))
     }
 
     /// Which row groups of a stripe may; `None` where that cannot be told.
-    pub(crate) fn row_groups(&self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
+    pub(crate) fn row_groups(&mut self, stripe: &Stripe, layout: &StripeLayout) -> Result<Option<Vec<bool>>> {
         let shape = &self.shape;
         let Some(count) = shape.stride().and_then(|s| usize::try_from(stripe.rows.div_ceil(s)).ok()) else {
             return Ok(None);
@@ -91,12 +94,26 @@ impl StripePruner {
             Err(e) if e.is_damage() => return Ok(None),
             Err(e) => return Err(e),
         };
+        for group in 0..count {
+            self.pruner.weigh(&|column| index.statistics(column, group));
+        }
         let matches = |group: usize| {
             let statistics = |column| index.statistics(column, group);
             self.pruner.may_match(&self.predicate, &statistics, &|column| index.bloom(column, group))
         };
         Ok(Some((0..count).map(matches).collect()))
     }
+}
+
+/// Statistics of the pruner's columns, from a list that has one for each column of the file. Those of an encrypted column are
+/// of what its mask left, and say nothing of its values.
+fn of_columns(shape: &Shape, pruner: &Pruner, stated: &[Bytes]) -> HashMap<usize, ColumnStatistics> {
+    let encryption = &shape.encryption;
+    let plain = |column: &usize| {
+        encryption.variant_of(*column).is_none() && encryption.missing_key(*column).is_none()
+    };
+    let columns = pruner.columns().into_iter().filter(plain);
+    columns.filter_map(|column| Some((column, proto::statistics(stated.get(column)?)?))).collect()
 }
 
 /// Index streams of some columns of a stripe.

@@ -29,13 +29,18 @@ use coldframe_core::{Error, Result};
 use coldframe_encoding::values::spread;
 
 use self::input::Input;
+use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::BitRle;
+use crate::scan::stream::Stand;
 
 /// Decodes one column of a stripe.
 pub(crate) trait ColumnReader: Send + Sync {
     /// The next `rows` rows. With `parent`, only its valid rows are stored; the others come out as null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
+
+    /// Where it is in its streams and those of the columns inside it.
+    fn stands(&self, into: &mut Vec<Stand>);
 }
 
 /// A reader of `column`, with those children that `field` has.
@@ -55,7 +60,7 @@ pub(crate) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         Kind::Union => nested::unions(input, column, field),
     };
     let reader = built.map_err(|e| e.within(name(column)))?;
-    Ok(Box::new(Named { reader, name: name(column) }))
+    Ok(Box::new(Named { reader, id: column.id, name: name(column) }))
 }
 
 /// A column in errors.
@@ -66,12 +71,21 @@ pub(crate) fn name(column: &Column) -> String {
 /// Puts its column's name to errors.
 struct Named {
     reader: Box<dyn ColumnReader>,
+    id: usize,
     name: String,
 }
 
 impl ColumnReader for Named {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         self.reader.read(rows, parent).map_err(|e| e.within(self.name.clone()))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        let first = into.len();
+        self.reader.stands(into);
+        for stand in into.iter_mut().skip(first).filter(|stand| stand.column.is_none()) {
+            stand.column = Some(self.id);
+        }
     }
 }
 
@@ -85,6 +99,10 @@ struct Validity {
 }
 
 impl Present {
+    fn stands(&self, into: &mut Vec<Stand>) {
+        into.extend(self.0.as_ref().map(|bits| bits.stand(StreamKind::Present)));
+    }
+
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Validity> {
         let parent = parent.filter(|p| p.null_count() > 0);
         let stored = parent.map_or(rows, |p| rows - p.null_count());

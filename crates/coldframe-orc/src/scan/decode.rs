@@ -2,13 +2,15 @@
 //!
 //! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and [`threads`] finds idle. Damage is confined in
 //! steps: the batch that failed is read again row group by row group from where the index says they begin; of those that fail
-//! again the rows are lost, or with [`OnError::Null`] the values of the columns that fail.
+//! again fewer and fewer rows are read at once, down to the first that cannot be; from there to the end of its row group the rows
+//! are lost, or with [`OnError::Null`] the values of the columns that fail.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
+use arrow_schema::Field;
 use bytes::Bytes;
 use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{
@@ -16,14 +18,15 @@ use coldframe_core::{
 };
 
 use super::column::dictionary::Dictionaries;
-use super::column::input::{Input, StoredPart, StoredStreams};
+use super::column::input::{Held, Input, StoredPart, StoredStreams};
 use super::column::{self, ColumnReader};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
-use super::stream::Codec;
+use super::stream::{Codec, Stand};
 use crate::layout::compression::Compression;
+use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
-use crate::layout::types::Kind;
+use crate::layout::types::{Column, Kind};
 
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
@@ -49,7 +52,8 @@ impl DecodeUnit for DecodeStripe {
         let batch_rows = scan.batch_rows;
         Ok(Box::new(StripeBatches {
             stored: stored_bytes(&scan, &job),
-            runs: std::mem::take(&mut job.runs).into_iter().map(|run| (run, false)).collect(),
+            tasks: std::mem::take(&mut job.runs).into_iter().map(Task::new).collect(),
+            held: Held::default(),
             scan,
             job,
             streams,
@@ -85,16 +89,53 @@ fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
     scan.columns.iter().map(|(id, _)| before(end(*id)).saturating_sub(before(*id))).collect()
 }
 
+/// Rows to decode, and how.
+#[derive(Clone)]
+struct Task {
+    run: Run,
+    /// Whether columns that fail become null.
+    lenient: bool,
+    /// Most rows at once: fewer and fewer where damage is, so that the rows in front of it stay.
+    most: usize,
+    /// The places of columns that are null in all of it.
+    null: Vec<usize>,
+}
+
+impl Task {
+    fn new(run: Run) -> Self {
+        Self { run, lenient: false, most: usize::MAX, null: Vec::new() }
+    }
+
+    /// The same from row `done` on, which is not in front of the first that is handed out.
+    fn from(&self, done: u64) -> Self {
+        Self { run: Run { skip: done - self.run.rows.start, ..self.run.clone() }, ..self.clone() }
+    }
+
+    /// The first row from `row` on that is handed out.
+    fn first_out(&self, row: u64) -> u64 {
+        row.max(self.run.rows.start + self.run.skip)
+    }
+}
+
 /// The run that is being decoded.
 struct Current {
-    run: Run,
+    task: Task,
     /// Its next row.
     row: u64,
     root: Option<BitRle>,
     /// A reader for each column; nothing where one has failed and its values are null.
     readers: Vec<Option<Box<dyn ColumnReader>>>,
-    /// Whether columns that fail become null.
-    lenient: bool,
+}
+
+impl Current {
+    fn left(&self) -> u64 {
+        self.task.run.rows.end - self.row
+    }
+
+    /// Rows that are still to be passed over.
+    fn skipping(&self) -> u64 {
+        (self.task.run.rows.start + self.task.run.skip).saturating_sub(self.row)
+    }
 }
 
 /// The batches of a stripe.
@@ -104,10 +145,11 @@ struct StripeBatches {
     streams: StoredStreams,
     dictionaries: Dictionaries,
     codec: Codec,
+    held: Held,
     /// Stored bytes of each column to decode.
     stored: Vec<u64>,
-    /// What is left to do; whether columns that fail become null there.
-    runs: VecDeque<(Run, bool)>,
+    /// What is left to do.
+    tasks: VecDeque<Task>,
     run: Option<Current>,
     batch_rows: usize,
     /// Whether it goes by row groups, since something failed.
@@ -151,34 +193,126 @@ enum Step {
 }
 
 impl StripeBatches {
-    /// Decodes a batch, or opens the next run. Each failure leaves less to do: fewer rows at once, single row groups, nulls
-    /// for columns that fail, at last a run less.
+    /// Decodes a batch, or opens the next run. Each failure leaves less to do: single row groups, fewer rows at once, nulls for
+    /// columns that fail, at last a run less.
     fn advance(&mut self) -> Result<Step> {
         let mut current = match self.run.take() {
             Some(current) => current,
             None => {
-                let Some((run, lenient)) = self.runs.pop_front() else { return Ok(Step::Done) };
-                match self.start(run.clone(), lenient) {
+                let Some(task) = self.tasks.pop_front() else { return Ok(Step::Done) };
+                match self.start(task.clone()) {
                     Ok(current) => current,
                     Err(e) => {
-                        let row = run.rows.start;
-                        return self.confine(self.as_loss(e), row, run, lenient).map(|()| Step::Again);
+                        let row = task.run.rows.start;
+                        return self.confine(self.as_loss(e), row, 1, task).map(|()| Step::Again);
                     }
                 }
             }
         };
-        match self.batch(&mut current) {
+        let (row, rows) = (current.row, self.rows(&current));
+        let most = if current.skipping() > 0 { 1 } else { rows };
+        match self.batch(&mut current, rows) {
             Ok(batch) => {
-                if current.row < current.run.rows.end {
+                if let Err((column, e)) = self.check_end(&current) {
+                    return self.misplaced(e, column, row, &current.task).map(|()| Step::Again);
+                }
+                if current.left() > 0 {
                     self.run = Some(current);
                 }
                 Ok(batch.map_or(Step::Again, Step::Batch))
             }
-            Err(e) => {
-                let Current { row, run, lenient, .. } = current;
-                self.confine(e, row, run, lenient).map(|()| Step::Again)
-            }
+            Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Again),
         }
+    }
+
+    /// How many rows to read next. Where damage is passed over, rows of which nothing shows that they are damaged but the place
+    /// where they end must not be handed out before: batches end with row groups, if these are no longer.
+    fn rows(&self, current: &Current) -> usize {
+        let most = match current.skipping() {
+            0 => current.left().min(current.task.most as u64),
+            skipping => skipping,
+        };
+        let rows = usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_rows);
+        if self.scan.on_error == OnError::Raise || current.skipping() > 0 {
+            return rows;
+        }
+        let end = current.row + rows as u64;
+        let before = self.job.begins.partition_point(|(begin, _)| *begin <= end);
+        let begin = self.job.begins.get(before.wrapping_sub(1)).map(|(begin, _)| *begin);
+        let aligned = begin.filter(|begin| *begin > current.row && end < current.task.run.rows.end);
+        aligned.and_then(|begin| usize::try_from(begin - current.row).ok()).unwrap_or(rows)
+    }
+
+    /// Whether the values that were read end where their rows do: with the stripe, or where the index says that the next row
+    /// group begins. Writers have left values of rows that are not there (C++: of a struct that is null in one that is not);
+    /// all values behind such a one stand at wrong rows. An error, and the place of the column that it is in.
+    fn check_end(&self, current: &Current) -> Result<(), (usize, Error)> {
+        let row = current.row;
+        if row == self.job.stripe.rows {
+            return self.each_reader(current, |stands, _, _| Ok(stands.iter().position(|s| !s.is_at_end())));
+        }
+        let ends = self.scan.on_error != OnError::Raise || row == current.task.run.rows.end;
+        let Ok(place) = self.job.begins.binary_search_by_key(&row, |(begin, _)| *begin) else {
+            return Ok(());
+        };
+        let Some((_, positions)) = self.job.begins.get(place).filter(|_| ends) else { return Ok(()) };
+        let input = self.input(Some(positions));
+        self.each_reader(current, |stands, of, field| {
+            if of.children.is_empty() {
+                return Ok(None);
+            }
+            // What cannot be opened there is told by whoever reads it.
+            let Ok(next) = column::reader(&input, of, field) else { return Ok(None) };
+            let mut begins = Vec::with_capacity(stands.len());
+            next.stands(&mut begins);
+            Ok(stands.iter().zip(&begins).position(|(end, begin)| !end.is_with(begin)))
+        })
+    }
+
+    /// Asks `wrong` of each column which of its streams is at a wrong place.
+    fn each_reader(
+        &self,
+        current: &Current,
+        wrong: impl Fn(&[Stand], &Column, &Field) -> Result<Option<usize>>,
+    ) -> Result<(), (usize, Error)> {
+        let mut stands = Vec::new();
+        let columns = current.readers.iter().zip(&self.scan.columns).enumerate();
+        for (place, (reader, (id, field))) in columns {
+            let (Some(reader), Some(of)) = (reader, self.scan.shape.tree.get(*id)) else { continue };
+            stands.clear();
+            reader.stands(&mut stands);
+            let found = wrong(&stands, of, field).map_err(|e| (place, e))?;
+            let Some(stand) = found.and_then(|at| stands.get(at)) else { continue };
+            let inside = stand.column.and_then(|id| self.scan.shape.tree.get(id)).unwrap_or(of);
+            let message = format!("expected the values of the rows before row {}, found others", current.row);
+            let bytes = self.job.layout.stream(inside.id, stand.kind).map(|s| s.bytes.start);
+            let e = Error::corrupt(message).within(stand.kind.name()).within(column::name(inside));
+            let e = e.at(bytes.unwrap_or(self.job.stripe.bytes.start));
+            return Err((place, e));
+        }
+        Ok(())
+    }
+
+    /// Goes on behind values of a column that stand at wrong rows, or hands the error on: of what was not handed out, nothing of
+    /// that column is right.
+    fn misplaced(&mut self, e: Error, column: usize, row: u64, task: &Task) -> Result<()> {
+        if self.scan.on_error == OnError::Raise {
+            return Err(e);
+        }
+        let done = task.first_out(row);
+        if !self.careful {
+            self.careful = true;
+            self.unexplained = Some(e);
+            self.by_groups(done, task);
+        } else if self.scan.on_error == OnError::Null && !task.null.contains(&column) {
+            self.record(e, &task.run, Some(column), 0);
+            let mut again = task.from(done);
+            again.null.push(column);
+            self.tasks.push_front(again);
+        } else {
+            self.record(e, &task.run, None, task.run.rows.end - done);
+        }
+        Ok(())
     }
 
     /// A number or name in the stripe's footer that nobody knows, an encoding or a time zone, is damage where damage is passed
@@ -190,15 +324,15 @@ impl StripeBatches {
         }
     }
 
-    /// Opens the streams where a run begins.
-    fn start(&self, run: Run, lenient: bool) -> Result<Current> {
+    /// What readers are made from, at the stripe's start or where a row group begins.
+    fn input<'a>(&'a self, positions: Option<&'a Positions>) -> Input<'a> {
         let shape = &self.scan.shape;
-        let input = Input {
+        Input {
             tree: &shape.tree,
             changes: self.scan.damage.changes(),
             layout: &self.job.layout,
             streams: &self.streams,
-            positions: run.positions.as_deref(),
+            positions,
             compression: Compression { strict: self.careful, ..shape.tail.compression },
             codec: self.codec.clone(),
             dictionaries: &self.dictionaries,
@@ -208,34 +342,43 @@ impl StripeBatches {
             rows: self.job.stripe.rows,
             file_len: shape.tail.file_len,
             one_row: self.batch_rows == 1,
-        };
+            held: &self.held,
+        }
+    }
+
+    /// Opens the streams where a run begins.
+    fn start(&self, task: Task) -> Result<Current> {
+        let shape = &self.scan.shape;
+        let input = self.input(task.run.positions.as_deref());
         let is_struct = shape.tree.root().is_some_and(|r| r.kind == Kind::Struct);
         let stored = is_struct && self.job.layout.stream(0, StreamKind::Present).is_some();
         let root = if stored { Some(input.bits(0, StreamKind::Present)?) } else { None };
         let mut readers = Vec::with_capacity(self.scan.columns.len());
         for (place, (id, field)) in self.scan.columns.iter().enumerate() {
+            if task.null.contains(&place) {
+                readers.push(None);
+                continue;
+            }
             let of = shape
                 .tree
                 .get(*id)
                 .ok_or_else(|| Error::corrupt(format!("expected a type {id}, found none")))?;
             match column::reader(&input, of, field).map_err(|e| self.as_loss(e)) {
                 Ok(reader) => readers.push(Some(reader)),
-                Err(e) if lenient && e.is_damage() => {
-                    self.record(e, &run, Some(place), 0);
+                Err(e) if task.lenient && e.is_damage() => {
+                    self.record(e, &task.run, Some(place), 0);
                     readers.push(None);
                 }
                 Err(e) => return Err(e),
             }
         }
-        Ok(Current { row: run.rows.start, run, root, readers, lenient })
+        Ok(Current { row: task.run.rows.start, task, root, readers })
     }
 
-    /// The next batch of a run; nothing for rows that are passed over.
-    fn batch(&self, current: &mut Current) -> Result<Option<RecordBatch>> {
-        let left = current.run.rows.end - current.row;
-        let skipping = current.run.rows.start + current.run.skip > current.row;
-        let most = if skipping { current.run.rows.start + current.run.skip - current.row } else { left };
-        let rows = usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_rows);
+    /// The next `rows` rows of a run as a batch; nothing where they are passed over.
+    fn batch(&self, current: &mut Current, rows: usize) -> Result<Option<RecordBatch>> {
+        let skipping = current.skipping() > 0;
+        self.held.clear();
         let nulls = match &mut current.root {
             None => None,
             Some(bits) => {
@@ -266,8 +409,11 @@ impl StripeBatches {
         nulls: Option<&NullBuffer>,
     ) -> Result<Vec<ArrayRef>> {
         let threads = self.scan.threads;
-        let lenient = current.lenient;
-        let run = current.run.clone();
+        // In fewer rows, those in front of the damage keep their values.
+        let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
+        let run = current.task.run.clone();
+        let alive = |readers: &[Option<Box<dyn ColumnReader>>]| readers.iter().flatten().count();
+        let before = alive(&current.readers);
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
             let null = || match self.scan.columns.get(place) {
                 Some((_, field)) => new_null_array(field.data_type(), rows),
@@ -285,7 +431,12 @@ impl StripeBatches {
             }
         };
         if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
-            return current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
+            let columns: Result<Vec<ArrayRef>> =
+                current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
+            if alive(&current.readers) < before {
+                current.task.most = usize::MAX;
+            }
+            return columns;
         }
         let count = current.readers.len();
         let mut found: Vec<Option<Result<ArrayRef>>> = (0..count).map(|_| None).collect();
@@ -297,14 +448,13 @@ impl StripeBatches {
         found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }
 
-    /// Goes on behind a failure at row `row` of `run`, or hands the error on.
-    fn confine(&mut self, e: Error, row: u64, run: Run, lenient: bool) -> Result<()> {
-        let done = row.max(run.rows.start + run.skip);
-        let again = Run { skip: done - run.rows.start, ..run.clone() };
+    /// Goes on behind a failure of `rows` rows from row `row` on, or hands the error on.
+    fn confine(&mut self, e: Error, row: u64, rows: usize, task: Task) -> Result<()> {
+        let done = task.first_out(row);
         // Values that are too long for one batch fit in fewer rows.
         if e.is_batch_too_long() && self.batch_rows > 1 {
             self.batch_rows = fewer_rows(&e, self.batch_rows);
-            self.runs.push_front((again, lenient));
+            self.tasks.push_front(task.from(done));
             return Ok(());
         }
         let e = too_long_for_all(e);
@@ -314,27 +464,30 @@ impl StripeBatches {
         if !self.careful {
             self.careful = true;
             self.unexplained = Some(e);
-            self.by_groups(done, run);
-        } else if self.scan.on_error == OnError::Null && !lenient {
-            self.runs.push_front((again, true));
+            self.by_groups(done, &task);
+        } else if rows > 1 {
+            // Each time the run is read from its start: not too often.
+            self.tasks.push_front(Task { most: rows.div_ceil(16), ..task.from(done) });
+        } else if self.scan.on_error == OnError::Null && !task.lenient {
+            self.tasks.push_front(Task { lenient: true, most: usize::MAX, ..task.from(done) });
         } else {
             // Of what is nobody's column, the nulls of the root, all rows behind are lost.
-            self.record(e, &run, None, run.rows.end - done);
+            self.record(e, &task.run, None, task.run.rows.end - done);
         }
         Ok(())
     }
 
-    /// Replaces what is left, from row `done` of `run` on, by single row groups.
-    fn by_groups(&mut self, done: u64, run: Run) {
+    /// Replaces what is left, from row `done` of a task on, by single row groups.
+    fn by_groups(&mut self, done: u64, task: &Task) {
         if self.job.groups.is_empty() {
-            self.runs.push_front((Run { skip: done - run.rows.start, ..run }, false));
+            self.tasks.push_front(task.from(done));
             return;
         }
         let groups = self.job.groups.iter().filter(|g| g.rows.end > done).map(|group| {
             let skip = done.saturating_sub(group.rows.start);
-            (Run { skip, ..group.clone() }, false)
+            Task::new(Run { skip, ..group.clone() })
         });
-        self.runs = groups.collect();
+        self.tasks = groups.collect();
     }
 
     /// Row groups that decode one by one but not in a row: one of them is damaged in a way that does not show. Which rows

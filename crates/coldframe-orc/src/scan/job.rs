@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef, SchemaRef};
+use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
 
 use crate::layout::index::Positions;
@@ -22,6 +23,8 @@ pub(crate) struct ScanShared {
     pub(crate) schema: SchemaRef,
     /// All columns whose streams are needed.
     pub(crate) needed: Vec<usize>,
+    /// Whether a column has others inside it.
+    pub(crate) nested: bool,
     /// Most rows of a batch.
     pub(crate) batch_rows: usize,
     /// Most threads at work.
@@ -55,15 +58,23 @@ impl ScanShared {
         for (id, field) in &columns {
             need(&shape, *id, field.data_type(), &mut needed)?;
         }
+        let tree = &shape.tree;
+        let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
+        let row = needed.iter().map(row).fold(1, u64::saturating_add);
+        let most = usize::try_from(MOST_BATCH_BYTES / row).unwrap_or(usize::MAX);
+        let is_nested = |id: &usize| tree.get(*id).is_some_and(|c| !c.children.is_empty());
+        let nested = columns.iter().any(|(id, _)| is_nested(id));
         Ok(Self {
-            shape,
             columns,
             schema: request.decode.clone(),
             needed,
-            batch_rows: request.scan.batch_rows.max(1),
+            nested,
+            // Of so many columns that their numbers alone are more than a batch should hold, fewer rows.
+            batch_rows: request.scan.batch_rows.min(most).max(1),
             threads: request.scan.threads,
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
+            shape,
         })
     }
 }
@@ -120,6 +131,8 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The row groups one by one, for going on behind damage; empty where the index does not say.
     pub(crate) groups: Vec<Run>,
+    /// Where row groups begin, wanted or not: to see that what is in front of one ends there. In order.
+    pub(crate) begins: Vec<(u64, Arc<Positions>)>,
     /// What is fetched.
     pub(crate) parts: Vec<PartPlan>,
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{Damage, ErrorContext, OnError, Plan, Result, Unit};
+use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
 use super::decode::DecodeStripe;
 use super::job::{Run, ScanShared, StripeJob};
@@ -28,8 +28,13 @@ pub(crate) struct StripePlan {
     scan: Arc<ScanShared>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
-    /// Rows that are still wanted, if nothing is filtered.
+    /// Rows that are still wanted, if nothing is filtered. Where damage is passed over nobody knows how many of them a stripe
+    /// gives: then it is what was asked for, and whoever asked stops asking.
     limit: Option<u64>,
+    /// A stripe of which only the first row groups were handed out, for a limit: and how many.
+    rest: Option<(Stripe, u64)>,
+    /// With what it ends, behind all stripes: rows that stand in none of them.
+    lost: Option<Error>,
 }
 
 impl StripePlan {
@@ -39,12 +44,13 @@ impl StripePlan {
         stripes: VecDeque<Stripe>,
         prune: Option<StripePruner>,
         limit: Option<u64>,
+        lost: Option<Error>,
     ) -> Self {
-        Self { scan: Arc::new(scan), stripes, prune, limit }
+        Self { scan: Arc::new(scan), stripes, prune, limit, rest: None, lost }
     }
 
-    /// The stripe's unit; `None` if no row of it is wanted.
-    fn unit(&mut self, stripe: &Stripe) -> Result<Option<Unit>> {
+    /// The stripe's unit, from a row group on; `None` if no row of it is wanted.
+    fn unit(&mut self, stripe: &Stripe, from: u64) -> Result<Option<Unit>> {
         let shape = self.scan.shape.clone();
         let limits = &shape.options.limits;
         limits.unit_rows("a stripe", stripe.rows).at(stripe.bytes.start)?;
@@ -54,9 +60,9 @@ impl StripePlan {
             return Ok(None);
         }
         let layout = shape.layout(stripe)?;
-        let wanted = match &self.prune {
+        let wanted = match &mut self.prune {
             Some(prune) => prune.row_groups(stripe, &layout)?,
-            None => self.first_rows(stripe),
+            None => self.first_rows(stripe, from),
         };
         if wanted.as_ref().is_some_and(|groups| groups.iter().all(|g| !g)) {
             return Ok(None);
@@ -66,11 +72,15 @@ impl StripePlan {
             layout,
             runs: VecDeque::new(),
             groups: Vec::new(),
+            begins: Vec::new(),
             parts: Vec::new(),
         };
         let careful = self.scan.on_error != OnError::Raise;
         let groups = if wanted.is_some() || careful { self.groups(&job)? } else { None };
         let wanted = wanted.filter(|w| groups.as_ref().is_some_and(|g| g.len() == w.len()));
+        if wanted.is_none() {
+            self.rest = None;
+        }
         let whole = Run { rows: 0..stripe.rows, positions: None, skip: 0 };
         match (&wanted, &groups) {
             (Some(wanted), Some(groups)) if wanted.iter().any(|w| !w) => {
@@ -81,6 +91,10 @@ impl StripePlan {
                 job.runs.push_back(whole);
                 job.parts = ranges::whole(&self.scan, &job.layout);
             }
+        }
+        if self.scan.nested {
+            let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
+            job.begins = groups.iter().flatten().filter_map(begin).collect();
         }
         if careful {
             job.groups = groups.unwrap_or_default();
@@ -106,17 +120,25 @@ impl StripePlan {
         }
     }
 
-    /// The row groups that the next `limit` rows are in.
-    fn first_rows(&mut self, stripe: &Stripe) -> Option<Vec<bool>> {
+    /// The row groups from `from` on that the next `limit` rows are in.
+    fn first_rows(&mut self, stripe: &Stripe, from: u64) -> Option<Vec<bool>> {
         let limit = self.limit.as_mut()?;
         let wanted = *limit;
-        *limit = limit.saturating_sub(stripe.rows);
+        let careful = self.scan.on_error != OnError::Raise;
+        if !careful {
+            *limit = limit.saturating_sub(stripe.rows);
+        }
         let stride = self.scan.shape.stride()?;
-        if wanted >= stripe.rows {
+        if from == 0 && wanted >= stripe.rows {
             return None;
         }
-        let count = usize::try_from(stripe.rows.div_ceil(stride)).ok()?;
-        Some((0..count as u64).map(|group| group * stride < wanted).collect())
+        let count = stripe.rows.div_ceil(stride);
+        let end = from.saturating_add(wanted.div_ceil(stride)).min(count);
+        if careful && end < count {
+            self.rest = Some((stripe.clone(), end));
+        }
+        let count = usize::try_from(count).ok()?;
+        Some((0..count as u64).map(|group| (from..end).contains(&group)).collect())
     }
 
     /// Where the row groups begin; nothing if the indexes of the columns needed do not say.
@@ -168,11 +190,13 @@ fn has_no_streams(column: &Column, layout: &StripeLayout) -> bool {
 
 impl Plan for StripePlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
-        while let Some(stripe) = self.stripes.pop_front() {
+        while let Some((stripe, from)) =
+            self.rest.take().or_else(|| self.stripes.pop_front().map(|stripe| (stripe, 0)))
+        {
             if stripe.rows == 0 || self.limit == Some(0) {
                 continue;
             }
-            match self.unit(&stripe) {
+            match self.unit(&stripe, from) {
                 Ok(Some(unit)) => return Ok(Some(unit)),
                 Ok(None) => {}
                 Err(e) if self.scan.on_error != OnError::Raise && e.is_damage() => {
@@ -182,6 +206,6 @@ impl Plan for StripePlan {
                 Err(e) => return Err(e.within(stripe.name()).at(stripe.bytes.start)),
             }
         }
-        Ok(None)
+        self.lost.take().map_or(Ok(None), Err)
     }
 }

@@ -11,6 +11,7 @@
 //! and decompresses behind it, so decoders see whole runs. Without a codec the whole stream is one plain chunk. Memory of a
 //! stream is that of about one chunk.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +20,34 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_encoding::{Cursor, Error, Result};
 
 use crate::layout::compression::{Chunk, ChunkHeader, Compression, HEADER};
+use crate::layout::stripe::StreamKind;
+
+/// Where a reader is in a stream, as two readers that were opened at different places can compare it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stand {
+    /// The column; its reader puts it in.
+    pub(crate) column: Option<usize>,
+    /// Which stream.
+    pub(crate) kind: StreamKind,
+    /// The chunk's place in the file, and a byte of what it holds. Behind its last byte is the next chunk's first.
+    pub(crate) place: (u64, u64),
+    /// What is left of a run begun: values, and bits of a byte.
+    pub(crate) left: (usize, u32),
+    /// Whether there are bytes behind.
+    pub(crate) more: bool,
+}
+
+impl Stand {
+    /// Whether both read the same value next.
+    pub(crate) fn is_with(&self, other: &Self) -> bool {
+        (self.kind, self.place, self.left) == (other.kind, other.place, other.left)
+    }
+
+    /// Whether no value is left; the last bits of a byte are none.
+    pub(crate) fn is_at_end(&self) -> bool {
+        !self.more && self.left.0 == 0
+    }
+}
 
 /// Decompressors that the streams of a stripe share: as many as there are threads at work.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +119,10 @@ pub(crate) struct ByteStream {
     plain: Range<usize>,
     /// How many bytes at the window's end are those in front of `plain`.
     seam: usize,
+    /// How many bytes of content were opened.
+    opened: u64,
+    /// The chunks whose content is at hand: where they begin in the file, and how much content is in front of them.
+    chunks: VecDeque<(u64, u64)>,
 }
 
 impl ByteStream {
@@ -99,7 +132,18 @@ impl ByteStream {
             Algorithm::None => (stored.len(), 0..stored.len()),
             _ => (0, 0..0),
         };
-        Self { stored, next, offset, compression, codec, window: Window::default(), plain, seam: 0 }
+        Self {
+            stored,
+            next,
+            offset,
+            compression,
+            codec,
+            window: Window::default(),
+            plain,
+            seam: 0,
+            opened: 0,
+            chunks: VecDeque::new(),
+        }
     }
 
     /// Where in the file it is: to the chunk, or to the byte in a plain one.
@@ -149,19 +193,52 @@ impl ByteStream {
         }
     }
 
+    /// Bytes at hand, decompressed.
+    fn at_hand(&self) -> usize {
+        self.window.len() + self.plain.len()
+    }
+
+    /// Where it is.
+    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+        let left = self.at_hand() as u64;
+        let place = match self.compression.algorithm {
+            Algorithm::None => (self.offset + (self.stored.len() as u64).saturating_sub(left), 0),
+            _ => {
+                let at = self.opened.saturating_sub(left);
+                let chunk = self.chunks.iter().rev().find(|(_, before)| *before <= at).filter(|_| left > 0);
+                chunk.map_or((self.offset + self.next as u64, 0), |(start, before)| (*start, at - before))
+            }
+        };
+        let more = left > 0 || self.next < self.stored.len();
+        Stand { column: None, kind, place, left: (0, 0), more }
+    }
+
+    /// Notes that the chunk at [`Self::next`] is opened, which holds `length` bytes.
+    fn note(&mut self, length: usize) {
+        let at = self.opened.saturating_sub(self.at_hand().saturating_sub(length) as u64);
+        while self.chunks.get(1).is_some_and(|(_, before)| *before <= at) {
+            self.chunks.pop_front();
+        }
+        self.chunks.push_back((self.offset + self.next as u64, self.opened));
+        self.opened = self.opened.saturating_add(length as u64);
+    }
+
     /// Opens the next chunk behind the window: as plain, or decompressed.
     fn next_chunk(&mut self) -> Result<()> {
         self.seam = 0;
         let (chunk, end) = Self::chunk(&self.stored, self.next, self.offset, self.compression)?;
         if chunk.original {
             self.check_full(chunk.bytes.len(), end)?;
-            self.plain = end - chunk.bytes.len()..end;
+            let length = chunk.bytes.len();
+            self.plain = end - length..end;
+            self.note(length);
         } else {
             let (compression, at) = (self.compression, self.window.left.end);
             let memory = &mut self.window.memory;
             let found = self.codec.with(|codec| compression.decompress_over(codec, &chunk, memory, at))?;
             self.window.left.end += found;
             self.check_full(found, end)?;
+            self.note(found);
         }
         self.next = end;
         Ok(())
@@ -232,6 +309,8 @@ impl ByteStream {
                 let compression = self.compression;
                 self.codec.with(|codec| compression.decompress(codec, &chunk, out))?;
                 self.check_full(out.len() - before, end)?;
+                self.chunks.clear();
+                self.opened = self.opened.saturating_add((out.len() - before) as u64);
                 self.next = end;
                 n = n.saturating_sub(out.len() - before);
                 continue;
@@ -298,7 +377,7 @@ impl ByteStream {
 
     /// How many bytes there may be at most; for deciding whether a count is credible.
     pub(crate) fn most_left(&self) -> usize {
-        let mut most = self.window.len() + self.plain.len();
+        let mut most = self.at_hand();
         let mut rest = self.stored.get(self.next..).unwrap_or_default();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = ChunkHeader::new(*header);

@@ -20,7 +20,7 @@ use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::{IntRle, Version};
-use crate::scan::stream::ByteStream;
+use crate::scan::stream::{ByteStream, Stand};
 use crate::scan::varint;
 use crate::schema;
 
@@ -88,6 +88,16 @@ impl ColumnReader for Decimals {
         let decimals: PrimitiveArray<Decimal128Type> = primitive(values, validity.nulls);
         let typed = decimals.with_precision_and_scale(self.precision, self.scale);
         Ok(array(typed.map_err(coldframe_core::arrow_error)?))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        match &self.data {
+            Unscaled::Integers(data) => into.push(data.stand(StreamKind::Data)),
+            Unscaled::Varints(data, scales) => {
+                into.extend([data.stand(StreamKind::Data), scales.stand(StreamKind::Secondary)]);
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The streams of a stripe, opened where a row group begins.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use coldframe_core::salvage::check_batch;
@@ -32,20 +34,46 @@ pub(crate) struct StoredPart {
 /// The parts of streams that were fetched, by column and kind.
 pub(crate) type StoredStreams = HashMap<(usize, StreamKind), Vec<StoredPart>>;
 
-/// What a batch may hold of one column.
-#[derive(Clone, Copy, Debug)]
+/// What a batch may hold: of all columns together, so that it does not grow with their number.
+#[derive(Clone, Debug)]
 pub(crate) struct Bound {
     one_row: bool,
+    limits: Limits,
+    held: Held,
+}
+
+/// How many bytes of values of no fixed length the batch has that is being read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held(Arc<AtomicU64>);
+
+impl Held {
+    /// For the next batch.
+    pub(crate) fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// With `bytes` more.
+    fn add(&self, bytes: u64) -> u64 {
+        let add = |held: u64| Some(held.saturating_add(bytes));
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        before.unwrap_or_default().saturating_add(bytes)
+    }
 }
 
 impl Bound {
     /// An error that fewer rows answer, where `values` of a batch take too many `bytes`.
-    pub(crate) fn check(self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
-        check_batch(what, self.rows(values), bytes)
+    pub(crate) fn check(&self, what: &'static str, values: usize, bytes: u64) -> Result<()> {
+        let together = self.held.add(bytes);
+        if self.one_row {
+            // There are no fewer rows to read.
+            self.limits.block("a row", together)?;
+            return check_batch(what, 1, bytes);
+        }
+        check_batch(what, self.rows(values), together)
     }
 
     /// How many rows may be fewer: one where there are not, however many values it has.
-    pub(crate) fn rows(self, values: usize) -> usize {
+    pub(crate) fn rows(&self, values: usize) -> usize {
         if self.one_row { 1 } else { values.max(2) }
     }
 }
@@ -81,6 +109,8 @@ pub(crate) struct Input<'a> {
     pub(crate) file_len: u64,
     /// Whether batches have one row, which must be read however long its values are.
     pub(crate) one_row: bool,
+    /// What the batch holds.
+    pub(crate) held: &'a Held,
 }
 
 impl Input<'_> {
@@ -91,7 +121,7 @@ impl Input<'_> {
 
     /// How many rows are asked for how many bytes: none but one row may be too long.
     pub(crate) fn bound(&self) -> Bound {
-        Bound { one_row: self.one_row }
+        Bound { one_row: self.one_row, limits: self.limits, held: self.held.clone() }
     }
 
     /// The version of integer runs that a column's encoding means.

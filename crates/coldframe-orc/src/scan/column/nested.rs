@@ -9,7 +9,7 @@
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
-use coldframe_core::{Error, ErrorContext, Limits, Result, arrow_error};
+use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::input::{Bound, Input};
 use super::{ColumnReader, Present, Validity, array, boxed, column, dense, reader, to_rows};
@@ -17,9 +17,10 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::bytes::ByteRle;
 use crate::scan::rle::int::IntRle;
+use crate::scan::stream::Stand;
 
-/// Bytes that an element costs at least, for bounding their number: eight values of any type and what belongs to them.
-const ELEMENT: u64 = 8;
+/// Bytes that an element costs besides its values, for bounding their number.
+const ELEMENT: u64 = 1;
 
 /// The children of the struct `of` that `fields` name, in order; names may occur twice.
 pub(super) fn children<'a>(
@@ -70,20 +71,33 @@ impl ColumnReader for Structs {
         let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows);
         Ok(array(structs.map_err(arrow_error)?))
     }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        self.children.iter().for_each(|child| child.stands(into));
+    }
 }
 
 /// What lists and maps share.
 struct Lengths {
     present: Present,
     lengths: IntRle,
-    limits: Limits,
+    /// What an element costs at least.
+    element: u64,
     bound: Bound,
 }
 
 impl Lengths {
     fn new(input: &Input<'_>, of: &Column) -> Result<Self> {
         let lengths = input.integers(of.id, StreamKind::Length, input.version(of.id)?, false)?;
-        Ok(Self { present: input.present(of.id)?, lengths, limits: input.limits, bound: input.bound() })
+        let element =
+            of.children.iter().map(|id| input.tree.row_bytes(*id)).fold(ELEMENT, u64::saturating_add);
+        Ok(Self { present: input.present(of.id)?, lengths, element, bound: input.bound() })
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.lengths.stand(StreamKind::Length));
     }
 
     /// Nulls, offsets and how many elements there are.
@@ -97,8 +111,7 @@ impl Lengths {
         self.lengths.read(dense(&mut lengths, &validity)).within(|| "LENGTH")?;
         to_rows(&mut lengths, &validity)?;
         let total: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
-        self.bound.check("the elements of a batch", rows, total.saturating_mul(ELEMENT))?;
-        self.limits.block("the elements of a row", total.saturating_mul(ELEMENT))?;
+        self.bound.check("the elements of a batch", rows, total.saturating_mul(self.element))?;
         let lengths = lengths.into_iter().map(|n| n as usize);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         Ok((validity.nulls, OffsetBuffer::from_lengths(lengths), total))
@@ -123,6 +136,11 @@ impl ColumnReader for Lists {
         let values = self.child.read(total, None)?;
         let lists = ListArray::try_new(self.item.clone(), offsets, values, nulls);
         Ok(array(lists.map_err(arrow_error)?))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.lengths.stands(into);
+        self.child.stands(into);
     }
 }
 
@@ -159,6 +177,12 @@ impl ColumnReader for Maps {
             .map_err(arrow_error)?;
         let maps = MapArray::try_new(self.entries.clone(), offsets, entries, nulls, false);
         Ok(array(maps.map_err(arrow_error)?))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.lengths.stands(into);
+        self.key.stands(into);
+        self.value.stands(into);
     }
 }
 
@@ -205,5 +229,11 @@ impl ColumnReader for Unions {
         let tags = ScalarBuffer::<i8>::new(Buffer::from_vec(tags), 0, rows);
         let unions = UnionArray::try_new(self.fields.clone(), tags, None, columns);
         Ok(array(unions.map_err(arrow_error)?))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.tags.stand(StreamKind::Data));
+        self.children.iter().for_each(|child| child.stands(into));
     }
 }

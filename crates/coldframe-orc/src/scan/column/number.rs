@@ -14,7 +14,7 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::{BitRle, ByteRle};
 use crate::scan::rle::int::{IntRle, Word};
-use crate::scan::stream::ByteStream;
+use crate::scan::stream::{ByteStream, Stand};
 
 pub(super) fn reader(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
     let present = input.present(column.id)?;
@@ -44,6 +44,11 @@ impl ColumnReader for Booleans {
         };
         Ok(array(BooleanArray::new(bits, validity.nulls)))
     }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.data.stand(StreamKind::Data));
+    }
 }
 
 struct Bytes {
@@ -58,6 +63,11 @@ impl ColumnReader for Bytes {
         self.data.read(dense(&mut values, &validity)).within(|| "DATA")?;
         to_rows(&mut values, &validity)?;
         Ok(array(primitive::<Int8Type, _>(values, validity.nulls)))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.data.stand(StreamKind::Data));
     }
 }
 
@@ -97,6 +107,11 @@ where
             rebase(&mut values);
         }
         Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.data.stand(StreamKind::Data));
     }
 }
 
@@ -148,6 +163,11 @@ macro_rules! floats {
                 }
                 let values = placed(values, rows, &validity)?;
                 Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
+            }
+
+            fn stands(&self, into: &mut Vec<Stand>) {
+                self.present.stands(into);
+                into.push(self.data.stand(StreamKind::Data));
             }
         }
     )*};

@@ -22,7 +22,7 @@ use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::IntRle;
-use crate::scan::stream::ByteStream;
+use crate::scan::stream::{ByteStream, Stand};
 
 /// A reader of strings.
 pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
@@ -112,6 +112,11 @@ impl ColumnReader for Direct {
         let keyed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         arrow_cast::cast(&text, &keyed).map_err(arrow_error)
     }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.extend([self.data.stand(StreamKind::Data), self.lengths.stand(StreamKind::Length)]);
+    }
 }
 
 struct ByDictionary {
@@ -138,7 +143,14 @@ impl ColumnReader for ByDictionary {
             return Ok(array(keyed.map_err(arrow_error)?));
         }
         let gathered = self.dictionary.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
+        let total = stored.iter().map(|length| u64::from(*length)).sum();
+        self.bound.check("the text of a batch", rows, total)?;
         to_rows(&mut self.scratch, &validity)?;
         Ok(array(gathered.text(&self.scratch, validity.nulls)?))
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.push(self.data.stand(StreamKind::Data));
     }
 }

@@ -24,6 +24,7 @@ use super::{ColumnReader, Present, array, boxed, placed, primitive};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::int::IntRle;
+use crate::scan::stream::Stand;
 use crate::schema;
 
 /// Nanoseconds above this had no whole millisecond.
@@ -106,6 +107,11 @@ impl ColumnReader for Timestamps {
                 array(primitive::<TimestampNanosecondType, _>(values, validity.nulls).with_timezone_opt(zone))
             }
         })
+    }
+
+    fn stands(&self, into: &mut Vec<Stand>) {
+        self.present.stands(into);
+        into.extend([self.seconds.stand(StreamKind::Data), self.nanos.stand(StreamKind::Secondary)]);
     }
 }
 

@@ -10,7 +10,8 @@
 
 use coldframe_encoding::Result;
 
-use crate::scan::stream::ByteStream;
+use crate::layout::stripe::StreamKind;
+use crate::scan::stream::{ByteStream, Stand};
 
 /// Decodes bytes.
 #[derive(Debug)]
@@ -26,6 +27,11 @@ impl ByteRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
         Self { stream, left: 0, repeated: None }
+    }
+
+    /// Where it is.
+    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+        Stand { left: (self.left, 0), ..self.stream.stand(kind) }
     }
 
     fn start_run(&mut self) -> Result<()> {
@@ -102,6 +108,12 @@ impl BitRle {
     /// From the start of a run.
     pub(crate) fn new(stream: ByteStream) -> Self {
         Self { bytes: ByteRle::new(stream), carry: 0, held: 0 }
+    }
+
+    /// Where it is.
+    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+        let stand = self.bytes.stand(kind);
+        Stand { left: (stand.left.0, self.held), ..stand }
     }
 
     /// The next `n` bits, lowest bit of a byte first as Arrow has them; the bits behind the last are zero.

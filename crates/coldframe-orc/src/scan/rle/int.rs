@@ -10,7 +10,8 @@ use coldframe_encoding::bits::Unsigned;
 use coldframe_encoding::varint::unzigzag;
 use coldframe_encoding::{Error, Result};
 
-use crate::scan::stream::ByteStream;
+use crate::layout::stripe::StreamKind;
+use crate::scan::stream::{ByteStream, Stand};
 
 /// Most values of a run.
 const MAX_RUN: usize = 512;
@@ -195,6 +196,12 @@ impl IntRle {
         let n = self.repeated.1.min(most);
         self.repeated.1 -= n;
         Ok((n > 0).then_some((self.repeated.0, n)))
+    }
+
+    /// Where it is.
+    pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
+        let left = self.repeated.1 + (self.pending.len() - self.taken);
+        Stand { left: (left, 0), ..self.stream.stand(kind) }
     }
 
     /// Passes over `n` values.
