@@ -406,7 +406,7 @@ class RawTarget:
     ) -> RawTarget: ...
     def add(self, decoded: RawDecoded) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """Has it on disk, or in its store: {"rows", "bytes"}."""
+        """Has it on disk, or in its store: {"rows", "bytes", "sha256"}; hashed as it was written."""
 
 def decode(rows: RawScan | ArrowStreamExportable, shape: RawShape) -> RawDecoded:
     """Decodes all rows, without Python's lock where they are those of a RawScan."""
@@ -428,7 +428,7 @@ def convert(
     `row_group_bytes` and `row_group_rows`, or one of ours with its own. most_bytes: a file ends with the
     batch with which it has so many.
 
-    Returns {"files": [{"name", "rows", "bytes", "print": RawFingerprint}], "observed": as
+    Returns {"files": [{"name", "rows", "bytes", "sha256", "print": RawFingerprint}], "observed": as
     `RawObserved.columns`}; no file where there are no rows, and none is left behind an error.
     """
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from coldframe._coldframe import ColdframeError, CorruptFileError, RawFingerprint, RawShape
 from coldframe.file import raw_scan
 from coldframe.pipeline.identity import CHANGED, content_digest, is_unchanged
-from coldframe.pipeline.places import StorageOptions, discard, sha256, size_of
+from coldframe.pipeline.places import StorageOptions, discard
 from coldframe.pipeline.sinks import Sink
 from coldframe.pipeline.stated import Witness
 
@@ -232,6 +232,7 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
     for found, file in zip(converted["files"], files, strict=True):
         checks = found["print"].to_json() if task.verify else {}
         file.update(verified=False, rows=found["rows"], checks=checks)
+        file.update(bytes=found["bytes"], sha256=found["sha256"])
         finish_file(task, found["print"], file)
         outcome["rows"] += found["rows"]
     decoding.demand(outcome["rows"], converted["observed"])
@@ -239,7 +240,7 @@ def _convert(task: Task, staged: str, outcome: dict[str, Any]) -> None:
 
 
 def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
-    """Reads a written file back, and says what is to be known of it later."""
+    """Reads a written file back."""
     if task.verify:
         # Rows that are the same have the same columns; where they are not, the columns are told.
         differences: list[str] = []
@@ -251,8 +252,6 @@ def finish_file(task: Task, read: RawFingerprint, file: dict[str, Any]) -> None:
         if differences:
             raise VerificationError("what was written differs from what was read: " + "; ".join(differences))
         file["verified"] = True
-    file["bytes"] = size_of(file["staged"], task.target_options)
-    file["sha256"] = sha256(file["staged"], task.target_options)
 
 
 def _read_back(task: Task, staged: str, rows_only: bool) -> RawFingerprint:

@@ -71,7 +71,8 @@ def run_merge(merge: MergeTask) -> dict[str, Any]:
         for one in merge.tasks:
             merged.add(one)
         if merged.target is not None:
-            merged.target.finish()
+            written = merged.target.finish()
+            file.update(bytes=written["bytes"], sha256=written["sha256"])
             finish_file(task, merged.print, file)
     if "error" in whole:
         discard_files([file], task.target_options)

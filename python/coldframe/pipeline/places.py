@@ -25,16 +25,6 @@ def reading(path: str, storage_options: StorageOptions = None) -> Any:
     return RangedFile(open_store(path, storage_options)) if is_remote(path) else path
 
 
-def size_of(path: str, storage_options: StorageOptions = None) -> int:
-    """How many bytes lie there."""
-    if not is_remote(path):
-        return os.path.getsize(path)
-    found = open_store(path, storage_options).stat()
-    if found is None or found.is_folder:
-        raise FileNotFoundError(path)
-    return found.size
-
-
 def pieces(path: str, storage_options: StorageOptions = None) -> Iterator[bytes]:
     """The whole content, in pieces that fit into memory."""
     if not is_remote(path):
