@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,25 @@ def test_what_was_never_verified_has_no_fingerprint(estate: Estate) -> None:
     assert found.unverified == found.files == 5
     lines = (estate.target / "_coldframe" / "manifest.jsonl").read_text().splitlines()
     assert all(json.loads(line)["checks"] == {} for line in lines)
+
+
+def test_a_written_file_is_not_read_again_for_its_checksum(
+    estate: Estate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is hashed while it is written, by itself and with others: the audit finds the same."""
+    from coldframe.pipeline import places
+
+    def pieces(path: str, *rest: object) -> Iterator[bytes]:
+        assert not path.startswith(str(estate.target)), path
+        return read(path, *rest)  # type: ignore[arg-type]
+
+    read = places.pieces
+    estate.orc("v/1", {"a": [1, 2]})
+    estate.orc("v/2", {"a": [3]})
+    with monkeypatch.context() as patched:
+        patched.setattr(places, "pieces", pieces)
+        for target_file_bytes in (0, 1 << 20):
+            report = estate.migrate(target_file_bytes=target_file_bytes, fresh=bool(target_file_bytes))
+            assert report.exit_code == 0
+            assert len(estate.files("v")) == (1 if target_file_bytes else 2)
+    assert audit(estate.target).exit_code == 0
