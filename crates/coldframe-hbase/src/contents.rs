@@ -187,7 +187,8 @@ fn parts(of: &str, schema: &TableSchema, options: &Options) -> Result<Vec<Conten
 /// What only logs hold.
 fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let lacks = root.lacks_logs()?;
-    let content = Content::new("edits", of, (options.wal && !lacks).then_some(true));
+    // Reading without the logs counts nothing of them.
+    let content = Content::new("edits", of, if options.wal { (!lacks).then_some(true) } else { Some(false) });
     if lacks {
         let note = "there is no folder WALs; reading counts regions that were flushed and not closed since";
         return Ok(content.noted(note));
@@ -196,6 +197,6 @@ fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let content = content.sized(bytes);
     Ok(match options.wal {
         true => content,
-        false => content.noted("what was not flushed is left out; only reading the logs tells what that is"),
+        false => content.noted("what was not flushed is left out"),
     })
 }

@@ -65,17 +65,17 @@ fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
         0 => left,
         _ => left.counted(others as u64, "tablets").noted("only one tablet is read"),
     };
-    let times = Content::new("times", id, own.snapshot.is_none().then_some(true));
+    let times = Content::new("times", id, Some(own.snapshot.is_none()));
     let times = match own.snapshot {
         None => times,
         Some(_) => times.noted("what was changed after the time of the snapshot is left out"),
     };
     let bytes: u64 = tablets.iter().map(|t| t.segments.bytes()).sum();
     let none = tablets.iter().all(|t| t.segments.count() == 0);
-    let edits = Content::new("edits", id, (own.wal || none).then_some(true)).sized(bytes);
+    let edits = Content::new("edits", id, Some(own.wal || none)).sized(bytes);
     let edits = match edits.taken {
-        Some(_) => edits,
-        None => edits.noted("what was not flushed is left out; only reading the logs tells what that is"),
+        Some(false) => edits.noted("what was not flushed is left out"),
+        _ => edits,
     };
     [left, times, edits]
 }

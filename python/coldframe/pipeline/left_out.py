@@ -27,8 +27,9 @@ from coldframe.pipeline.works import TableWork
 from coldframe.sources import text_options
 
 _NAMES = {kind: name for name, kind in LEAVABLE.items()}
-_COUNTED = frozenset({"versions", "times", "columns"})
-"""What only reading tells: how many cells of it were passed over."""
+_COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
+"""What only reading tells: how much of it was passed over."""
+_UNITS = {"regions": "folders of regions", "edits": "regions"}
 
 
 @dataclass
@@ -87,7 +88,7 @@ def _of_directory(
             of,
             str(about["name"]),
             item.count if item.count is not None else about.get("count"),
-            "cells" if item.count is not None else str(about.get("unit") or ""),
+            _UNITS.get(kind, "cells") if item.count is not None else str(about.get("unit") or ""),
             str(about.get("note") or ""),
             visible=bool(about["visible"]),
             named=options.leaves_behind(name, of),

@@ -18,6 +18,7 @@ LEAVABLE = {
     "columns": "columns",
     "timestamps": "timestamps",
     "unflushed-edits": "edits",
+    "unknown-regions": "regions",
     "tablets": "tablets",
 }
 """What of a directory may be left behind by name, and what the core calls it."""
