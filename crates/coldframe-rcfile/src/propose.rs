@@ -4,6 +4,7 @@
 //! the byte `bf`), and in all types that are no text: `ColumnarSerDe` prints them, `LazyBinaryColumnarSerDe` writes their
 //! bytes. People are to look the guess over.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::{Array, BinaryArray, RecordBatch};
@@ -45,9 +46,13 @@ impl Votes {
     fn guess(&self) -> Option<&'static str> {
         match (self.text, self.binary) {
             (0, 0) => (self.numbers > 0).then_some("text"),
-            (text, binary) if text > binary => Some("text"),
-            (text, binary) if text < binary => Some("binary"),
-            _ => None,
+            // Text with another null, in which some cells look like numbers in bytes, or text in digits among such.
+            (0, binary) => (binary.saturating_mul(10) >= self.numbers).then_some("binary"),
+            (text, binary) => match text.saturating_add(self.numbers).cmp(&binary) {
+                Ordering::Greater => Some("text"),
+                Ordering::Less => Some("binary"),
+                Ordering::Equal => None,
+            },
         }
     }
 }
@@ -122,6 +127,15 @@ mod tests {
         assert_eq!(guess(&[b"\x8e\x01\x00", b"abc", b"\xff"]), Some("binary"));
         assert_eq!(guess(&[&1.5_f64.to_be_bytes(), b"abc"]), Some("binary"));
         assert_eq!(guess(&[b"\xbf", b"abc", b""]), Some("binary"));
+    }
+
+    #[test]
+    fn few_cells_against_many() {
+        let mut cells: Vec<&[u8]> = vec![b"12"; 50];
+        cells.push(b"\x00\x01");
+        assert_eq!(guess(&cells), None);
+        cells.push(b"\\N");
+        assert_eq!(guess(&cells), Some("text"));
     }
 
     #[test]
