@@ -53,11 +53,27 @@ fn file(body: &[u8], root: (u64, u64), compression: i32, value_index: bool) -> B
         compression: Some(compression),
         ..CFileFooter::default()
     };
-    let message = footer.encode_to_vec();
-    out.extend_from_slice(&message);
+    ended(out, &footer.encode_to_vec())
+}
+
+fn ended(mut out: Vec<u8>, footer: &[u8]) -> Bytes {
+    out.extend_from_slice(footer);
     out.extend_from_slice(b"kuducfl2");
-    out.extend(u32::try_from(message.len()).unwrap().to_le_bytes());
+    out.extend(u32::try_from(footer.len()).unwrap().to_le_bytes());
     out.into()
+}
+
+/// A file without values whose footer has `count` empty pairs.
+fn with_pairs(count: usize) -> Bytes {
+    let footer = CFileFooter {
+        data_type: Some(7),
+        encoding: Some(1),
+        num_values: Some(0),
+        compression: Some(1),
+        ..CFileFooter::default()
+    };
+    let pairs = b"\x3a\x00".repeat(count);
+    ended(b"kuducfl2\0\0\0\0".to_vec(), &[footer.encode_to_vec(), pairs].concat())
 }
 
 fn key(ordinal: usize) -> Vec<u8> {
@@ -144,6 +160,15 @@ fn pointers_that_lead_twice_to_a_block_are_followed_once() {
     assert_linear("chains", &files, &opener(open));
 }
 
+/// A footer of pairs without key and value, which are two bytes each in the file and a struct of fifty in memory.
+fn many_empty_pairs() {
+    let bytes = with_pairs(10 << 20);
+    let e = open(Source::file("memory", Arc::new(bytes.clone()))).unwrap_err();
+    assert!(e.to_string().contains("max_metadata_bytes"), "{e}");
+    assert_bounded("empty pairs", &bytes, &opener(open));
+    open(Source::file("memory", Arc::new(with_pairs(1000)))).unwrap();
+}
+
 fn many_pointers_to_one_leaf() {
     let open = opener(open);
     assert_bounded("a fan", &fan(10_000, 60_000), &open);
@@ -176,6 +201,7 @@ fn counts_that_compress_well() {
 #[test]
 fn work_and_memory_follow_the_bytes() {
     pointers_that_lead_twice_to_a_block_are_followed_once();
+    many_empty_pairs();
     many_pointers_to_one_leaf();
     many_pointers_to_one_data_block();
     many_blocks_that_are_none();

@@ -189,7 +189,7 @@ impl Timeline {
                     }
                 })
             } else {
-                replaced_of_json(&bytes, &mut groups)
+                replaced_of_json(&bytes, limits, &mut groups)
             };
             result.map_err(|e| e.within(format!("instant {instant}")))?;
         }
@@ -201,10 +201,14 @@ impl Timeline {
 const REPLACED: &str = "partitionToReplaceFileIds";
 
 /// What Hudi 0.x writes; nothing for an instant without metadata.
-fn replaced_of_json(bytes: &[u8], groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
+fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
+    // A value of two bytes becomes a struct of some dozens: each but the first stands behind one of these signs.
+    let values = bytes.iter().filter(|b| matches!(b, b'[' | b'{' | b',' | b':')).count();
+    let size = values.saturating_mul(size_of::<(String, serde_json::Value)>()).saturating_add(bytes.len());
+    limits.decoded("JSON of an instant", size as u64, bytes.len() as u64)?;
     let json: serde_json::Value = serde_json::from_slice(bytes)
         .map_err(|e| Error::corrupt(format!("expected JSON or an Avro container, found {e}")))?;
     for (partition, ids) in json.get(REPLACED).and_then(|r| r.as_object()).into_iter().flatten() {

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
+use coldframe_encoding::limits::message;
 use coldframe_encoding::{Cursor, checksum};
 use prost::Message;
 
@@ -109,6 +110,7 @@ fn read_footer(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Foo
     let stored = cursor.u32_le()?;
     let summed = cursor.rest();
     let message = cursor.take(usize::try_from(message_len).unwrap_or(usize::MAX))?;
+    message::check::<CFileFooter>(message, limits, len).map_err(|e| e.at(message_at))?;
     let message = CFileFooter::decode(message).map_err(|e| malformed(&e).at(message_at))?;
     let incompatible = message.incompatible_features.unwrap_or(0);
     let summed_too = incompatible & CHECKSUM_FEATURE != 0;
@@ -202,6 +204,7 @@ fn read_header(source: &dyn ReadAt, verify: bool, limits: &Limits, footer: &mut 
         checksum::check_crc32c(cursor.u32_le()?, summed).map_err(|e| e.at(at))?;
     }
     let message = summed.get(12..).unwrap_or_default();
+    message::check::<CFileHeader>(message, limits, source.len()).map_err(|e| e.at(FRAME_LEN))?;
     let header = CFileHeader::decode(message).map_err(|e| malformed(&e).at(FRAME_LEN))?;
     footer.header_metadata = header.metadata;
     footer.header = 0..end;

@@ -11,6 +11,8 @@
 //!
 //! Fields that the description calls required are optional here, so that a message without one is an error that names it.
 
+use coldframe_encoding::limits::message::{Shape, Shaped};
+
 /// A name and what the writer filed under it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetadataPair {
@@ -34,6 +36,10 @@ pub struct CFileHeader {
     /// Pairs.
     #[prost(message, repeated, tag = "3")]
     pub metadata: Vec<MetadataPair>,
+}
+
+impl Shaped for CFileHeader {
+    const SHAPE: Shape = Shape::of::<Self>(&[(3, Shape::of::<MetadataPair>(&[]))]);
 }
 
 /// Where a block stands.
@@ -94,6 +100,10 @@ pub struct CFileFooter {
     /// Whether values are arrays.
     #[prost(bool, optional, tag = "12")]
     pub is_type_array: Option<bool>,
+}
+
+impl Shaped for CFileFooter {
+    const SHAPE: Shape = Shape::of::<Self>(&[(7, Shape::of::<MetadataPair>(&[]))]);
 }
 
 /// The message at the end of an index block.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use coldframe_core::io::Folder;
 use coldframe_core::{ErrorKind, Limits, Result};
+use coldframe_encoding::limits::message;
 
 use crate::layout::log::Record;
 use crate::layout::operations::{EntryBatch, OpId};
@@ -35,7 +36,7 @@ impl Tail {
 /// where the log is replayed.
 pub(crate) fn tail(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -> Result<Tail> {
     let mut tail = Tail::default();
-    for (_, path, _) in tablet.segments.iter().rev() {
+    for (_, path, len) in tablet.segments.iter().rev() {
         let segment = match open_segment(folder, tablet.server.keys(), path, how) {
             Ok(Some(segment)) => segment,
             Ok(None) => continue,
@@ -46,6 +47,9 @@ pub(crate) fn tail(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
         let mut records = segment.records();
         while let Ok(Some(record)) = records.next_record() {
             let Record::Whole(contents, _) = record else { continue };
+            if message::check::<EntryBatch>(&contents, how.1, len.max(contents.len() as u64)).is_err() {
+                continue;
+            }
             let Ok(batch) = <EntryBatch as prost::Message>::decode(contents) else { continue };
             for entry in batch.entries {
                 if let Some(id) = entry.replicate.and_then(|r| r.id) {
