@@ -390,7 +390,7 @@ class File(AsTables, Lookups, Ordinals):
         return self._raw.inspect()
 
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """Checks every checksum and decodes everything.
+        """Compares every checksum that is stored and decodes everything.
 
         Never raises on damage: the report has `rows`, `units` and `damage`. `progress` is told the rows
         decoded so far.

@@ -170,7 +170,7 @@ def test_inspect(run: Any, written: Path) -> None:
 
 def test_verify(run: Any, written: Path, broken: Path) -> None:
     code, out, _ = run("verify", written, *HOW)
-    assert (code, out) == (0, f"{written}: intact, {ROWS} rows in 10 units\n")
+    assert (code, out) == (0, f"{written}: no damage found, {ROWS} rows in 10 units\n")
     code, out, _ = run("verify", broken, written, *HOW)
     assert code == 1
     assert "DAMAGED" in out

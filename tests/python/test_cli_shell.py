@@ -41,7 +41,7 @@ def coldframe(*arguments: object, cwd: Path, **options: Any) -> subprocess.Compl
 def test_patterns_are_expanded_by_us_too(folder: Path) -> None:
     assert json.loads(coldframe("meta", "*.orc", "--json", cwd=folder).stdout)["a.orc"]["rows"] == 100
     assert coldframe("meta", "*.orc", cwd=folder).stdout.count("format: orc") == 2
-    assert coldframe("verify", "*.orc", cwd=folder).stdout.count("intact, 100 rows") == 2
+    assert coldframe("verify", "*.orc", cwd=folder).stdout.count("no damage found, 100 rows") == 2
     assert coldframe("detect", "*.orc", cwd=folder).stdout == "a.orc: orc\nb.orc: orc\n"
     assert coldframe("count", "*.orc", cwd=folder).stdout == "200\n"
     assert json.loads(coldframe("sizes", "*.orc", "--json", cwd=folder).stdout)[0]["column"] == "id"

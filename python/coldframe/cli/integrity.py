@@ -74,7 +74,7 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
     parser = add_command(
         commands,
         "verify",
-        "check every checksum and decode everything",
+        "compare every checksum that is stored and decode everything",
         """coldframe verify 000000_0 && echo intact
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )
@@ -216,7 +216,7 @@ def _print_report(source: str, report: dict[str, Any]) -> None:
     if "error" in report:
         print(f"{source}: {report['error']}")
     elif not report["damage"]:
-        print(f"{source}: intact, {report['rows']} rows in {report['units']} units")
+        print(f"{source}: no damage found, {report['rows']} rows in {report['units']} units")
     else:
         print(f"{source}: DAMAGED in {len(report['damage'])} places, {report['rows']} rows read")
         for lost in report["damage"]:

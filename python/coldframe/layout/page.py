@@ -100,7 +100,7 @@ def _damage(root: Spot, layout: Layout) -> str:
     broken = [(spot, reason) for spot in root.walk() for reason in spot.damage]
     if not broken:
         looked = (
-            "everything was decoded, and every checksum compared"
+            "everything was decoded, and every checksum that is stored compared"
             if layout.verified
             else "by its structure alone"
         )
