@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from model.laws import Broken
 from model.tree import TYPES
 from model.world import PLACES, World, broken
@@ -41,6 +41,13 @@ def machine(to: str, known: frozenset[str] = KNOWN) -> Any:
                 getattr(self.world, name)(*given, **named)
             except Broken as error:
                 raise AssertionError(broken(self.world, error)) from None
+
+        @initialize(places=st.lists(st.integers(0, 8), max_size=4), ran=st.booleans())
+        def begin(self, places: list[int], ran: bool) -> None:
+            for number, place in enumerate(places):
+                self.do("add", place, number + 1, number)
+            if ran:
+                self.do("run")
 
         @rule(place=st.integers(0, len(PLACES) - 1), rows=st.integers(1, 9), name=SMALL)
         def add(self, place: int, rows: int, name: int) -> None:
