@@ -172,6 +172,9 @@ def with_fields(array: Any, target: Any) -> Any:
     Types are left as they are; where the array is not of the target's kind it is given back.
     """
 
+def pruned(array: Any, target: Any) -> Any:
+    """A pyarrow.Array with only the struct fields that the pyarrow.DataType `target` has."""
+
 def open_file(
     source: object,
     *,
@@ -267,6 +270,8 @@ class RawFile:
     def recorded(self) -> list[tuple[int, bytes]]: ...
     def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None]]:
         """(part, start, stop, rows or None)"""
+    def byte_split(self, start: int, stop: int) -> tuple[int, int, int]:
+        """The split (part, start, stop) that a byte range stands for."""
     def scan(
         self,
         *,
@@ -278,8 +283,11 @@ class RawFile:
         on_error: str = "raise",
         threads: int | None = None,
         read_ahead: bool = False,
+        prune: bool = True,
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
+
+        Without `prune`, statistics, indexes and bloom filters leave nothing out: the rows are the same.
 
         Up to `threads` threads decode: the columns of a unit and, with `read_ahead`, several splits of a
         whole file.

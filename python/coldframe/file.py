@@ -296,8 +296,8 @@ class File(AsTables, Lookups, Ordinals):
 
         Args:
             batch_size: rows in a batch, at most.
-            split: one of `splits()`, or a byte range `(start, length)`: ranges that tile the file give each
-                row once.
+            split: one of `splits()`, or a byte range `(start, length)` of a file: ranges that tile the file
+                give each row once. A table of many files has no byte ranges.
             on_damage: told what was skipped, once the stream has ended.
             use_threads: decode on several threads, see `read`.
             read_ahead: the threads decode several units at once, ahead of who takes the batches; some 32 MiB
@@ -452,6 +452,17 @@ class File(AsTables, Lookups, Ordinals):
             return 1  # Spark gives each core a task of its own
         return int(pa.cpu_count())
 
+    def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
+        """A split as the core has it."""
+        if split is None:
+            return None
+        if isinstance(split, Split):
+            return split.part, split.start, split.stop
+        start, length = split
+        if start < 0 or length < 0:
+            raise ValueError(f"split must be (start, length) with neither negative, not {split!r}")
+        return self._raw.byte_split(start, start + length)
+
     def _stream(
         self,
         columns: Sequence[str] | None,
@@ -482,7 +493,7 @@ class File(AsTables, Lookups, Ordinals):
             predicate=bound.predicate,
             limit=limit if residual is None else None,
             batch_size=batch_size,
-            split=_range_of(split),
+            split=self._range_of(split),
             on_error=on_error,
             threads=self._threads() if use_threads else 1,
             # A Python object is read under the GIL, by threads that Python would not wait for when it ends.
@@ -491,8 +502,8 @@ class File(AsTables, Lookups, Ordinals):
             and parallel_by_default(use_threads, on_error, limit),
         )
         schema = pa.schema(scan)
-        if residual is not None and columns is not None:
-            schema = pa.schema([schema.field(i) for i in range(len(columns))], metadata=schema.metadata)
+        # What the filter alone needs goes again: a read gives the same columns with it and without.
+        wanted = schema if residual is None or columns is None else self._projected(columns)
 
         def ended() -> None:
             if on_error != "raise":
@@ -510,8 +521,12 @@ class File(AsTables, Lookups, Ordinals):
 
         stream = batches()
         if residual is not None:
-            stream = filtered(stream, residual, schema, limit)
-        return pa.RecordBatchReader.from_batches(schema, stream)
+            stream = filtered(stream, residual, wanted, limit)
+        return pa.RecordBatchReader.from_batches(wanted, stream)
+
+    def _projected(self, columns: Sequence[str]) -> Any:
+        """The pyarrow.Schema of a read of these columns."""
+        return pa.schema(self._raw.scan(columns=list(columns), split=(0, 0, 0), threads=1))
 
 
 def has_masked_columns(file: File) -> bool:
@@ -525,7 +540,7 @@ def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
         raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
     file = split.open()
     return file._raw.scan(
-        batch_size=batch_size, split=_range_of(split), on_error=on_error, threads=file._threads()
+        batch_size=batch_size, split=file._range_of(split), on_error=on_error, threads=file._threads()
     )
 
 
@@ -546,19 +561,8 @@ def renamed(old: str, given: Any, new: str, value: Any) -> Any:
     return given
 
 
-def _range_of(split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
-    if split is None:
-        return None
-    if isinstance(split, Split):
-        return split.part, split.start, split.stop
-    start, length = split
-    if start < 0 or length < 0:
-        raise ValueError(f"split must be (start, length) with neither negative, not {split!r}")
-    return 0, start, start + length
-
-
 def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) -> Iterator[Any]:
-    """The rows that pass (see `keep`), with the first columns only: those that were asked for."""
+    """The rows that pass (see `keep`), with the columns of `schema` only."""
     left = limit
     with contextlib.closing(batches):  # type: ignore[type-var]
         if left == 0:
@@ -569,17 +573,19 @@ def filtered(batches: Iterator[Any], test: Any, schema: Any, limit: int | None) 
                 kept = kept.slice(0, left)
                 left -= kept.num_rows
             if kept.num_rows:
-                yield _first_columns(kept, schema)
+                yield _columns_of(kept, schema)
             if left == 0:
                 return
 
 
-def _first_columns(batch: Any, schema: Any) -> Any:
-    if len(schema) == batch.num_columns:
+def _columns_of(batch: Any, schema: Any) -> Any:
+    if batch.schema.equals(schema):
         return batch
     if len(schema) == 0:
         return row_count_batch(batch.num_rows, schema)
-    return pa.RecordBatch.from_arrays(batch.columns[: len(schema)], schema=schema)
+    columns = ((batch.column(field.name), field.type) for field in schema)
+    arrays = [c if c.type.equals(type) else _coldframe.pruned(c, type) for c, type in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def row_count_batch(rows: int, schema: Any) -> Any:

@@ -8,12 +8,12 @@ Substrait cannot say are applied by pyarrow to the batches that come back. The r
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coldframe._coldframe import Condition, Predicate
 from coldframe.errors import SchemaError
@@ -27,6 +27,7 @@ class Bound:
 
     predicate: Predicate | None
     residual: Any = None  # pc.Expression
+    expression: Any = None  # the pc.Expression that the predicate was made of
 
     @property
     def exact(self) -> bool:
@@ -36,8 +37,13 @@ class Bound:
     @property
     def test(self) -> Any:
         """The whole filter as one thing that `keep` takes."""
+        if self.expression is not None:
+            return self.expression
         return self.predicate if self.exact else self.residual
 
+
+# Substrait has no word for what `is_in` does about null but the default.
+_OTHER_NULLS = re.compile(r"null_matching_behavior=(?!MATCH)")
 
 # What the public functions take. Expression is pyarrow's own class, which has no type information.
 Filter = str | Sequence[Any] | Condition | Any
@@ -45,17 +51,11 @@ Filter = str | Sequence[Any] | Condition | Any
 
 def parse(filter: Filter | None) -> Any:
     """A Condition (from lists or SQL), or the `pyarrow.compute.Expression` as it is; None for no filter."""
-    if filter is None or isinstance(filter, Condition) or _is_expression(filter):
+    if filter is None or isinstance(filter, (Condition, pc.Expression)):
         return filter
     if isinstance(filter, str):
         return Condition.parse(filter)
     return Condition.from_lists(filter)
-
-
-def _is_expression(filter: Any) -> bool:
-    # Nobody has an expression without pyarrow.compute; importing it costs more than all of coldframe.
-    compute = sys.modules.get("pyarrow.compute")
-    return compute is not None and isinstance(filter, compute.Expression)
 
 
 def bind(filter: Any, schema: Any) -> Bound:
@@ -63,7 +63,7 @@ def bind(filter: Any, schema: Any) -> Bound:
     if isinstance(filter, Condition):
         return Bound(filter.bind(schema))
     _check(filter, schema)
-    if _substrait_keeps_its_meaning(str(filter)):
+    if not _OTHER_NULLS.search(str(filter)):
         try:
             message = bytes(filter.to_substrait(_without_unions(schema, pa.bool_())))
         except pa.ArrowException:
@@ -71,7 +71,7 @@ def bind(filter: Any, schema: Any) -> Bound:
         else:
             predicate = Predicate.from_substrait(message, schema)
             if predicate is not None:
-                return Bound(predicate)
+                return Bound(predicate, expression=filter)
     return Bound(None, filter)
 
 
@@ -104,8 +104,14 @@ def mentioned(test: Any, schema: Any) -> list[str]:
     """
     if isinstance(test, Predicate):
         whole = set(schema.names)
-        paths = test.columns()
-        return list(dict.fromkeys(path if path in whole else path.split(".")[0] for path in paths))
+        found: dict[str, None] = {}
+        for path in test.columns():
+            # Names may hold dots themselves.
+            within = (
+                [path] if path in whole else [name for name in schema.names if path.startswith(f"{name}.")]
+            )
+            found.update(dict.fromkeys(within))
+        return list(found)
     text = str(test)
     names = [name for name in schema.names if name in text]
     if "FieldPath(" in text or len(set(names)) < len(names):
@@ -137,24 +143,3 @@ def _holds_union(data_type: Any) -> bool:
     if pa.types.is_union(data_type):
         return True
     return any(_holds_union(data_type.field(i).type) for i in range(data_type.num_fields))
-
-
-_FUNCTION = re.compile(r"\b([a-z_0-9]+)\(")
-
-
-def _substrait_keeps_its_meaning(text: str) -> bool:
-    """Substrait has no `is_in`: pyarrow writes a chain of equalities.
-
-    For a null that chain is null where `is_in` is false (or true, with a null among the values). Both keep
-    the row out at the top of a filter, but not under a negation or another test of the answer.
-    """
-    if "is_in(" not in text:
-        return True
-    if "null[" in text.replace("null[bool]", "") or re.search(r"^\s+null,?$", text, re.MULTILINE):
-        return False
-    functions = set(_FUNCTION.findall(text))
-    if functions - {"is_in", "is_null", "is_valid", "if_else", "starts_with"}:
-        return False
-    if re.search(r"is_(null|valid)\((?![\w.]+[,)])", text):
-        return False
-    return not re.search(r"(==|!=|<|>)=?\s*\(*(is_in|if_else)|\}\)+\s*(==|!=|<|>)", text)

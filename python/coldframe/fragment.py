@@ -56,10 +56,8 @@ class Fragment:
             return pa.RecordBatchReader.from_batches(wanted, iter(()))
         decoded = wanted
         if residual is not None:
-            extra = [n for n in mentioned(residual, self.schema) if n not in wanted.names]
-            decoded = pa.schema(
-                [*wanted, *(self.schema.field(n) for n in extra)], metadata=self.schema.metadata
-            )
+            needed = dict.fromkeys([*wanted.names, *mentioned(residual, self.schema)])
+            decoded = pa.schema([self.schema.field(n) for n in needed], metadata=self.schema.metadata)
         origin = self._origins(file, decoded)
         stream = file.to_batches(
             [name for name in dict.fromkeys(origin) if name is not None],

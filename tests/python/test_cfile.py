@@ -119,3 +119,17 @@ def test_other_formats_say_no(tmp_path: Path) -> None:
     for call in (lambda f: f.seek(0), lambda f: f.lookup(1), lambda f: f.might_contain_key(b"k")):
         with pytest.raises(cf.UnsupportedError, match="this is a rcfile file"):
             call(cf.open(path))
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_byte_ranges_that_tile_a_file_give_each_row_once(tmp_path: Path, nulls: bool) -> None:
+    rows = [None if nulls and n % 7 == 0 else n * 31 % 9973 for n in range(20_000)]
+    path = tmp_path / "x.cfile"
+    cf.write(pa.table({"value": pa.array(rows, pa.int64())}), path, format="cfile", block_size=1024)
+    file, size = cf.open(path), path.stat().st_size
+    for step in (size // 7, size // 2 + 1, size, 2 * size, 999):
+        parts = [
+            file.to_batches(split=(at, step)).read_all()["value"].to_pylist() for at in range(0, size, step)
+        ]
+        assert [row for part in parts for row in part] == rows
+    assert len(file.to_batches(split=(0, size // 2)).read_all()) not in (0, 20_000)

@@ -202,6 +202,11 @@ impl TableFile for CFileTable {
         Ok(splits)
     }
 
+    fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
+        let range = self.first_at(bytes.start)?..self.first_at(bytes.end)?;
+        Ok(Split { part: 0, range, rows: None })
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let scan = ScanContext::new(request);
         if self.kind != Purpose::Column {
@@ -242,6 +247,31 @@ impl TableFile for CFileTable {
 }
 
 impl CFileTable {
+    /// The ordinal, or the place in the value index, of the first block that begins at `offset` or behind it. What no index
+    /// leads to belongs to the blocks around it, so that no ordinal falls between two byte ranges.
+    fn first_at(&self, offset: u64) -> Result<u64> {
+        let all = self.all_ordinals();
+        if offset == 0 {
+            return Ok(0);
+        }
+        if offset >= self.file.source().len() || self.kind == Purpose::Bloom {
+            return Ok(all);
+        }
+        let mut lost = Vec::new();
+        if self.kind == Purpose::Column {
+            let blocks = self.file.blocks_lossy(0..all, &mut lost)?;
+            let first = blocks.iter().find(|b| b.pointer.offset >= offset);
+            return Ok(first.map_or(all, |b| b.rows.start));
+        }
+        let blocks = self.file.blocks_by_value_lossy(&mut lost)?;
+        Ok(blocks.iter().position(|b| b.offset >= offset).map_or(all, |at| at as u64))
+    }
+
+    /// Behind the last ordinal, or place in the value index.
+    fn all_ordinals(&self) -> u64 {
+        if self.kind == Purpose::Column { self.file.footer().num_values } else { u64::MAX }
+    }
+
     /// `rows` without those whose keys cannot pass the filter.
     fn narrow(&self, request: &PlanRequest, rows: Range<u64>) -> Result<Range<u64>> {
         let footer = self.file.footer();

@@ -95,7 +95,7 @@ fn keys_of_text_are_cut_where_they_separate() {
         let word: ArrayRef = Arc::new(StringArray::from(vec![words[at].clone()]));
         let found = filtered(&table, Predicate::compare("value", Op::Eq, word.clone()), OnError::Raise);
         assert_eq!(found, [i64::try_from(at).unwrap()]);
-        let several = Predicate::In { column: "value".into(), values: word, negated: false };
+        let several = Predicate::In { column: "value".into(), values: word.into(), negated: false };
         assert_eq!(filtered(&table, several, OnError::Raise), [i64::try_from(at).unwrap()]);
     }
     source.take();
@@ -119,8 +119,8 @@ fn filters_of_a_dictionary_give_the_same_rows() {
         for predicate in [
             Predicate::compare("value", Op::Lt, one("0005")),
             Predicate::compare("value", Op::Ne, one("")),
-            Predicate::In { column: "value".into(), values: several.clone(), negated: false },
-            Predicate::In { column: "value".into(), values: several, negated: true },
+            Predicate::In { column: "value".into(), values: several.clone().into(), negated: false },
+            Predicate::In { column: "value".into(), values: several.into(), negated: true },
             Predicate::Null { column: "value".into(), negated: false },
             Predicate::Null { column: "value".into(), negated: true },
         ] {

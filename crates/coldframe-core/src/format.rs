@@ -225,10 +225,17 @@ pub struct Split {
     pub rows: Option<u64>,
 }
 
+impl Split {
+    /// What [`TableFile::byte_split`] says of a table of many files.
+    pub fn not_of_bytes() -> Error {
+        Error::unsupported("a byte range of a table of many files: take one of its `splits()`")
+    }
+}
+
 /// What a plan is made from.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// What the user asked for. Predicates are bound to the file's schema.
+    /// What the user asked for. Predicates are bound to the file's schema; there is none where nothing may be left out.
     pub scan: Scan,
     /// The columns to decode, in this order: those asked for and those the filter needs. Structs may hold only
     /// some of their children; a format may then decode whole columns, the scan prunes them.
@@ -275,6 +282,12 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// Cuts the table into parts of about `target` bytes that together hold each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
+
+    /// The split that a byte range of the file stands for: ranges that tile the file give each row once. A format whose
+    /// splits are no byte ranges translates, and a table of many files has none.
+    fn byte_split(&self, bytes: Range<u64>) -> Result<Split> {
+        Ok(Split { part: 0, range: bytes, rows: None })
+    }
 
     /// Starts a scan of one part.
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>>;

@@ -20,6 +20,7 @@ mod evaluate;
 mod instant;
 mod like;
 mod literal;
+mod members;
 mod number;
 pub mod parse;
 pub mod substrait;
@@ -30,6 +31,7 @@ pub use bounds::{ColumnBounds, KeyRange};
 pub use condition::{Condition, Extent, resolve};
 pub use like::{Pattern, behind_prefix};
 pub use literal::Literal;
+pub use members::Members;
 pub use number::Number;
 
 /// A comparison.
@@ -117,12 +119,13 @@ pub enum Predicate {
         /// Whether the result is negated.
         negated: bool,
     },
-    /// `column in (values)`, or its negation; null for a null row, as in SQL.
+    /// `column in (values)`, or its negation; null for a null row, as in SQL. Floating point numbers are compared as
+    /// pyarrow's `is_in` does: NaN is equal to itself, and 0.0 is not -0.0.
     In {
         /// A column or a dotted path to a struct's child.
         column: String,
         /// The set.
-        values: ArrayRef,
+        values: Members,
         /// Whether the result is negated.
         negated: bool,
     },

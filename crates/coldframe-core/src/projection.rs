@@ -134,9 +134,8 @@ impl<'a> Names<'a> {
             let (head, rest) = (name.get(..dot).unwrap_or_default(), name.get(dot + 1..).unwrap_or_default());
             let field = self.first(head).and_then(|at| Some((at, self.schema.fields().get(at)?)));
             let Some((index, field)) = field else { continue };
-            let path: Vec<String> = rest.split('.').map(str::to_owned).collect();
-            if has_path(field.data_type(), &path) {
-                return Ok((index, path));
+            if let Some(steps) = below(field.data_type(), rest) {
+                return Ok((index, steps.into_iter().map(|f| f.name().clone()).collect()));
             }
         }
         let known = self.schema.fields();
@@ -159,11 +158,33 @@ fn children(data_type: &DataType) -> Option<&Fields> {
     }
 }
 
-fn has_path(data_type: &DataType, path: &[String]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return true };
-    children(data_type)
-        .and_then(|fields| fields.iter().find(|f| f.name() == first))
-        .is_some_and(|f| has_path(f.data_type(), rest))
+/// The fields that a dotted path leads through, from a column of this type down. Names may hold dots themselves: the whole
+/// rest of a path is the name of a child before a part of it is.
+pub(crate) fn below<'a>(data_type: &'a DataType, path: &str) -> Option<Vec<&'a FieldRef>> {
+    let fields = children(data_type)?;
+    if let Some(field) = fields.iter().find(|f| f.name() == path) {
+        return Some(vec![field]);
+    }
+    path.match_indices('.').find_map(|(dot, _)| {
+        let (head, rest) = (path.get(..dot)?, path.get(dot + 1..)?);
+        let field = fields.iter().find(|f| f.name() == head)?;
+        let mut steps = vec![field];
+        steps.extend(below(field.data_type(), rest)?);
+        Some(steps)
+    })
+}
+
+/// The fields that `path` leads through, the column first.
+pub fn steps<'a>(schema: &'a Schema, path: &str) -> Result<Vec<&'a FieldRef>> {
+    let (index, names) = Names::new(schema, true).find(path)?;
+    let column = schema.fields().get(index).ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
+    let mut steps = vec![column];
+    for name in names {
+        let inside = steps.last().and_then(|f| children(f.data_type()));
+        let field = inside.and_then(|fields| fields.iter().find(|f| *f.name() == name));
+        steps.push(field.ok_or_else(|| Error::schema(format!("no column `{path}`")))?);
+    }
+    Ok(steps)
 }
 
 /// `field` with only the struct children that `paths` lead to.

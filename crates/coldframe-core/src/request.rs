@@ -15,6 +15,9 @@ pub struct Scan {
     pub batch_rows: usize,
     /// What to do about damage.
     pub on_error: OnError,
+    /// Whether the file may leave out what its statistics, indexes and bloom filters say has no row that passes. The rows
+    /// are the same without, which a test can see.
+    pub prune: bool,
     /// Most threads at work, those of other units counted: a format may share the columns of a unit among the idle
     /// ones by [`threads::share`]. By default all processors; 1 is none but the caller's.
     pub threads: usize,
@@ -28,6 +31,7 @@ impl Default for Scan {
             limit: None,
             batch_rows: 65536,
             on_error: OnError::Raise,
+            prune: true,
             threads: threads::all(),
         }
     }

@@ -21,6 +21,7 @@ pub struct ScanReader {
     units: Ahead,
     current: Option<Current>,
     request: PlanRequest,
+    predicate: Option<Predicate>,
     projection: Projection,
     left: u64,
     done: bool,
@@ -77,11 +78,13 @@ impl ScanReader {
         let projection = Projection::resolve(file.schema(), scan.columns.as_deref(), &filtered)?;
         let left = scan.limit.unwrap_or(u64::MAX);
         let ahead = scan.limit.is_none();
+        let predicate = scan.predicate.clone();
+        scan.predicate = scan.predicate.filter(|_| scan.prune);
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let plan = file.plan(&request, split)?;
         // Who wants few rows does not want the units behind them.
         let units = Ahead::new(plan, ahead);
-        Ok(Self { units, current: None, request, projection, left, done: false, decoded: 0 })
+        Ok(Self { units, current: None, request, predicate, projection, left, done: false, decoded: 0 })
     }
 
     /// Begins to fetch the first units, where their source is one to be asked early, and does not wait for them.
@@ -173,7 +176,7 @@ impl ScanReader {
     }
 
     fn finish_batch(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
-        if let Some(p) = &self.request.scan.predicate {
+        if let Some(p) = &self.predicate {
             batch = filter_record_batch(&batch, &p.evaluate(&batch)?).map_err(arrow_error)?;
         }
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());

@@ -87,6 +87,7 @@ impl AcidPlan {
                 limit: None,
                 batch_rows: request.scan.batch_rows,
                 on_error,
+                prune: request.scan.prune,
                 threads: request.scan.threads,
             },
             decode: Arc::new(Schema::new(inner_schema)),

@@ -338,6 +338,10 @@ impl TableFile for AcidTable {
         Ok(all)
     }
 
+    fn byte_split(&self, _bytes: std::ops::Range<u64>) -> Result<Split> {
+        Err(Split::not_of_bytes())
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table of which no write counts has no splits either; its schema is asked for by an empty one.
         if self.rows.is_empty() && split.range.is_empty() {

@@ -71,6 +71,10 @@ impl TableFile for RecordFile {
         self.file.splits(target)
     }
 
+    fn byte_split(&self, bytes: std::ops::Range<u64>) -> Result<Split> {
+        self.file.byte_split(bytes)
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         match self.records.inner(request, self.file.schema()) {
             Some(inner) => Ok(self.records.plan(self.file.plan(&inner, split)?, request.clone())),

@@ -366,6 +366,10 @@ impl TableFile for MetadataTable {
         Ok(splits)
     }
 
+    fn byte_split(&self, _bytes: std::ops::Range<u64>) -> Result<Split> {
+        Err(Split::not_of_bytes())
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let context = Arc::new(Context {
             target: self.target.clone(),

@@ -237,6 +237,10 @@ impl TableFile for KuduTable {
         Ok(splits)
     }
 
+    fn byte_split(&self, _bytes: std::ops::Range<u64>) -> Result<Split> {
+        Err(Split::not_of_bytes())
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table without rowsets has no splits either; its schema is asked for by an empty one.
         if split.range.is_empty() {

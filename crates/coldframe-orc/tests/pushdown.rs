@@ -52,7 +52,7 @@ fn leaf(batch: &RecordBatch, paths: &[String], dice: &mut Dice) -> Predicate {
             let picked: Vec<ArrayRef> = (0..=dice.below(3)).map(|_| value(dice)).collect();
             let picked: Vec<&dyn Array> = picked.iter().map(AsRef::as_ref).collect();
             let values = arrow_select::concat::concat(&picked).unwrap();
-            Predicate::In { column: path, values, negated }
+            Predicate::In { column: path, values: values.into(), negated }
         }
         _ => Predicate::Compare { column: path, op: OPS[dice.below(6)], value: value(dice), negated },
     }
@@ -198,7 +198,7 @@ fn bloom_filters_leave_out_row_groups() {
         let mut found = 0;
         for filter in [
             Predicate::compare("random", Op::Eq, value),
-            Predicate::In { column: "random".into(), values: set, negated: false },
+            Predicate::In { column: "random".into(), values: set.into(), negated: false },
         ] {
             let scan =
                 Scan { predicate: Some(filter), columns: Some(vec!["word".into()]), ..Scan::default() };

@@ -147,8 +147,15 @@ impl RawFile {
         Ok(splits.into_iter().map(|s| (s.part, s.range.start, s.range.end, s.rows)).collect())
     }
 
+    /// The split that a byte range stands for.
+    fn byte_split(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<Parts> {
+        let split = py.detach(|| self.0.table.byte_split(start..end)).map_err(|e| self.raise(e))?;
+        Ok((split.part, split.range.start, split.range.end))
+    }
+
+    /// Without `prune`, statistics, indexes and bloom filters leave nothing out: the rows are the same.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
-        threads=None, read_ahead=false))]
+        threads=None, read_ahead=false, prune=true))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn scan(
         &self,
@@ -161,6 +168,7 @@ impl RawFile {
         on_error: &str,
         threads: Option<usize>,
         read_ahead: bool,
+        prune: bool,
     ) -> PyResult<RawScan> {
         let scan = Scan {
             columns,
@@ -168,6 +176,7 @@ impl RawFile {
             limit,
             batch_rows: batch_size,
             on_error: parse_on_error(on_error)?,
+            prune,
             threads: threads.or(self.0.threads).unwrap_or_else(coldframe::threads::all),
         };
         let made = py.detach(|| match split {

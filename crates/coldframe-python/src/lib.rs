@@ -89,6 +89,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::resolved_options, module)?)?;
     module.add_function(wrap_pyfunction!(fingerprint::hash_rows, module)?)?;
     module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::decode, module)?)?;

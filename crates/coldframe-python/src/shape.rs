@@ -60,3 +60,20 @@ pub(crate) fn with_fields<'py>(
     let arrays = py.import("pyarrow")?.getattr("Array")?;
     arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
 }
+
+/// The array with only the struct fields that `target` has: the object itself where that has all of them.
+#[pyfunction]
+pub(crate) fn pruned<'py>(
+    py: Python<'py>,
+    array: &Bound<'py, PyAny>,
+    target: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = array.getattr(intern!(py, "type"))?;
+    if kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()? {
+        return Ok(array.clone());
+    }
+    let (found, wanted) = (import_array(array)?, import_type(target)?);
+    let made = py.detach(|| coldframe::projection::prune(&found, &wanted)).map_err(to_python)?;
+    let arrays = py.import("pyarrow")?.getattr("Array")?;
+    arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
+}

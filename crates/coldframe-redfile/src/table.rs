@@ -131,6 +131,13 @@ impl TableFile for RedFile {
         Ok(splits)
     }
 
+    fn byte_split(&self, bytes: std::ops::Range<u64>) -> Result<Split> {
+        if self.raw.parts.len() > 1 {
+            return Err(Split::not_of_bytes());
+        }
+        Ok(Split { part: 0, range: bytes, rows: None })
+    }
+
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         let scan = ScanContext::new(self.raw.clone(), request)?;
         let part = usize::try_from(split.part).unwrap_or(usize::MAX);

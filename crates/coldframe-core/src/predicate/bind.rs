@@ -1,7 +1,5 @@
 //! Gives the literals of a filter the types of the columns they are compared with.
 
-use std::sync::Arc;
-
 use arrow_array::Array;
 use arrow_schema::{DataType, Schema};
 use coldframe_encoding::{Error, Result};
@@ -10,6 +8,7 @@ use super::coerce;
 use super::condition::membership;
 use super::literal::Literal;
 use super::{Op, Predicate};
+use crate::projection;
 
 impl Predicate {
     /// The filter with each literal in its column's type, the comparison changed where that type cannot hold it. A
@@ -61,26 +60,19 @@ impl Predicate {
         })
     }
 }
+
 /// The type of the column or struct child that `path` names.
 fn type_of(schema: &Schema, path: &str) -> Result<DataType> {
-    let projection = crate::Projection::resolve(&Arc::new(schema.clone()), Some(&[path.to_owned()]), &[])?;
-    let mut data_type = projection.output.fields().first().map_or(DataType::Null, |f| f.data_type().clone());
-    // The path leads to one leaf: follow the only children there are, unless the column itself was named.
-    if schema.column_with_name(path).is_none() {
-        let levels = path.matches('.').count();
-        for _ in 0..levels {
-            data_type = match &data_type {
-                DataType::Struct(fields) => fields.first().map_or(DataType::Null, |f| f.data_type().clone()),
-                _ => {
-                    return Err(Error::unsupported(format!(
-                        "a filter on `{path}`, which is inside a list or map"
-                    )));
-                }
-            };
-        }
+    let steps = projection::steps(schema, path)?;
+    let (last, around) = steps.split_last().ok_or_else(|| Error::schema(format!("no column `{path}`")))?;
+    if around.iter().any(|f| !matches!(f.data_type(), DataType::Struct(_))) {
+        return Err(Error::unsupported(format!("a filter on `{path}`, which is inside a list or map")));
     }
-    if data_type.is_nested() {
-        return Err(Error::unsupported(format!("a filter on `{path}` of the nested type {data_type}")));
+    if last.data_type().is_nested() {
+        return Err(Error::unsupported(format!(
+            "a filter on `{path}` of the nested type {}",
+            last.data_type()
+        )));
     }
-    Ok(data_type)
+    Ok(last.data_type().clone())
 }

@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use arrow_ord::ord::make_comparator;
-use arrow_schema::SortOptions;
+use arrow_schema::{DataType, SortOptions};
 
-use super::{Op, Predicate};
+use super::{Members, Op, Predicate};
 
 /// What a unit (stripe, row group, block) promises about one column. `None` promises nothing.
 #[derive(Clone, Debug, Default)]
@@ -49,11 +51,7 @@ impl Predicate {
             Self::In { column, values, negated } => {
                 let Some(b) = bounds(column) else { return true };
                 // Null rows are never let through, and with a null in the set nothing is known not to be in it.
-                let could = if *negated {
-                    values.null_count() == 0
-                } else {
-                    (0..values.len()).any(|i| compare_may_match(&b, Op::Eq, values, i))
-                };
+                let could = if *negated { values.null_count() == 0 } else { may_hold_one(&b, values) };
                 b.has_value != Some(false) && could
             }
             Self::Like { column, .. } => bounds(column).is_none_or(|b| b.has_value != Some(false)),
@@ -80,26 +78,62 @@ impl Predicate {
     }
 }
 
-fn compare_may_match(bounds: &ColumnBounds, op: Op, values: &ArrayRef, i: usize) -> bool {
-    if values.is_null(i) {
+fn compare_may_match(bounds: &ColumnBounds, op: Op, value: &ArrayRef, i: usize) -> bool {
+    if value.is_null(i) {
         return false; // a comparison with null is null for every row
     }
-    let order = |bound: &Option<ArrayRef>| -> Option<Ordering> {
-        let b = bound
-            .as_ref()
-            .filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
-        Some(make_comparator(b, values, SortOptions::default()).ok()?(0, i))
-    };
+    let order = |bound: &Option<ArrayRef>| bound_of(bound.as_ref(), value)?(i);
     let (min, max) = (order(&bounds.min), order(&bounds.max));
     !match op {
         Op::Eq => min == Some(Ordering::Greater) || max == Some(Ordering::Less),
         Op::Ne => {
-            min == Some(Ordering::Equal) && max == Some(Ordering::Equal) && !values.data_type().is_floating()
+            min == Some(Ordering::Equal) && max == Some(Ordering::Equal) && !value.data_type().is_floating()
         }
         Op::Lt => matches!(min, Some(Ordering::Greater | Ordering::Equal)),
         Op::Le => min == Some(Ordering::Greater),
         Op::Gt => matches!(max, Some(Ordering::Less | Ordering::Equal)),
         Op::Ge => max == Some(Ordering::Less),
+    }
+}
+
+/// Whether a value of a set may lie between the bounds. NaN may be where values are: no bounds count it in.
+fn may_hold_one(bounds: &ColumnBounds, values: &Members) -> bool {
+    let (min, max) = (bound_of(bounds.min.as_ref(), values), bound_of(bounds.max.as_ref(), values));
+    let below = |i: usize| min.as_ref().is_some_and(|min| min(i) == Some(Ordering::Greater));
+    let above = |i: usize| max.as_ref().is_some_and(|max| max(i) == Some(Ordering::Less));
+    let valid = values.len() - values.null_count();
+    if !values.is_sorted() || values.data_type().is_floating() {
+        return (0..values.len()).any(|i| values.is_valid(i) && !below(i) && !above(i));
+    }
+    let (mut first, mut end) = (0, valid);
+    while first < end {
+        let middle = first + (end - first) / 2;
+        if below(middle) { first = middle + 1 } else { end = middle }
+    }
+    first < valid && !above(first)
+}
+
+type OrderOf<'a> = Box<dyn Fn(usize) -> Option<Ordering> + 'a>;
+
+/// Whether a bound is greater or less than the value at a place; nothing where they cannot be compared. Zeros are equal
+/// whatever their sign, and NaN says nothing.
+fn bound_of<'a>(bound: Option<&ArrayRef>, values: &'a ArrayRef) -> Option<OrderOf<'a>> {
+    let b = bound.filter(|b| b.data_type() == values.data_type() && b.len() == 1 && b.is_valid(0))?;
+    match values.data_type() {
+        DataType::Float64 => {
+            let (bound, values) =
+                (b.as_primitive::<Float64Type>().value(0), values.as_primitive::<Float64Type>());
+            Some(Box::new(move |i| bound.partial_cmp(&values.value(i))))
+        }
+        DataType::Float32 => {
+            let (bound, values) =
+                (b.as_primitive::<Float32Type>().value(0), values.as_primitive::<Float32Type>());
+            Some(Box::new(move |i| bound.partial_cmp(&values.value(i))))
+        }
+        _ => {
+            let order = make_comparator(b, values, SortOptions::default()).ok()?;
+            Some(Box::new(move |i| Some(order(0, i))))
+        }
     }
 }
 

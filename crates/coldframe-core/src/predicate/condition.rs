@@ -15,6 +15,7 @@ use super::coerce::{self, Comparison};
 use super::like::{Pattern, behind_prefix};
 use super::literal::Literal;
 use super::{Op, Predicate};
+use crate::projection;
 
 /// A filter that is not bound to a schema. Its logic has SQL's three values.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,11 +136,7 @@ impl Condition {
             | Self::IsNull { column }
             | Self::Like { column, .. } => {
                 let (path, _) = resolve(schema, column)?;
-                let top = if schema.column_with_name(&path).is_some() {
-                    path.as_str()
-                } else {
-                    top_level(schema, &path).unwrap_or(&path)
-                };
+                let top = top_level(schema, &path).unwrap_or(&path);
                 match known(top) {
                     Some(value) => Self::Constant(self.test(top, value)?),
                     None => self.clone(),
@@ -240,7 +237,7 @@ pub(super) fn membership(
         [] => arrow_array::new_empty_array(data_type),
         all => concat(all).map_err(crate::arrow_error)?,
     };
-    let within = Predicate::In { column: path.to_owned(), values, negated: false };
+    let within = Predicate::In { column: path.to_owned(), values: values.into(), negated: false };
     if wider.is_empty() {
         return Ok(within);
     }
@@ -300,24 +297,18 @@ pub fn resolve<'a>(schema: &'a Schema, name: &str) -> Result<(String, &'a DataTy
     if let Some((path, data_type)) = top(schema, name)? {
         return Ok((path.to_owned(), data_type));
     }
-    let Some((first, rest)) = name.split_once('.') else { return Err(unknown(schema, name)) };
-    let (first, mut data_type) = top(schema, first)?.ok_or_else(|| unknown(schema, first))?;
-    let mut path = first.to_owned();
-    for step in rest.split('.') {
-        let child = match data_type {
-            DataType::Struct(fields) => fields.iter().find(|f| f.name() == step),
-            _ => None,
-        };
-        let child = child.ok_or_else(|| {
-            Error::schema(format!(
-                "the filter names column `{name}`, but `{path}` ({data_type}) has no field `{step}`"
-            ))
-        })?;
-        data_type = child.data_type();
-        path.push('.');
-        path.push_str(step);
+    for (dot, _) in name.match_indices('.') {
+        let (head, rest) = (name.get(..dot).unwrap_or_default(), name.get(dot + 1..).unwrap_or_default());
+        let Some((head, data_type)) = top(schema, head)? else { continue };
+        if let Some(child) = projection::below(data_type, rest).and_then(|steps| steps.last().copied()) {
+            return Ok((format!("{head}.{rest}"), child.data_type()));
+        }
     }
-    Ok((path, data_type))
+    let Some((head, rest)) = name.split_once('.') else { return Err(unknown(schema, name)) };
+    let (head, data_type) = top(schema, head)?.ok_or_else(|| unknown(schema, head))?;
+    Err(Error::schema(format!(
+        "the filter names column `{name}`, but `{head}` ({data_type}) has no field `{rest}`"
+    )))
 }
 
 /// The one column of this name; else the one that differs from it in case alone.
@@ -348,8 +339,7 @@ fn unknown(schema: &Schema, name: &str) -> Error {
 
 /// The column that a resolved path begins with.
 fn top_level<'a>(schema: &'a Schema, path: &str) -> Option<&'a str> {
-    let first = path.split('.').next()?;
-    schema.column_with_name(first).map(|(_, f)| f.name().as_str())
+    Some(projection::steps(schema, path).ok()?.first()?.name())
 }
 
 impl fmt::Display for Condition {

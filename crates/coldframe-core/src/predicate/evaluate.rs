@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use coldframe_encoding::{Error, Result};
 
 use super::like::Pattern;
-use super::{Op, Predicate};
+use super::{Members, Op, Predicate};
 use crate::{arrow_error, projection};
 
 impl Predicate {
@@ -118,7 +118,38 @@ fn floats<T: ArrowPrimitiveType<Native: PartialOrd>>(
 }
 
 /// Membership, as SQL has it: null for a null, and for what is not found where null is in the set.
-fn is_in(column: &ArrayRef, values: &ArrayRef, negated: bool) -> Result<BooleanArray> {
+fn is_in(column: &ArrayRef, values: &Members, negated: bool) -> Result<BooleanArray> {
+    let found = members(column, values)?;
+    let mut known = column.logical_nulls();
+    if values.null_count() > 0 {
+        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(found.clone())));
+    }
+    Ok(BooleanArray::new(if negated { !&found } else { found }, known))
+}
+
+/// A few values are compared one by one, which is fast; more are looked up.
+const FEW: usize = 8;
+
+/// Which rows have a value of the set; what stands for a null is of no account.
+fn members(column: &ArrayRef, values: &Members) -> Result<BooleanBuffer> {
+    if column.data_type() != values.data_type() {
+        let (column, values) = same_type(column, values)?;
+        return members(&column, &Members::new(&values));
+    }
+    if let Some(dictionary) = column.as_any_dictionary_opt() {
+        let plain =
+            Members::new(&arrow_cast::cast(&**values, dictionary.values().data_type()).map_err(arrow_error)?);
+        let words = members(dictionary.values(), &plain)?;
+        let at = dictionary.normalized_keys();
+        return Ok(BooleanBuffer::collect_bool(column.len(), |i| {
+            at.get(i).is_some_and(|word| *word < words.len() && words.value(*word))
+        }));
+    }
+    if (values.len() > FEW || column.data_type().is_floating())
+        && let Some(found) = values.find_in(column)
+    {
+        return Ok(found);
+    }
     let mut found = BooleanBuffer::new_unset(column.len());
     for i in (0..values.len()).filter(|i| values.is_valid(*i)) {
         let result = compare(column, Op::Eq, values, i)?;
@@ -128,11 +159,7 @@ fn is_in(column: &ArrayRef, values: &ArrayRef, negated: bool) -> Result<BooleanA
         };
         found = &found | &hit;
     }
-    let mut known = column.logical_nulls();
-    if values.null_count() > 0 {
-        known = NullBuffer::union(known.as_ref(), Some(&NullBuffer::new(found.clone())));
-    }
-    Ok(BooleanArray::new(if negated { !&found } else { found }, known))
+    Ok(found)
 }
 
 fn like(column: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<BooleanArray> {

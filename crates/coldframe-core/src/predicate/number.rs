@@ -70,6 +70,11 @@ impl Number {
         }
     }
 
+    /// Whether it is zero.
+    pub(super) fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
     /// Whether it was written with digits behind the point.
     pub(super) fn has_fraction(&self) -> bool {
         self.exponent < 0

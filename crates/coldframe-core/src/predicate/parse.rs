@@ -223,6 +223,10 @@ impl<'a> Parser<'a> {
         let given = values.len();
         values.retain(|v| !matches!(v, Literal::Null));
         let with_null = values.len() < given;
+        // A set tells zeros apart by their signs, as pyarrow's does; SQL does not.
+        if values.iter().any(|v| matches!(v, Literal::Number(n) if n.is_zero())) {
+            values.extend([Literal::Float(0.0), Literal::Float(-0.0)]);
+        }
         let present = Condition::In { column, values };
         Ok(if with_null { Condition::Or(vec![present, Condition::Constant(None)]) } else { present })
     }

@@ -12,13 +12,13 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
     Int16Array, Int32Array, Int64Array, StringArray,
 };
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, FieldRef, Schema};
 use arrow_select::concat::concat;
 use coldframe_encoding::{Error, Result};
 use prost::Message;
 
 use super::{Op, Predicate};
-use proto::{Expression, ExtendedExpression, LiteralValue, Rex, ScalarFunction, Segment};
+use proto::{Expression, ExtendedExpression, LiteralValue, Rex, ScalarFunction, Segment, SingularOrList};
 
 /// The filter that an `ExtendedExpression` message holds; `None` where it holds something that is not understood.
 /// `schema` is the one the expression was bound to.
@@ -41,12 +41,7 @@ impl Reader<'_> {
     fn predicate(&self, e: &Expression) -> Option<Predicate> {
         match e.rex.as_ref()? {
             Rex::Function(f) => self.function(f),
-            Rex::InList(list) => {
-                let column = self.column(list.value.as_deref()?)?;
-                let values: Vec<ArrayRef> = list.options.iter().map(literal).collect::<Option<_>>()?;
-                let values: Vec<&dyn arrow_array::Array> = values.iter().map(AsRef::as_ref).collect();
-                Some(Predicate::In { column, values: concat(&values).ok()?, negated: false })
-            }
+            Rex::InList(list) => self.is_in(list),
             Rex::Selection(_) => {
                 let column = self.column(e)?;
                 let truth: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
@@ -54,6 +49,22 @@ impl Reader<'_> {
             }
             Rex::Literal(_) | Rex::Cast(_) => None,
         }
+    }
+
+    /// What pyarrow's `is_in` becomes. It is never null: a null row is among the values if null is.
+    fn is_in(&self, list: &SingularOrList) -> Option<Predicate> {
+        let column = self.column(list.value.as_deref()?)?;
+        let is_null = |e: &Expression| matches!(&e.rex, Some(Rex::Literal(l)) if matches!(l.value, Some(LiteralValue::Null(_))));
+        let present = list.options.iter().filter(|e| !is_null(e));
+        let values: Vec<ArrayRef> = present.map(literal).collect::<Option<_>>()?;
+        let values: Vec<&dyn arrow_array::Array> = values.iter().map(AsRef::as_ref).collect();
+        let null = Predicate::Null { column: column.clone(), negated: false };
+        if values.is_empty() {
+            return (!list.options.is_empty()).then_some(null);
+        }
+        let with_null = values.len() < list.options.len();
+        let among = Predicate::In { column, values: concat(&values).ok()?.into(), negated: false };
+        Some(if with_null { Predicate::Or(vec![among, null]) } else { Predicate::And(vec![among, !null]) })
     }
 
     fn function(&self, f: &ScalarFunction) -> Option<Predicate> {
@@ -86,16 +97,11 @@ impl Reader<'_> {
         reference.root.as_ref()?;
         let mut segment: Option<&Segment> = reference.direct.as_ref();
         let mut fields = self.schema.fields();
-        let mut path = String::new();
-        let mut depth = 0;
+        let mut steps: Vec<&FieldRef> = Vec::new();
         while let Some(field) = segment {
             let step = field.field.as_deref()?;
             let found = fields.get(usize::try_from(step.field).ok()?)?;
-            if depth > 0 {
-                path.push('.');
-            }
-            path.push_str(found.name());
-            depth += 1;
+            steps.push(found);
             segment = step.child.as_deref();
             match (segment, found.data_type()) {
                 (Some(_), DataType::Struct(children)) => fields = children,
@@ -103,12 +109,13 @@ impl Reader<'_> {
                 (None, _) => {}
             }
         }
-        let ambiguous = match depth {
-            0 => true,
-            1 => self.schema.fields().iter().filter(|f| *f.name() == path).count() != 1,
-            _ => self.schema.column_with_name(&path).is_some() || path.matches('.').count() != depth - 1,
-        };
-        (!ambiguous).then_some(path)
+        let names: Vec<&str> = steps.iter().map(|f| f.name().as_str()).collect();
+        let path = names.join(".");
+        let meant = crate::projection::steps(self.schema, &path).ok()?;
+        let top = steps.first()?.name();
+        let same = meant.len() == steps.len() && meant.iter().zip(&steps).all(|(a, b)| Arc::ptr_eq(a, b));
+        let alone = self.schema.fields().iter().filter(|f| f.name() == top).count() == 1;
+        (same && alone).then_some(path)
     }
 }
 
@@ -128,6 +135,7 @@ fn comparison(name: &str) -> Option<Op> {
 fn literal(e: &Expression) -> Option<ArrayRef> {
     let Rex::Literal(literal) = e.rex.as_ref()? else { return None };
     Some(match literal.value.as_ref()? {
+        LiteralValue::Null(_) => return None,
         LiteralValue::Boolean(v) => Arc::new(BooleanArray::from(vec![*v])),
         LiteralValue::I8(v) => Arc::new(Int8Array::from(vec![i8::try_from(*v).ok()?])),
         LiteralValue::I16(v) => Arc::new(Int16Array::from(vec![i16::try_from(*v).ok()?])),

@@ -62,7 +62,8 @@ fn sets_nulls_and_three_valued_logic() {
     let (t, f, n) = (Some(true), Some(false), None);
     let set: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), Some("d"), Some("x")]));
     let with_null: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), None]));
-    let within = |values, negated| Predicate::In { column: "s".into(), values, negated };
+    let within =
+        |values: ArrayRef, negated| Predicate::In { column: "s".into(), values: values.into(), negated };
     assert_eq!(rows(within(set.clone(), false)), [f, t, n, t]);
     assert_eq!(rows(within(set, true)), [t, f, n, f]);
     assert_eq!(rows(within(with_null.clone(), false)), [n, t, n, n]);
@@ -118,7 +119,7 @@ fn sets_and_units_of_nulls() {
     };
     let set = |values: Vec<Option<i32>>, negated| Predicate::In {
         column: "i".into(),
-        values: Arc::new(Int32Array::from(values)),
+        values: Members::new(&(Arc::new(Int32Array::from(values)) as ArrayRef)),
         negated,
     };
     let with_null = || vec![None, Some(15)];

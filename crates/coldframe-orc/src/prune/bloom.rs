@@ -139,7 +139,8 @@ impl<'a> Filter<'a> {
     /// Zero is stored with either sign, and equals both.
     fn has_double(&self, value: f64) -> bool {
         let has = |v: f64| self.has_number(v.to_bits().cast_signed());
-        if value == 0.0 { has(0.0) || has(-0.0) } else { has(value) }
+        // Of NaN there are many.
+        if value == 0.0 { has(0.0) || has(-0.0) } else { value.is_nan() || has(value) }
     }
 
     fn has_text(&self, value: &str, hashing: Hashing, stored: Stored) -> bool {

@@ -140,7 +140,7 @@ impl Pruner {
     }
 
     fn may_be_in<'a>(&self, leaf: &Predicate, statistics: StatisticsOf<'a>, bloom: BloomOf<'a>) -> bool {
-        let (path, values) = match leaf {
+        let (path, values): (_, &ArrayRef) = match leaf {
             Predicate::Compare { column, op: Op::Eq, value, negated: false } => (column, value),
             Predicate::In { column, values, negated: false } => (column, values),
             _ => return true,
@@ -184,22 +184,17 @@ fn find(path: &str, schema: &Schema, tree: &TypeTree, quirks: Quirks) -> Option<
         let field = schema.fields().first().filter(|f| f.name() == path)?;
         return filtered(path, 0, Vec::new(), field.data_type(), tree, quirks);
     }
-    let (index, below) = match schema.column_with_name(path) {
-        Some((index, _)) => (index, None),
-        None => path.match_indices('.').find_map(|(dot, _)| {
-            let (head, rest) = (path.get(..dot)?, path.get(dot + 1..)?);
-            schema.column_with_name(head).map(|(index, _)| (index, Some(rest)))
-        })?,
-    };
-    let mut id = *root.children.get(index)?;
-    let mut data_type = schema.fields().get(index)?.data_type();
+    let steps = coldframe_core::projection::steps(schema, path).ok()?;
+    let (column, below) = steps.split_first()?;
+    let mut id = *root.children.get(schema.fields().iter().position(|f| f.name() == column.name())?)?;
+    let mut data_type = column.data_type();
     let mut around = Vec::new();
-    for step in below.into_iter().flat_map(|rest| rest.split('.')) {
+    for step in below {
         let DataType::Struct(fields) = data_type else { return None };
-        let (place, field) = fields.find(step)?;
+        let place = fields.iter().position(|f| f.name() == step.name())?;
         around.push(id);
         id = *tree.get(id)?.children.get(place)?;
-        data_type = field.data_type();
+        data_type = step.data_type();
     }
     filtered(path, id, around, data_type, tree, quirks)
 }

@@ -58,7 +58,7 @@ pub(super) struct Unread {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Literal {
-    #[prost(oneof = "LiteralValue", tags = "1, 2, 3, 5, 7, 10, 11, 12, 13, 16, 24")]
+    #[prost(oneof = "LiteralValue", tags = "1, 2, 3, 5, 7, 10, 11, 12, 13, 16, 24, 29")]
     pub(super) value: Option<LiteralValue>,
 }
 
@@ -86,6 +86,8 @@ pub(super) enum LiteralValue {
     Date(i32),
     #[prost(message, tag = "24")]
     Decimal(Decimal),
+    #[prost(message, tag = "29")]
+    Null(Unread),
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,0 +1,169 @@
+"""A filter never changes a value or loses a row against the full read.
+
+Every fixture is read whole once. Then each kind of filter, made of the file's own values, is pushed into the
+reader, and must give exactly the rows that pyarrow finds in the full read, in their order: for any
+projection, split, limit and batch size, with and without pruning.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filters_of
+import pyarrow as pa
+import pytest
+from filters_of import Test
+from truth import DATA, Case, cases, corpus, plain_values
+
+import coldframe as cf
+from coldframe import _coldframe
+from coldframe.filters import bind, parse
+
+# So many filters are tried of each file, and so many rows of it at most.
+FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
+SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
+MOST_ROWS = 100_000
+
+FIXTURES = [one for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for one in cases(manifest)]
+CORPUS = [
+    one
+    for manifest in corpus()
+    if manifest.parent.name in _coldframe.formats()
+    for one in cases(manifest)
+    if not one.entry.get("expect") and str(one.entry.get("truth")).endswith(".parquet")
+]
+
+
+@dataclass
+class Law:
+    """An open file, all of its rows, and what decides at random."""
+
+    file: cf.File
+    full: Any  # pyarrow.Table
+    dice: random.Random
+
+    def splits_tile(self) -> None:
+        """Splits and byte ranges give each row once."""
+        everything = list(range(self.full.num_rows))
+        size = self._split_bytes()
+        parts = [split.to_batches().read_all() for split in self.file.splits(size)]
+        self._check(parts, self.full, everything, f"splits of {size} bytes")
+        tree = self.file.inspect()
+        length = tree["offset"] + tree["length"]
+        cuts = sorted({0, length, *(self.dice.randrange(length + 1) for _ in range(4))})
+        tiles = list(itertools.pairwise(cuts))
+        try:
+            parts = [self.file.to_batches(split=(a, b - a)).read_all() for a, b in tiles]
+        except cf.UnsupportedError:
+            return  # a table of many files
+        self._check(parts, self.full, everything, f"byte ranges {cuts}")
+
+    def hold(self, test: Test) -> None:
+        """All ways to ask for the rows of one filter."""
+        file, passing = self.file, test.rows(self.full)
+        assert file.count(test.filter) == len(passing), test
+        columns = self._columns(test)
+        all_of_them = self.full if columns is None else file.read(columns)
+        batch_size = self.dice.choice([3, 1000, 65536] if self.full.num_rows < 5000 else [1000, 65536])
+        what = f"{test}, columns {columns}, batch_size {batch_size}"
+
+        got = file.to_batches(columns, filter=test.filter, batch_size=batch_size)
+        self._check(list(self._tables(got, batch_size)), all_of_them, passing, what)
+        limit = self.dice.choice([0, 1, 10])
+        got = file.read(columns, filter=test.filter, limit=limit)
+        self._check([got], all_of_them, passing[:limit], f"{what}, limit {limit}")
+        size = self._split_bytes()
+        parts = [
+            split.to_batches(columns, filter=test.filter, batch_size=batch_size).read_all()
+            for split in file.splits(size)
+        ]
+        self._check(parts, all_of_them, passing, f"{what}, splits of {size} bytes")
+        for on_error in ("skip", "null"):
+            got = file.read(columns, filter=test.filter, on_error=on_error)
+            self._check([got], all_of_them, passing, f"{what}, {on_error}")
+            assert not file.damage, what
+        bound = bind(parse(test.filter), file.schema)
+        if bound.exact:
+            got = pa.table(file._raw.scan(columns=columns, predicate=bound.predicate, prune=False))
+            self._check([got], all_of_them, passing, f"{what}, not pruned")
+
+    def _split_bytes(self) -> int:
+        return self.dice.choice([1 if self.full.num_rows < 5000 else 100_000, 1000, 1 << 20])
+
+    @staticmethod
+    def _tables(reader: Any, most: int) -> Any:
+        for batch in reader:
+            assert 0 < batch.num_rows <= most
+            yield pa.Table.from_batches([batch], reader.schema)
+        yield pa.Table.from_batches([], reader.schema)
+
+    def _columns(self, test: Test) -> list[str] | None:
+        """One of the projections there are."""
+        names = list(dict.fromkeys(self.full.column_names))
+        some = self.dice.sample(names, self.dice.randrange(min(len(names), 6) + 1))
+        nested = [column.path for column in filters_of.columns(self.full) if len(column.steps) > 1]
+        wanted = [
+            None,
+            [],
+            some,
+            [*some, test.column],
+            [test.column.split(".")[0]] if test.column not in names else [test.column],
+            some + some[:1],
+            self.dice.sample(nested, min(2, len(nested))),
+        ]
+        return self.dice.choice(wanted)
+
+    def _check(self, parts: list[Any], base: Any, passing: list[int], what: str) -> None:
+        """That the parts hold these rows of `base`, with its columns."""
+        for part in parts:
+            part.validate(full=True)
+            assert part.schema.equals(base.schema), f"{what}: {part.schema} for {base.schema}"
+        assert sum(part.num_rows for part in parts) == len(passing), what
+        if len(base.schema) == 0 or not passing:
+            return
+        got = pa.concat_tables(parts)
+        try:
+            if got.equals(base.take(passing)):
+                return
+        except pa.ArrowNotImplementedError:
+            pass  # of unions
+        rows = _rows(base)
+        assert _rows(got) == [rows[at] for at in passing], what
+
+
+def _rows(table: Any) -> list[tuple[Any, ...]]:
+    """The rows, with NaN equal to itself."""
+    return list(zip(*(plain_values(column, column.type) for column in table.columns), strict=True))
+
+
+def hold(source: Any, options: dict[str, Any], seed: int) -> None:
+    """Holds one file against the law."""
+    try:
+        file = cf.open(source, **options)
+        full = file.read()
+    except cf.ColdframeError:
+        return  # what cannot be read whole is another test's
+    if not 0 < full.num_rows <= MOST_ROWS:
+        return
+    law = Law(file, full, random.Random(seed))
+    law.splits_tile()
+    for test in filters_of.tests(full, law.dice, FILTERS):
+        law.hold(test)
+
+
+@pytest.mark.parametrize("one", FIXTURES, ids=lambda one: one.name)
+def test_fixture(one: Case, tmp_path: Path) -> None:
+    for source in one.sources(tmp_path):
+        hold(source, one.options, SEED)
+
+
+@pytest.mark.skipif("COLDFRAME_FILTERS" not in os.environ, reason="asked for by COLDFRAME_FILTERS=number")
+@pytest.mark.parametrize("one", CORPUS, ids=lambda one: one.name)
+def test_corpus(one: Case, tmp_path: Path) -> None:
+    for source in one.sources(tmp_path):
+        hold(source, one.options, SEED)
