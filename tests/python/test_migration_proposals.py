@@ -51,7 +51,7 @@ def test_the_serde_is_guessed_and_both_readings_are_shown(
     start, end = text.index("[tables"), text.index("\n\nor migrate")
     (estate.source / "tables.toml").write_text(text[start:end])
     assert estate.migrate().exit_code == 0
-    assert sorted(map(str, estate.values("db/t", "_c1"))) == ["None", "x", "y"]
+    assert sorted(map(str, estate.read("db/t")["_c1"].to_pylist())) == ["None", "x", "y"]
 
 
 def test_where_the_cells_do_not_tell_the_user_is_asked(estate: Estate) -> None:
