@@ -121,6 +121,8 @@ class World:
         self.unverified = False
         self.relied: dict[str, Version] = {}
         """Sources that were deleted since they were listed: their rows are in the target alone."""
+        self.read_back: set[str] = set()
+        """Tags of what runs had before their eyes that were to read back what they wrote."""
         self.confirmed = False
         """Whether the last audit found each line of the list as it was."""
         self.last: dict[str, Any] | None = None
@@ -414,6 +416,8 @@ class World:
                     elif claims.given["on_vanished"] == "keep":
                         # What it has lost may stand in what is new.
                         self.loose.add(file.source.split("/")[0])
+        if claims.given["verify"]:
+            self.read_back |= {version.tag for version in self.tree.now.values()}
         self.unverified = self.unverified or not claims.given["verify"]
         self._loosen(claims)
 
