@@ -307,7 +307,12 @@ class World:
         def strike() -> None:
             raise Killed
 
-        self._run(self._defaults(given), at=at, strike=strike)
+        given = self._defaults(given)
+        there = {version.table for version in self.tree.now.values()}
+        gone = any(rows and table not in there for table, rows in self.seen.tables.items())
+        if "killed drop" in self.known and self.to in ("delta", "iceberg") and gone:
+            given["on_vanished"] = "fail"
+        self._run(given, at=at, strike=strike)
 
     def raced_run(self, at: int, which: int, how: str = "values", **given: Any) -> None:
         """A run beside which a source changes, or others write to the target."""
