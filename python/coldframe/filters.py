@@ -21,6 +21,10 @@ from coldframe.errors import SchemaError
 __all__ = ["Bound", "Condition", "Filter", "bind", "given", "keep", "mentioned", "parse"]
 
 
+# A column of row numbers, by a name that no file has.
+_ROW = "\0row"
+
+
 @dataclass(frozen=True)
 class Bound:
     """A filter for one schema: what the core evaluates, and what is left for batches that it lets through."""
@@ -94,7 +98,16 @@ def keep(batch: Any, test: Any) -> Any:
     """The rows of a batch that pass a bound Predicate or an expression."""
     if isinstance(test, Predicate):
         return batch.filter(pa.record_batch(test.evaluate(batch)).column(0))
-    return batch.filter(test)
+    plain = [field for field in batch.schema if not _holds_union(field.type)]
+    if len(plain) == batch.num_columns:
+        return batch.filter(test)
+    # pyarrow makes no empty array of a union: the test is of the other columns, which say what rows pass.
+    numbers = pa.array(range(batch.num_rows), pa.int64())
+    schema = pa.schema([*plain, pa.field(_ROW, numbers.type)])
+    columns = [batch.column(field.name) for field in plain]
+    numbered = pa.RecordBatch.from_arrays([*columns, numbers], schema=schema)
+    passing = numbered.filter(test).column(_ROW)
+    return batch.take(passing) if len(passing) else batch.slice(0, 0)
 
 
 def mentioned(test: Any, schema: Any) -> list[str]:
