@@ -35,7 +35,7 @@ pub(crate) struct Hashed {
 }
 
 impl Hashed {
-    pub(crate) fn new(upload: Box<dyn Upload>) -> (Box<dyn Upload>, Hash) {
+    pub(crate) fn over(upload: Box<dyn Upload>) -> (Box<dyn Upload>, Hash) {
         let hash = Hash::default();
         (Box::new(Self { upload, hash: hash.clone() }), hash)
     }

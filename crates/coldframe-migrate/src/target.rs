@@ -41,7 +41,7 @@ impl TargetFile {
     pub fn create(schema: &SchemaRef, dest: &Dest, format: &TargetFormat) -> Result<Self> {
         let mut hash = Hash::default();
         let mut begin = || {
-            let (upload, its) = Hashed::new(dest.create()?);
+            let (upload, its) = Hashed::over(dest.create()?);
             hash = its;
             Ok(upload)
         };

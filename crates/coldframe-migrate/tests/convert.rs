@@ -116,8 +116,8 @@ fn files_end_where_they_are_large_enough() {
     let done = convert(&mut all(10), &shape(), &small_groups(), &folder, Some(64), || Ok(())).unwrap();
     assert_eq!(done.files.iter().map(|(_, seen)| seen.rows).collect::<Vec<_>>(), [2000; 5]);
     assert_eq!(folder.files(), (0..5).map(|n| folder.path(n)).collect::<Vec<_>>());
-    for (number, (written, seen)) in done.files.iter().enumerate() {
-        assert_eq!(written.bytes, std::fs::metadata(folder.path(number)).unwrap().len());
+    for (number, (finished, seen)) in done.files.iter().enumerate() {
+        assert_eq!(finished.written.bytes, std::fs::metadata(folder.path(number)).unwrap().len());
         let (print, groups) = read(&folder.path(number));
         assert_eq!((seen.print.differences(&print), groups), (Vec::<String>::new(), vec![2000]));
     }
@@ -202,7 +202,7 @@ fn small_sources_share_a_file() {
         decoded.batches.iter().for_each(|batch| file.write(batch).unwrap());
     }
     assert!(folder.files().iter().all(|path| path.extension().is_none_or(|e| e != "parquet")));
-    assert_eq!(file.finish().unwrap().rows, 3000);
+    assert_eq!(file.finish().unwrap().written.rows, 3000);
     assert_eq!(print.differences(&read(&folder.path(0)).0), Vec::<String>::new());
 }
 

@@ -42,7 +42,7 @@ impl Range {
         let (per_second, fraction) = match self.unit {
             TimestampUnit::Nanosecond => (1_000_000_000, instant.nanos),
             TimestampUnit::Microsecond => {
-                self.cut.set(self.cut.get() + u64::from(instant.nanos % 1000 != 0));
+                self.cut.set(self.cut.get() + u64::from(!instant.nanos.is_multiple_of(1000)));
                 (1_000_000, instant.nanos / 1000)
             }
         };
