@@ -185,14 +185,12 @@ class Decoding:
     @property
     def passed_over(self) -> dict[str, int]:
         """What could be read beside these rows, and was not asked for; complete behind the last one."""
-        passed_over = getattr(self.rows, "passed_over", dict)
-        return dict(passed_over())
+        return self.rows.passed_over()
 
     @property
     def losses(self) -> dict[str, int]:
         """Values that were changed on the way; complete behind the last row."""
-        changes = getattr(self.rows, "changes", dict)
-        return dict(changes())
+        return self.rows.changes()
 
     def demand(self, rows: int, observed: dict[str, dict[str, Any]]) -> None:
         """After the last batch: a reader that loses rows, or gives other values than are stated, is not
