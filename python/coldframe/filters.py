@@ -8,12 +8,12 @@ Substrait cannot say are applied by pyarrow to the batches that come back. The r
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coldframe._coldframe import Condition, Predicate
 from coldframe.errors import SchemaError
@@ -55,11 +55,17 @@ Filter = str | Sequence[Any] | Condition | Any
 
 def parse(filter: Filter | None) -> Any:
     """A Condition (from lists or SQL), or the `pyarrow.compute.Expression` as it is; None for no filter."""
-    if filter is None or isinstance(filter, (Condition, pc.Expression)):
+    if filter is None or isinstance(filter, Condition) or _is_expression(filter):
         return filter
     if isinstance(filter, str):
         return Condition.parse(filter)
     return Condition.from_lists(filter)
+
+
+def _is_expression(filter: Any) -> bool:
+    # Nobody has an expression without pyarrow.compute; importing it costs more than all of coldframe.
+    compute = sys.modules.get("pyarrow.compute")
+    return compute is not None and isinstance(filter, compute.Expression)
 
 
 def bind(filter: Any, schema: Any) -> Bound:
