@@ -20,7 +20,10 @@ def test_the_demo_migrates_all_formats_and_says_what_to_look_at(tmp_path: Path) 
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads((tmp_path / "out/lake/_coldframe/report.json").read_text())
     assert {table["format"] for table in report["tables"]} >= {"rcfile", "orc", "hfile", "kudu", "redfile"}
-    assert all(table["verified"] for table in report["tables"])
+    # One file is damaged, and one has timestamps with digits that Parquet's microseconds cannot hold.
+    partial = {table["name"] for table in report["tables"] if table["verdict"] == "partial"}
+    assert partial == {"payments", "warehouse.measures"}
+    assert all(table["verified"] for table in report["tables"] if table["name"] not in partial)
     home = tmp_path / "out/lake/_coldframe"
     files = [json.loads(line) for line in (home / "files.jsonl").read_text().splitlines()]
     (odd,) = [file for file in files if file["status"] not in ("converted", "empty")]
