@@ -148,7 +148,8 @@ def test_a_table_of_phoenix_is_migrated_with_its_types(spark: SparkSession, tmp_
     shutil.copytree(PHOENIX / "root", source)
     statement = (PHOENIX / "ORDERS.sql").read_text()
     (source / "tables.toml").write_text(
-        f'[tables.orders]\npath = "."\ntable = "ORDERS"\nview = "pivot"\nwal = false\nphoenix = """\n{statement}"""\n'
+        '[tables.orders]\npath = "."\ntable = "ORDERS"\nview = "pivot"\nwal = false\n'
+        f'phoenix = """\n{statement}"""\n'
     )
     report = migrate(spark, str(source), str(target), to="parquet")
     assert report.exit_code == 0
