@@ -270,7 +270,7 @@ class RawFile:
     def recorded(self) -> list[tuple[int, bytes]]: ...
     def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None]]:
         """(part, start, stop, rows or None)"""
-    def byte_split(self, start: int, stop: int) -> tuple[int, int, int]:
+    def byte_split(self, start: int, end: int) -> tuple[int, int, int]:
         """The split (part, start, stop) that a byte range stands for."""
     def scan(
         self,
