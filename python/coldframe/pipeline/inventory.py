@@ -8,6 +8,7 @@ nor directory is listed as well, with why: rows that nobody looked at are never 
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -106,11 +107,16 @@ class Inventory:
 
     def leaves_out(self, source: str) -> bool:
         """Whether a source may be there although it is not listed: as asked, or as it could not be read."""
-        if lies_below(source, {one.relative for one in self.unread}):
+        if lies_below(source, self._unread_places):
             return True
         return len(self.left_out) > 0 and any(
             self.left_out.get(place) is not None for place in _above(source)
         )
+
+    @functools.cached_property
+    def _unread_places(self) -> set[str]:
+        """Asked for when the inventory is taken: of each source that is gone."""
+        return {one.relative for one in self.unread}
 
     def new_files(self) -> Files:
         """A list that has nothing yet, and may grow as large as the inventory's own."""
@@ -235,11 +241,16 @@ def _several_tables(root: str) -> str | None:
     if _is_table(root) and (found := _detect(root)) in SEVERAL:
         return found
     with os.scandir(root) as entries:
-        shown = [one for one in entries if not one.name.startswith(("_", ".")) and one.name != TABLES_FILE]
+        shown = [one for one in entries if not is_hidden(one.name) and one.name != TABLES_FILE]
     if not all(one.is_dir() and _is_table(one.path) for one in shown):
         return None
     kinds = {_detect(one.path) for one in shown}
     return "kudu" if kinds == {"kudu"} else None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers of a table pass a name over, as Hive and Spark do."""
+    return name.startswith(("_", "."))
 
 
 def is_partition(folder: str) -> bool:
@@ -308,7 +319,7 @@ def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
         found.add(Unread(folder, _reason(error)))
         return
     for name, is_folder, is_link in there:
-        leftover = name.startswith(("_", ".")) or (not is_folder and name.endswith(LEFTOVERS))
+        leftover = is_hidden(name) or (not is_folder and name.endswith(LEFTOVERS))
         if folder == ROOT and name == TABLES_FILE and not is_folder:
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"

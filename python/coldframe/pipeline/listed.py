@@ -30,6 +30,7 @@ from coldframe.pipeline.inventory import (
     Inventory,
     SourceFile,
     Unread,
+    is_hidden,
     new_inventory,
 )
 from coldframe.pipeline.places import StorageOptions
@@ -173,8 +174,8 @@ def _one_source(tree: _Tree) -> str | None:
     if (found := tree.detect("")) in SEVERAL:
         return found
     root = tree.folders[""]
-    files = [name for name in root.files if not _is_hidden(name) and name != TABLES_FILE]
-    folders = [name for name in root.folders if not _is_hidden(name)]
+    files = [name for name in root.files if not is_hidden(name) and name != TABLES_FILE]
+    folders = [name for name in root.folders if not is_hidden(name)]
     if files or not folders:
         return None
     return "kudu" if all(tree.detect(name) == "kudu" for name in folders) else None
@@ -192,8 +193,8 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
                 inventory.left_out.append(at)
             continue
         folder = tree.folders[at]
-        inventory.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if _is_hidden(name)])
-        shown = [_join(at, name) for name in sorted(folder.folders) if not _is_hidden(name)]
+        inventory.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
+        shown = [_join(at, name) for name in sorted(folder.folders) if not is_hidden(name)]
         entered = [path for path in shown if selection.enters(path)]
         for path in shown:
             if not selection.enters(path):
@@ -202,7 +203,7 @@ def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[t
         for name, entry in folder.files.items():
             if not at and name == TABLES_FILE:
                 continue
-            if _is_hidden(name) or name.endswith(LEFTOVERS):
+            if is_hidden(name) or name.endswith(LEFTOVERS):
                 inventory.hide([entry.path])
             elif selection.takes(entry.path):
                 yield entry.path, entry
@@ -256,7 +257,3 @@ def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str 
 
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(("_", "."))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coldframe.pipeline.destination import Destination
+from coldframe.pipeline.inventory import is_hidden
 from coldframe.pipeline.journal import Part, State
 from coldframe.pipeline.live import LiveFile, LiveTable
 from coldframe.pipeline.plan import decoded
@@ -164,7 +165,7 @@ def _plain(stored: StoredFiles, path: str) -> LiveTable:
     seen = (
         LiveFile(found.name, None, 0, found.size, _PLAIN)
         for found in stored
-        if not any(one.startswith(("_", ".")) for one in found.name.removeprefix(f"{path}/").split("/"))
+        if not any(map(is_hidden, found.name.removeprefix(f"{path}/").split("/")))
     )
     return LiveTable("there", files=seen)
 

@@ -61,12 +61,6 @@ KINDS: Mapping[str, Kind] = {
         "unproven", False, "table has nothing in the target", "tables have nothing in the target"
     ),
     "dry_run": Kind("unproven", True, "dry run: nothing was written", "dry runs: nothing was written"),
-    "unresolved": Kind(
-        "failed",
-        True,
-        "file failed in an earlier run, and was not looked at in this one",
-        "files failed in an earlier run, and were not looked at in this one",
-    ),
     "lossy": Kind("partial", False, "value was changed", "values were changed"),
     "named_loss": Kind("note", False, "value was changed, as allowed", "values were changed, as allowed"),
     # What the source says.
@@ -113,12 +107,6 @@ KINDS: Mapping[str, Kind] = {
         "source was converted by an earlier version, which kept no digest of it",
         "sources were converted by an earlier version, which kept no digests of them",
     ),
-    "replaced": Kind(
-        "note",
-        False,
-        "source is not the one that was read any more",
-        "sources are not those that were read any more",
-    ),
     # What the target says.
     "missing": Kind("failed", True, "file of the target is missing", "files of the target are missing"),
     "foreign": Kind("failed", True, "file in the table is of others", "files in the table are of others"),
@@ -127,12 +115,6 @@ KINDS: Mapping[str, Kind] = {
         True,
         "row is not in the table any more: others deleted it",
         "rows are not in the table any more: others deleted them",
-    ),
-    "rows_more": Kind(
-        "failed",
-        True,
-        "row of the table was not written by the migration",
-        "rows of the table were not written by the migration",
     ),
     "rows_elsewhere": Kind(
         "failed",
