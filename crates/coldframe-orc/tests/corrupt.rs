@@ -126,7 +126,7 @@ fn shaken_files() {
     let mut mutants = 0;
     for (seed, (name, bytes)) in samples().into_iter().enumerate() {
         let mut dice = Dice::new(seed as u64);
-        for round in 0..budget(800, bytes.len() * 2) {
+        for round in 0..budget(4000, bytes.len() * 2) {
             mutants += 1;
             survive(&mutate::shaken(&bytes, &mut dice), &format!("{name} round {round}"));
         }

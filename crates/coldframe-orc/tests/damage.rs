@@ -90,7 +90,7 @@ fn flips_never_panic() {
     for file in small() {
         let bytes = file.bytes();
         let tail = bytes.len().saturating_sub(300)..bytes.len();
-        for at in spread(bytes.len(), 40).chain(tail.step_by(9)) {
+        for at in spread(bytes.len(), 120).chain(tail.step_by(3)) {
             for mask in [0x01, 0x80, 0xff] {
                 read_all(flipped(&bytes, at, mask));
             }
@@ -103,7 +103,7 @@ fn shaken_files_never_panic() {
     for (seed, file) in (0..).zip(small()) {
         let bytes = file.bytes();
         let mut dice = Dice::new(seed);
-        for _ in 0..20 {
+        for _ in 0..60 {
             read_all(shaken(&bytes, &mut dice));
         }
     }

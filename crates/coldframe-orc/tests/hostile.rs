@@ -268,7 +268,8 @@ fn long_lists_are_read_in_short_batches() {
     let byte = Type { kind: Some(Kind::Byte.number()), ..Type::default() };
     // 128 runs of 512 lengths of 2,100; runs of 130 bytes.
     let lengths = [0xc1, 0xff, 0xb4, 0x10, 0].repeat(128);
-    let bytes = [127u8, 5].repeat(usize::try_from(rows * 2100 / 130 + 1).unwrap());
+    let mut bytes = [127u8, 5].repeat(usize::try_from(rows * 2100 / 130).unwrap());
+    bytes.extend([u8::try_from(rows * 2100 % 130 - 3).unwrap(), 5]);
     let mut file = Crafted::new(Kind::List, rows, vec![(2, 1, lengths), (1, 2, bytes)]);
     file.types = vec![root(1, "l"), list, byte];
     file.encodings = vec![file.encodings[0]; 3];

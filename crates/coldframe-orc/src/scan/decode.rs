@@ -132,6 +132,20 @@ impl Current {
         self.task.run.rows.end - self.row
     }
 
+    /// Remembers which columns have become null, for when the run is read again: what one column costs, the next does not pay
+    /// for, and each time that it is read again there is less to do.
+    fn note_nulls(&mut self) {
+        let null = &mut self.task.null;
+        let before = null.len();
+        let failed = self.readers.iter().enumerate().filter(|(_, reader)| reader.is_none());
+        let failed: Vec<usize> =
+            failed.map(|(place, _)| place).filter(|place| !null.contains(place)).collect();
+        null.extend(failed);
+        if null.len() > before {
+            self.task.most = usize::MAX;
+        }
+    }
+
     /// Rows that are still to be passed over.
     fn skipping(&self) -> u64 {
         (self.task.run.rows.start + self.task.run.skip).saturating_sub(self.row)
@@ -372,7 +386,9 @@ impl StripeBatches {
                 Err(e) => return Err(e),
             }
         }
-        Ok(Current { row: task.run.rows.start, task, root, readers })
+        let mut current = Current { row: task.run.rows.start, task, root, readers };
+        current.note_nulls();
+        Ok(current)
     }
 
     /// The next `rows` rows of a run as a batch; nothing where they are passed over.
@@ -412,8 +428,6 @@ impl StripeBatches {
         // In fewer rows, those in front of the damage keep their values.
         let lenient = current.task.lenient && (rows == 1 || current.skipping() > 0);
         let run = current.task.run.clone();
-        let alive = |readers: &[Option<Box<dyn ColumnReader>>]| readers.iter().flatten().count();
-        let before = alive(&current.readers);
         let read = |reader: &mut Option<Box<dyn ColumnReader>>, place: usize| -> Result<ArrayRef> {
             let null = || match self.scan.columns.get(place) {
                 Some((_, field)) => new_null_array(field.data_type(), rows),
@@ -431,11 +445,8 @@ impl StripeBatches {
             }
         };
         if threads.min(current.readers.len()) < 2 || rows < PARALLEL_ROWS {
-            let columns: Result<Vec<ArrayRef>> =
-                current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
-            if alive(&current.readers) < before {
-                current.task.most = usize::MAX;
-            }
+            let columns = current.readers.iter_mut().enumerate().map(|(i, r)| read(r, i)).collect();
+            current.note_nulls();
             return columns;
         }
         let count = current.readers.len();
@@ -444,6 +455,7 @@ impl StripeBatches {
         // The one that takes longest must not be left for the end, when the others have nothing to do.
         all.sort_by_key(|((place, _), _)| std::cmp::Reverse(self.stored.get(*place).copied()));
         threads::share(all.into_iter(), threads, |((place, reader), slot)| *slot = Some(read(reader, place)));
+        current.note_nulls();
         let missing = || Err(Error::invalid("a column was not decoded"));
         found.into_iter().map(|slot| slot.unwrap_or_else(missing)).collect()
     }
