@@ -76,6 +76,9 @@ class Scan:
     def passed_over(self) -> dict[str, int]:
         return {}
 
+    def changes(self) -> dict[str, int]:
+        return {}
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._rows.__arrow_c_stream__(requested_schema)
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from model.machine import STEPS, machine
+from model.world import World
 
 MINUTES = float(os.environ.get("COLDFRAME_MODEL_MINUTES", "0"))
 EXAMPLES = {"parquet": 60, "orc": 20, "delta": 30, "iceberg": 10}
@@ -50,3 +51,16 @@ def test_no_row_is_ever_missing(to: str) -> None:
         run_state_machine_as_test(seed(number)(machine(to)), settings=settings(**common, max_examples=25))
         number += 1
     print(f"{to}: {sum(STEPS.values())} steps: {dict(STEPS)}")
+
+
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+def test_taking_out_all_of_a_table_survives_a_kill(to: str) -> None:
+    """Killed between the journal's word and the table's own log, it is finished by the next run."""
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
+    for at in range(28, 48):
+        with World(to) as world:
+            world.add("u/p=2", 5)
+            world.run()
+            world.remove(0)
+            world.killed_run(at=at, on_vanished="remove")
+            world.run(on_vanished="fail" if at % 2 else "remove")

@@ -160,6 +160,16 @@ def test_an_audit_without_a_journal_has_nothing_to_compare_with(estate: Estate, 
     assert "FAILED: 1 journal is gone" in capsys.readouterr().out
 
 
+def test_without_a_journal_nothing_is_written_beside_its_tables(estate: Estate) -> None:
+    estate.orc("t/1", {"a": [1, 2]})
+    assert estate.migrate().exit_code == 0
+    before = estate.tree()
+    shutil.rmtree(estate.target / "_coldframe/state")
+    with pytest.raises(cf.UnsupportedError, match="state is gone"):
+        estate.migrate()
+    assert estate.tree() == before
+
+
 # A source is the one that was read.
 
 

@@ -85,18 +85,17 @@ class Audit:
     interrupted: bool = False
     """The last run did not come to its end: start it again."""
     faults: list[Fault] = field(default_factory=list)
-
-    def add(self, fault: Fault | None) -> None:
-        """What a file was found to be."""
-        if fault is not None:
-            self.faults.append(fault)
-
     told: list[Reason] = field(default_factory=list)
     """What is wrong with tables as a whole."""
     journal: bool = True
     """Whether there was a journal to compare with;"""
     tables: list[dict[str, Any]] = field(default_factory=list)
     """and what there was of each table: its own log, and the rows that it says it has."""
+
+    def add(self, fault: Fault | None) -> None:
+        """What a file was found to be."""
+        if fault is not None:
+            self.faults.append(fault)
 
     def add_table(self, path: str, found: Standing) -> None:
         """How a table stands."""
@@ -230,14 +229,14 @@ def _is_there(part: Part, table: Standing) -> bool:
 
 
 def _sink_of(state: State, entry: Entry) -> Sink:
-    kind = state.tables.get(entry.table, {})
-    return find_target(str(kind.get("to", "parquet")), unit=str(kind.get("unit", "us"))).sink
+    about = kind_of(state, entry.table)
+    return find_target(about["to"], unit=about["unit"]).sink
 
 
 def _judge(
     destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], *, deep: bool
 ) -> Fault | None:
-    """What is wrong with a file, in which these have rows."""
+    """What is wrong with a file, in which these have rows. That it is there with its size is known."""
     entry, part = inside[0]
     for kind, reason, source in _faults(destination, sink, inside, deep):
         return Fault(part.final, kind, reason, source or (entry.source if len(inside) == 1 else None))
@@ -249,13 +248,6 @@ def _faults(
 ) -> Iterator[tuple[str, str, str | None]]:
     _, part = inside[0]
     path, options = destination.path(part.final), destination.storage_options
-    found = destination.stat(part.final)
-    if found is None:
-        yield "missing", "it is not there", None
-        return
-    if found.size != part.bytes:
-        yield "resized", f"{found.size:,} bytes, {part.bytes:,} were written", None
-        return
     try:
         if part.sha256 is not None and sha256(path, options) != part.sha256:
             yield "altered", "its bytes are not those that were written", None

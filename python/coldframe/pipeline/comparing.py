@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -99,6 +99,10 @@ def compare(
             works.append(work)
         work.vanished.append(due_of(source_of(entry), entry))
         work.report.vanished.append(entry.source)
+    for table in _half_dropped(journal, target, live):
+        if table.path not in by_path:
+            works.append(all_works.new(table))
+            works[-1].half_dropped = True
     replaces: list[bool] = []
     for work in works:
         listed = live(work.table)
@@ -130,6 +134,16 @@ def _gone_table(path: str, journal: Journal) -> Table:
     """A table of which there is nothing left in the source."""
     name = str(journal.state.tables.get(path, {}).get("name", path.replace("/", ".")))
     return Table(name, path, "gone", None)
+
+
+def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[Table]:
+    """Tables that still list files of ours, although the journal has dropped every source of theirs."""
+    for path, files in journal.state.registered.items():
+        if journal.done.sources_of(path) or journal.state.tables.get(path, {}).get("to") != target.name:
+            continue
+        table = _gone_table(path, journal)
+        if files and live(table) is not None:
+            yield table
 
 
 class _Sharing:

@@ -28,10 +28,11 @@ def register(works: Sequence[TableWork], journal: Journal, target: Target, optio
         return
     for work in works:
         path = work.table.path
-        if work.report.error is not None or (work.schema is None and not work.drops):
+        takes_out = bool(work.drops) or work.half_dropped
+        if work.report.error is not None or (work.schema is None and not takes_out):
             continue
         entries = TableEntries(journal.done, path)
-        if next(iter(entries), None) is None and not work.drops:
+        if next(iter(entries), None) is None and not takes_out:
             continue
         try:
             _settle_killed(work, journal, target)

@@ -106,12 +106,17 @@ def is_same_source(
     """
     if known_identity is None or identity == known_identity:
         return True
-    kind = known_digest.partition(":")[0]
-    if kind == "ends" and _changed_at(identity) != _changed_at(known_identity):
+    if not is_proof(known_digest, identity, known_identity):
         return False
-    return kind in ("whole", "ends") and known_digest == digest_now(
-        path, identity, known_digest, storage_options
-    )
+    return known_digest == digest_now(path, identity, known_digest, storage_options)
+
+
+def is_proof(digest: str, identity: str, known_identity: str | None) -> bool:
+    """Whether an equal digest proves that a source of this identity is the one that had the other."""
+    if known_identity is None or identity == known_identity:
+        return True
+    kind = digest.partition(":")[0]
+    return kind == "whole" or (kind == "ends" and _changed_at(identity) == _changed_at(known_identity))
 
 
 def _changed_at(identity: str) -> str:

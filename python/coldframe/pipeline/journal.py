@@ -220,6 +220,7 @@ class Journal:
         if self._lock is None:
             raise ColdframeError(f"{root}: another migration is at work here")
         try:
+            self._demand_state()
             self.destination.sweep(HOME)
             self._take_over()
             self._recover()
@@ -362,6 +363,18 @@ class Journal:
         self._number += 1
         for event in events:
             self.state.apply(event)
+
+    def _demand_state(self) -> None:
+        """Where the state is gone, nobody knows which files of the tables are ours: rows would be doubled."""
+        if self.destination.has(STATE):
+            return
+        names = (found.name for found in self.destination.list())
+        table = next((name for name in names if not name.startswith(f"{HOME}/")), None)
+        if table is not None:
+            raise UnsupportedError(
+                f"migrating into {self.destination.root}: {STATE} is gone, which says where the rows of "
+                f"{table} and others come from. Bring it back, or migrate into another directory"
+            )
 
     def _take_over(self) -> None:
         for _ in range(10):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError
 from coldframe.file import renamed
-from coldframe.pipeline import finishing
+from coldframe.pipeline import finishing, safe_list
 from coldframe.pipeline.columns import settle_columns
 from coldframe.pipeline.committing import Committer, Underway
 from coldframe.pipeline.comparing import TableWork, compare
@@ -160,6 +160,8 @@ def migrate(
     run = _Run(scheduler, destination, target, options, progress or NoProgress(), registered)
     # Delta and Iceberg know which files are a table's; of plain directories all are.
     with Journal(run.destination, keep_replaced=target.register is not None) as journal:
+        # It is of the target as it was: until this run is through, nothing is promised.
+        run.destination.delete(safe_list.SAFE)
         report = run.migrate(inventory, found, journal)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()

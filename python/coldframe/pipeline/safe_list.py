@@ -22,7 +22,7 @@ from typing import Any
 
 from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.identity import digest_now, identity_of, is_same_source
+from coldframe.pipeline.identity import digest_now, identity_of, is_proof
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import HOME, Entry, State
 from coldframe.pipeline.places import StorageOptions, pieces
@@ -198,6 +198,6 @@ def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tup
             return line, f"it was changed at {changed}"
     if digest_now(line.path, identity, line.digest, storage_options) != line.digest:
         return line, "its content is not the one that was read"
-    if not is_same_source(line.path, identity, known, line.digest, storage_options):
+    if not is_proof(line.digest, identity, known):
         return line, "it was touched since it was read, and a digest of its ends proves too little"
     return line, None

@@ -90,8 +90,9 @@ def look(destination: Destination, kind: str, name: str, path: str) -> TargetFac
 def differences(facts: TargetFacts, state: State) -> Iterator[Difference]:
     """What of the migration's files the table does not have as they were verified, source by source."""
     entries = state.done.of_table(facts.path)
-    first = next((entry for entry in entries if entry.parts), None)
-    if first is None:
+    has_parts = any(entry.parts for entry in entries)
+    # Of one that a killed run was to empty, nobody can say whether it is.
+    if not has_parts and not state.registered.get(facts.path):
         return
     whole = _of_table(facts, state)
     if whole is not None:

@@ -74,6 +74,8 @@ class TableWork:
     """Whether nothing of it may be published: its files do not go together."""
     careful: bool = False
     """Whether what is converted is held until all of the table is: files are replaced or taken out."""
+    half_dropped: bool = False
+    """Whether a run that took out all of it was killed before the table's own log said so."""
     left: int = 0
     """How many files are still to be converted."""
 

@@ -79,12 +79,12 @@ def is_meant(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
 class World:
     """See above."""
 
-    def __init__(self, to: str = "parquet", *, known: frozenset[str] = frozenset()) -> None:
+    def __init__(self, to: str = "parquet") -> None:
         # In memory, where there is such a place: a step waits for the disk some ten times.
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._room = tempfile.TemporaryDirectory(prefix="model-", dir=memory)
         root = Path(self._room.name)
-        self.to, self.known = to, known
+        self.to = to
         self.source, self.target = root / "src", root / "dst"
         self.source.mkdir()
         self.tree = Tree(self.source)
@@ -148,8 +148,6 @@ class World:
         """A new file, or other rows in the one of this name."""
         where = place if isinstance(place, str) else PLACES[place % len(PLACES)]
         table = where.split("/")[0]
-        if "layout" in self.known and PLACES.index(where) >= PLAIN_PLACES:
-            return
         if PLACES.index(where) >= PLAIN_PLACES:
             self.odd.add(table)
         self._put(f"{where}/{NAMES[name % len(NAMES)]}", rows, type, wide)
@@ -161,8 +159,6 @@ class World:
         if type in ("int8", "int16") and table == "red":
             type = "int32"
         if type == "string":
-            if "strings" in self.known:
-                return
             self.odd.add(table)
             self.strings.add(table)
         rows = self.tree.new_rows(count, type, wide)
@@ -181,7 +177,7 @@ class World:
         elif how == "shrink":
             rows = rows[: len(rows) // 2]
         elif how == "same":
-            if before.health != "good" or "same size" in self.known:
+            if before.health != "good":
                 return
             same = self.tree.same_size(before.path)
             self._say(f"source {before.path}: other rows, same time{', same size' if same else ''}")
@@ -244,8 +240,7 @@ class World:
         if one is None or one.health != "good":
             return
         top = one.path.split("/")[0]
-        end = PLAIN_PLACES if "layout" in self.known else len(PLACES)
-        there = [where for where in PLACES[:end] if where.split("/")[0] == top]
+        there = [where for where in PLACES if where.split("/")[0] == top]
         where = there[place % len(there)]
         path = f"{where}/{one.path.rpartition('/')[2]}"
         if path in self.tree.now:
@@ -308,10 +303,6 @@ class World:
             raise Killed
 
         given = self._defaults(given)
-        there = {version.table for version in self.tree.now.values()}
-        gone = any(rows and table not in there for table, rows in self.seen.tables.items())
-        if "killed drop" in self.known and self.to in ("delta", "iceberg") and gone:
-            given["on_vanished"] = "fail"
         self._run(given, at=at, strike=strike)
 
     def raced_run(self, at: int, which: int, how: str = "values", **given: Any) -> None:
@@ -336,10 +327,6 @@ class World:
 
     def _run(self, given: dict[str, Any], at: int | None = None, strike: Any = None) -> None:
         include, exclude = INCLUDES[given["include"]], EXCLUDES[given["exclude"]]
-        if "portions" in self.known:
-            include, exclude = (), ()
-        if "quarantine" in self.known and given["on_error"] == "quarantine":
-            given["on_error"] = "skip"
         told = {name: value for name, value in given.items() if value != self._defaults({})[name]}
         self._say(f"run {told}" + (f" struck at {at}" if at is not None else ""))
         before = self.seen
@@ -386,7 +373,7 @@ class World:
         )
         self.last = given
         self._remember(claims, died)
-        self._list(died, sources)
+        self._list(died or refused is not None, sources)
         self.seen = engines.read(self.target, self.to)
         self.after_run = None if died or refused else self.seen
         laws.after_run(self, claims, died)
@@ -455,7 +442,7 @@ class World:
         if self.struck_late:
             now = {path: version for path, version in now.items() if sources.get(path) == version}
         if died:
-            # It may be the earlier one, or that of this run.
+            # It may be the earlier one, that of this run, or gone.
             now = {path: version for path, version in now.items() if self.listed.get(path) == version}
         self.listed = now
 
