@@ -1,0 +1,227 @@
+"""Model of directories that hold several tables: whatever a run asks for, a directory that is listed as safe
+to delete has nothing that a reader of its engine would be shown and the target lacks.
+
+The truth is what reading each table and snapshot gives, all versions and edits of it; the target is what
+pyarrow reads of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow.parquet as pq
+import pytest
+from estates import Estate
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import coldframe as cf
+from coldframe._coldframe import tables
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+HBASE, KUDU = DATA / "hbase/files/orders", DATA / "kudu/files/file_blocks"
+AS_OF = 1_700_000_000_000
+MINUTES = float(os.environ.get("COLDFRAME_MODEL_MINUTES", "0"))
+EXAMPLES = 15 if not MINUTES else int(MINUTES * 25)
+COMMON: dict[str, Any] = {
+    "deadline": None,
+    "database": None,
+    "derandomize": not MINUTES,
+    "max_examples": EXAMPLES,
+    "phases": (Phase.generate, Phase.shrink),
+    "suppress_health_check": list(HealthCheck),
+    "print_blob": False,
+}
+Cell: TypeAlias = tuple[str, bytes, bytes, bytes, int, bytes]
+"""The table or snapshot, and the cell."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of tables.toml."""
+
+    of: str
+    view: str = "latest"
+    wal: bool = True
+    versions: int = 0
+    until: int = 0
+    """The end of a time range; 0: none."""
+
+    @property
+    def name(self) -> str:
+        """Another one for other options: a table of the target is made by one entry."""
+        text = f"{self.of}_{self.view}_{self.wal}_{self.versions}_{self.until}"
+        return text.replace(":", "_").lower()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As the format takes them."""
+        found: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
+        found["snapshot" if self.of == "kept" else "table"] = self.of
+        if self.of == "kept":
+            del found["wal"]
+        if self.versions and self.view == "versions":
+            found["versions"] = self.versions
+        if self.until:
+            found["time_range"] = [0, self.until]
+        return found
+
+    def toml(self) -> str:
+        """As it stands in the file."""
+        lines = [f"[tables.{self.name}]", 'path = "hbase"']
+        lines += [
+            f"{key} = {value!r}".replace("True", "true").replace("False", "false")
+            for key, value in self.options.items()
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A step: a run that asks for these."""
+
+    entries: tuple[Entry, ...]
+    leave: tuple[str, ...]
+    other: bool
+    """Whether the root has the second table by then."""
+
+
+def entries() -> st.SearchStrategy[Entry]:
+    middle = sorted({cell[4] for cell in cells(Entry("shop:orders", "versions"), HBASE)})
+    return st.builds(
+        Entry,
+        st.sampled_from(["shop:orders", "default:orders", "kept"]),
+        st.sampled_from(["latest", "versions", "versions"]),
+        st.sampled_from([True, True, False]),
+        st.sampled_from([0, 0, 1, 2]),
+        st.sampled_from([0, 0, 0, middle[len(middle) // 2]]),
+    )
+
+
+def steps() -> st.SearchStrategy[list[Run]]:
+    run = st.builds(
+        Run,
+        st.lists(entries(), min_size=1, max_size=4, unique_by=lambda one: one.name).map(tuple),
+        st.sets(st.sampled_from(["tables", "snapshots", "older-versions", "unflushed-edits"])).map(
+            lambda names: tuple(sorted(names))
+        ),
+        st.booleans(),
+    )
+    return st.lists(run, min_size=1, max_size=4)
+
+
+@functools.cache
+def cells(entry: Entry, root: Path) -> frozenset[Cell]:
+    """What an entry reads."""
+    return frozenset(of(entry.of, cf.open(root, format="hbase", **entry.options).read().to_pylist()))
+
+
+def of(name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Cell]:
+    for row in rows:
+        yield name, row["row"], row["family"], row["qualifier"], int(row["timestamp"]), row["value"]
+
+
+@dataclass
+class World:
+    """An estate with an HBase root, and what was asked of it so far."""
+
+    estate: Estate
+    names: dict[str, Entry] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    """Where the tables lie that entries made."""
+
+    @property
+    def root(self) -> Path:
+        return self.estate.source / "hbase"
+
+    def run(self, step: Run) -> None:
+        other = self.root / "data/default"
+        if step.other and not other.exists():
+            shutil.copytree(self.root / "data/shop", other)
+        elif not step.other:
+            shutil.rmtree(other, ignore_errors=True)
+        asked = [one for one in step.entries if step.other or one.of != "default:orders"]
+        self.names.update((one.name, one) for one in asked)
+        (self.estate.source / "tables.toml").write_text("".join(one.toml() for one in asked))
+        if asked:
+            report = self.estate.migrate(leave_behind=step.leave, on_vanished="keep")
+            self.paths.update((table.name, table.path) for table in report.tables)
+            listed = self.estate.safe()
+            assert report.exit_code or len(listed) == report.safe_to_delete
+            if listed:
+                self.demand_all(step, asked)
+
+    def demand_all(self, step: Run, asked: Sequence[Entry]) -> None:
+        """Everything that was not named as left behind is in the target."""
+        there = set(self.target())
+        for name in ("shop:orders", "default:orders", "kept"):
+            is_asked = any(one.of == name for one in asked)
+            left = "snapshots" if name == "kept" else "tables"
+            if (left in step.leave and not is_asked) or (name == "default:orders" and not step.other):
+                continue
+            view = "latest" if "older-versions" in step.leave else "versions"
+            wal = "unflushed-edits" not in step.leave
+            lacking = cells(Entry(name, view, wal), HBASE if name != "default:orders" else self.root) - there
+            assert not lacking, f"{name} is listed as safe, and lacks {len(lacking)}: {step}"
+
+    def target(self) -> Iterator[Cell]:
+        for name, path in self.paths.items():
+            yield from of(self.names[name].of, stored(self.estate, path))
+
+
+@settings(**COMMON)
+@given(steps())
+def test_a_root_that_is_listed_has_nothing_that_the_target_lacks(runs: list[Run]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Estate(Path(folder)))
+        shutil.copytree(HBASE, world.root)
+        for step in runs:
+            world.run(step)
+
+
+@settings(**COMMON)
+@given(st.lists(st.tuples(st.sets(st.integers(0, 1)), st.booleans()), min_size=1, max_size=4))
+def test_a_data_directory_that_is_listed_has_all_of_its_tables(runs: list[tuple[set[int], bool]]) -> None:
+    held = tables(str(KUDU), format="kudu")
+    paths: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        estate = Estate(Path(folder))
+        shutil.copytree(KUDU, estate.source / "kudu")
+        for picked, leave in runs:
+            chosen = [one for place, one in enumerate(held) if place in picked]
+            toml = "".join(f'[tables.t{of}]\npath = "kudu"\ntable = "{of}"\n' for of, _ in chosen)
+            (estate.source / "tables.toml").unlink(missing_ok=True)
+            if chosen:
+                (estate.source / "tables.toml").write_text(toml)
+            report = estate.migrate(leave_behind=["tables"] if leave else [], on_vanished="keep")
+            paths.update((table.name.rpartition(".")[2], table.path) for table in report.tables)
+            for of, name in held if estate.safe() else []:
+                if leave and chosen and of not in {one for one, _ in chosen}:
+                    continue
+                rows = cf.open(KUDU, table=of).read().num_rows
+                assert len(stored(estate, paths[f"t{of}" if chosen else name])) == rows, (of, paths)
+
+
+def stored(estate: Estate, path: str) -> list[dict[str, Any]]:
+    """The rows of a table of the target, and of none below it."""
+    files = sorted((estate.target / path).glob("*.parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def test_the_model_has_a_list_to_look_at(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    world = World(estate)
+    shutil.copytree(HBASE, world.root)
+    step = Run((Entry("shop:orders", "versions"), Entry("kept", "versions")), (), False)
+    world.run(step)
+    assert estate.safe() == [str(world.root)]
+    world.paths.clear()
+    with pytest.raises(AssertionError, match="lacks"):
+        world.demand_all(step, step.entries)
