@@ -101,6 +101,17 @@ def test_damage_is_quarantined_and_never_called_verified(estate: Estate) -> None
     assert "verified" not in page.lower()
 
 
+def test_a_source_that_is_of_no_format_any_more_is_its_tables_damage(estate: Estate) -> None:
+    path = estate.orc("t/1", {"a": [1]})
+    assert estate.migrate().exit_code == 0
+    path.write_bytes(b"not a file of ours. " * 8)
+    report = estate.migrate()
+    assert (report.exit_code, report.unknown, estate.safe()) == (1, [], [])
+    assert [(one.source, one.status) for one in report.failures] == [("t/1", "failed")]
+    assert "not those of the format orc" in str(report.failures[0].error)
+    assert estate.values() == [1]
+
+
 # A target is what its own log says now.
 
 

@@ -76,6 +76,12 @@ def compare(
     all_works = Works(inventory.root, options.source_storage_options)
     works = [all_works.new(table) for table in tables]
     by_path = {work.table.path: work for work in works}
+    for path, file in _spoilt(inventory, journal):
+        if path not in by_path:
+            works.append(all_works.new(_gone_table(path, journal)))
+            by_path[path] = works[-1]
+        by_path[path].table.damaged.append(file)
+        inventory.stray.remove(file.relative)
     for files in (
         *(table.files for table in tables),
         *(table.damaged for table in tables),
@@ -124,6 +130,17 @@ def compare(
     return works
 
 
+def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
+    """Files of no known format and outside of every table that an earlier run converted, and their tables."""
+    stray = set(inventory.stray)
+    found = []
+    for file in inventory.unknown if stray else ():
+        entry = journal.done.look_up(file.relative) if file.relative in stray else None
+        if entry is not None:
+            found.append((entry.table, file))
+    return found
+
+
 def _has_spoilt(work: TableWork, journal: Journal) -> bool:
     """Whether a file that was converted once is of no known format now: its earlier rows stay."""
     before = (journal.done.get(file.relative) for file in work.table.damaged)
@@ -132,8 +149,9 @@ def _has_spoilt(work: TableWork, journal: Journal) -> bool:
 
 def _gone_table(path: str, journal: Journal) -> Table:
     """A table of which there is nothing left in the source."""
-    name = str(journal.state.tables.get(path, {}).get("name", path.replace("/", ".")))
-    return Table(name, path, "gone", None)
+    about = journal.state.tables.get(path, {})
+    name = str(about.get("name", path.replace("/", ".")))
+    return Table(name, path, str(about.get("format", "gone")), None)
 
 
 def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[Table]:

@@ -242,7 +242,7 @@ class _Run:
     def migrate(self, inventory: Inventory, tables: list[Table], journal: Journal) -> Report:
         report = Report(inventory.root, self.destination.root, self.target.name, self.options.on_error, [])
         report.on_vanished, report.excluded = self.options.on_vanished, inventory.excluded
-        report.unknown, report.unread = sorted(inventory.stray), inventory.unread
+        report.unread = inventory.unread
         if self.options.fresh:
             journal.begin_fresh()
         name_tables(tables, journal.state, inventory)
@@ -250,7 +250,7 @@ class _Run:
         if nowhere:
             report.tell("unmatched", len(nowhere), ", ".join(nowhere[:3]))
         works = compare(inventory, tables, journal, self.options, self.target, self._live)
-        report.tables = [work.report for work in works]
+        report.tables, report.unknown = [work.report for work in works], sorted(inventory.stray)
         for work in works:
             work.report.allowed = frozenset(self.options.allow_loss)
             self._report_unreadable(work)
@@ -284,7 +284,7 @@ class _Run:
         for file in work.table.empty:
             work.files.append(FileReport(file.relative, "empty", bytes_in=0))
         for file in work.table.damaged:
-            reason = f"its bytes are not those of a {work.table.format} file, nor of any other known format"
+            reason = f"its bytes are not those of the format {work.table.format}, nor of any other known format"
             same = is_unchanged(file.path, file.identity, file.storage_options)
             self._fail(work, file, reason, "damaged" if same else "changed")
 
