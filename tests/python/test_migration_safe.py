@@ -108,7 +108,7 @@ def test_a_source_that_is_of_no_format_any_more_is_its_tables_damage(estate: Est
     report = estate.migrate()
     assert (report.exit_code, report.unknown, estate.safe()) == (1, [], [])
     assert [(one.source, one.status) for one in report.failures] == [("t/1", "failed")]
-    assert "not those of the format orc" in str(report.failures[0].error)
+    assert "not of the format orc" in str(report.failures[0].error)
     assert estate.values() == [1]
 
 

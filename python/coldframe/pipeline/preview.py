@@ -194,7 +194,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
     table.error = work.report.error
     if work.schema is not None:
         table.columns = ", ".join(f"{column.name} {column.type}" for column in work.schema)
-    reason = f"its bytes are not those of the format {work.table.format}, nor of any other known format"
+    reason = f"its bytes are not of the format {work.table.format}, nor of any other that is known"
     table.refused += [(file.relative, reason) for file in work.table.damaged]
     table.refused += [
         (file.source, str(file.error)) for file in work.files.problems if file.error is not None

@@ -284,7 +284,7 @@ class _Run:
         for file in work.table.empty:
             work.files.append(FileReport(file.relative, "empty", bytes_in=0))
         for file in work.table.damaged:
-            reason = f"its bytes are not those of the format {work.table.format}, nor of any other known format"
+            reason = f"its bytes are not of the format {work.table.format}, nor of any other that is known"
             same = is_unchanged(file.path, file.identity, file.storage_options)
             self._fail(work, file, reason, "damaged" if same else "changed")
 
