@@ -15,7 +15,7 @@ pub mod words;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, OffsetSizeTrait, StringArray};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use coldframe_encoding::{Error, Result};
 
 use crate::arrow_error;
@@ -115,6 +115,50 @@ pub fn text_of_lengths(lengths: &[u32], data: Vec<u8>, nulls: Option<NullBuffer>
     text_array(offsets_of_lengths(lengths, data.len())?, data, nulls)
 }
 
+/// As [`text_of_lengths`], but a value that is not UTF-8 costs only itself: it is empty, and null where it may be. And which values
+/// those are.
+pub fn readable_text(
+    lengths: &[u32],
+    data: Vec<u8>,
+    nulls: Option<NullBuffer>,
+    nullable: bool,
+) -> Result<(StringArray, Vec<usize>)> {
+    let offsets = offsets_of_lengths(lengths, data.len())?;
+    check_end(&offsets, data.len())?;
+    if data.is_ascii() || is_text(&offsets, &data) {
+        return Ok((checked_text(offsets, data, nulls)?, Vec::new()));
+    }
+    let malformed: Vec<usize> = malformed(&offsets, &data).collect();
+    if malformed.is_empty() {
+        return Ok((checked_text(offsets, data, nulls)?, malformed));
+    }
+    let is_malformed = |row: &usize| malformed.binary_search(row).is_ok();
+    let (mut kept, mut sizes) = (Vec::with_capacity(data.len()), Vec::with_capacity(lengths.len()));
+    for (row, (from, to)) in offsets.iter().zip(offsets.iter().skip(1)).enumerate() {
+        let value = data.get(place(*from)..place(*to)).filter(|_| !is_malformed(&row)).unwrap_or_default();
+        kept.extend_from_slice(value);
+        sizes.push(u32::try_from(value.len()).unwrap_or(u32::MAX));
+    }
+    let nulls = if nullable { with_nulls(nulls, lengths.len(), &malformed) } else { nulls };
+    Ok((text_of_lengths(&sizes, kept, nulls)?, malformed))
+}
+
+/// The same nulls of `rows` rows, and those of the `more` rows.
+pub fn with_nulls(nulls: Option<NullBuffer>, rows: usize, more: &[usize]) -> Option<NullBuffer> {
+    if more.is_empty() {
+        return nulls;
+    }
+    let mut valid = BooleanBufferBuilder::new(rows);
+    match nulls {
+        Some(nulls) => valid.append_buffer(nulls.inner()),
+        None => valid.append_n(rows, true),
+    }
+    for row in more.iter().filter(|row| **row < rows) {
+        valid.set_bit(*row, false);
+    }
+    Some(NullBuffer::new(valid.finish()))
+}
+
 fn check_end(offsets: &[i32], len: usize) -> Result<()> {
     let end = offsets.last().map_or(0, |end| place(*end));
     if end <= len {
@@ -154,17 +198,26 @@ fn cuts_characters(offsets: &[i32], data: &[u8]) -> bool {
     offsets.iter().any(|at| data.get(place(*at)).is_some_and(|byte| byte & 0xc0 == 0x80))
 }
 
-/// All bytes together must be UTF-8 and no value may begin inside a character, or each value must be by itself: bytes before the
-/// first value or behind the last are none of them.
-fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
-    if simdutf8::basic::from_utf8(data).is_ok() && !cuts_characters(offsets, data) {
-        return Ok(());
-    }
+/// Whether all bytes together are UTF-8 and no value begins inside a character.
+fn is_text(offsets: &[i32], data: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(data).is_ok() && !cuts_characters(offsets, data)
+}
+
+/// The values that are not UTF-8 by themselves: bytes before the first value or behind the last are none of them.
+fn malformed(offsets: &[i32], data: &[u8]) -> impl Iterator<Item = usize> {
     let is_text = |(from, to): (&i32, &i32)| {
         data.get(place(*from)..place(*to)).is_some_and(|value| simdutf8::basic::from_utf8(value).is_ok())
     };
-    let mut values = offsets.iter().zip(offsets.iter().skip(1));
-    match values.position(|value| !is_text(value)) {
+    let values = offsets.iter().zip(offsets.iter().skip(1)).enumerate();
+    values.filter(move |(_, value)| !is_text(*value)).map(|(row, _)| row)
+}
+
+/// All bytes together must be UTF-8, or each value by itself.
+fn check_text(offsets: &[i32], data: &[u8]) -> Result<()> {
+    if is_text(offsets, data) {
+        return Ok(());
+    }
+    match malformed(offsets, data).next() {
         Some(row) => Err(Error::corrupt(format!("expected UTF-8, found other bytes in value {row}"))),
         None => Ok(()),
     }
@@ -175,6 +228,21 @@ mod tests {
     use super::*;
     use arrow_array::Array;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_value_that_is_not_text_costs_only_itself() {
+        let data = b"ab\xe9cd\xc3\xa4".to_vec();
+        let nulls = Some(NullBuffer::from(vec![true, true, false, true, true]));
+        let (text, malformed) = readable_text(&[2, 1, 0, 2, 2], data.clone(), nulls, true).unwrap();
+        assert_eq!(malformed, [1]);
+        assert_eq!(text.iter().collect::<Vec<_>>(), [Some("ab"), None, None, Some("cd"), Some("ä")]);
+        // A map's key may not be null.
+        let (text, _) = readable_text(&[2, 1, 2, 2], data.clone(), None, false).unwrap();
+        assert_eq!(text.iter().collect::<Vec<_>>(), [Some("ab"), Some(""), Some("cd"), Some("ä")]);
+        // Two halves of a character are two values that are none.
+        let (text, malformed) = readable_text(&[6, 1], "abcdeä".into(), None, true).unwrap();
+        assert_eq!((malformed, text.null_count()), (vec![0, 1], 2));
+    }
 
     #[test]
     fn a_value_that_is_not_text_is_an_error() {

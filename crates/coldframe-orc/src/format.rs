@@ -47,7 +47,7 @@ impl Format for OrcFormat {
                 let from = text(&options.extra, "schema_from")?;
                 let schema = options.schema.as_ref();
                 let found = recover::recover(bytes, schema, from, siblings.as_deref(), &read.limits)?;
-                OrcFile::new(Shape::new(bytes.clone(), found.tail, read, found.lost)?)
+                OrcFile::new(Shape::new(bytes.clone(), found.tail, read, found.lost)?)?
             }
             other => other?,
         };

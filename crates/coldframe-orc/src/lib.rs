@@ -9,10 +9,11 @@
 //! |---|---|
 //! | [`layout`] | from bytes to plain structs |
 //! | [`schema`] | the Arrow schema of a tree of types |
-//! | [`options`] | what the user says |
+//! | [`options`], [`declared`] | what the user says: of the reading, of columns |
 //! | [`open`] | an open file as data |
 //! | [`prune`] | which stripes and row groups a filter leaves |
 //! | [`scan`] | streams of a stripe to fetch, and their batches |
+//! | [`undeclared`] | the scale of decimals whose type states none |
 //! | [`table`] | an open file as a table |
 //! | [`metadata`], [`statistics`], [`inspect`], [`verify`] | what a file says of itself and of its values; where its bytes belong; where it disagrees |
 //! | [`recover`] | files without a tail |
@@ -21,6 +22,7 @@
 //!
 //! A module uses those above it in the table. `docs/formats/orc.md` describes the format as real writers write it.
 
+mod declared;
 mod format;
 mod inspect;
 mod layout;
@@ -33,6 +35,7 @@ mod scan;
 mod schema;
 mod statistics;
 mod table;
+mod undeclared;
 mod verify;
 mod write;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use coldframe_core::options::{flag, text};
-use coldframe_core::{Error, KeySource, Limits, OpenOptions, OptionDoc, Result};
+use coldframe_core::{Error, KeySource, Limits, OpenOptions, OptionDoc, Result, SchemaSpec};
 
 /// The options of `open`.
 pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
@@ -23,7 +23,7 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
     },
     OptionDoc {
         name: "recover",
-        help: "true finds the stripes of a file without its tail; needs `schema` or `schema_from`. How many stripes there were nobody knows, so `on_error` must be skip or null",
+        help: "true finds the stripes of a file without its tail; needs `schema` or `schema_from`. Where nothing is left of the tail that proves how many stripes there were, `on_error` must be skip or null",
     },
     OptionDoc {
         name: "schema_from",
@@ -79,6 +79,8 @@ pub struct Options {
     pub(crate) masked: Masked,
     /// Whether a file without a tail is searched for stripes.
     pub(crate) recover: bool,
+    /// What is said of columns.
+    pub(crate) declared: Option<SchemaSpec>,
     /// Keys by name.
     pub(crate) keys: Keys,
     /// Bounds.
@@ -100,15 +102,12 @@ impl Options {
             Some(other) => return Err(unexpected("masked", "\"read\" or \"error\"", other)),
         };
         let recover = flag(extra, "recover")?;
-        if options.schema.is_some() && !recover {
-            let what = "a schema for ORC, whose files hold their own, without the option `recover`";
-            return Err(Error::unsupported(what));
-        }
         Ok(Self {
             timestamp_unit,
             dictionary: flag(extra, "dictionary")?,
             masked,
             recover,
+            declared: options.schema.clone(),
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
             limits: options.limits,
         })

@@ -13,8 +13,6 @@
 //!
 //! A file that was appended to by flushes has earlier tails inside: the last one that is whole is taken first, and gives all that.
 
-mod types;
-
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,6 +24,7 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_encoding::limits::message::check;
 use prost::Message;
 
+use crate::declared;
 use crate::layout::compression::{ChunkHeader, Compression, HEADER};
 use crate::layout::proto::{
     self, ColumnStatistics, Footer, PostScript, RowIndex, StripeFooter, StripeInformation,
@@ -79,12 +78,15 @@ pub(crate) fn recover(
 ) -> Result<Recovered> {
     if let Some(tail) = inner_tail(source, limits)? {
         let source = source.as_ref();
-        let known = Known { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
+        let mut known = Known { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
+        if let Some(spec) = schema {
+            declared::declare(&mut known.footer.types, spec, limits)?;
+        }
         let end = tail.postscript_bytes.end + 1;
         return search(source, known, tail.footer.stripes.clone(), end, limits);
     }
     let source = source.as_ref();
-    let types = schema.map(|spec| types::types_of(spec, limits)).transpose()?;
+    let types = schema.map(|spec| declared::types_of(spec, limits)).transpose()?;
     let beside = match (schema_from, siblings) {
         (Some(name), Some(folder)) => {
             Some(read_tail(folder.open(name)?.as_ref(), limits).map_err(|e| e.in_file(name))?)

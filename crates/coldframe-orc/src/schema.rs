@@ -7,7 +7,7 @@
 //! | binary, geometry, geography | binary; the coordinate system in the field's metadata |
 //! | date | date32 |
 //! | timestamp, timestamp with local time zone | timestamp, in UTC the second; unit by the option `timestamp_unit` |
-//! | decimal(p, s) | decimal128(p, s); without a precision (Hive 0.11) decimal128(38, 10), as Java reads it |
+//! | decimal(p, s) | decimal128(p, s); without digits (Hive 0.11) decimal128(38, s), s the most of any value and at least 10 |
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
 //!
@@ -24,8 +24,8 @@ use crate::layout::proto::Footer;
 use crate::layout::types::{Column, Kind, TypeTree};
 use crate::options::Options;
 
-/// Scale of decimals that state no precision.
-const OLD_SCALE: i8 = 10;
+/// Least scale of decimals that state no precision: that of Java's default type.
+pub(crate) const OLD_SCALE: u32 = 10;
 
 /// Arrow's name of an extension type, in a field's metadata.
 const EXTENSION: &str = "ARROW:extension:name";
@@ -86,10 +86,12 @@ fn field(tree: &TypeTree, name: &str, column: &Column, options: &Options) -> Res
 
 /// The type of a decimal.
 pub(crate) fn decimal(column: &Column) -> Result<(u8, i8)> {
-    if column.precision == 0 {
-        return Ok((38, OLD_SCALE));
-    }
-    match (u8::try_from(column.precision), i8::try_from(column.scale)) {
+    let (precision, scale) = match column.precision {
+        // Which may have more digits behind the point: see `undeclared`.
+        0 => (38, column.scale.max(OLD_SCALE)),
+        stated => (stated, column.scale),
+    };
+    match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s)) if i16::from(s) <= i16::from(p) => Ok((p, s)),
         _ => Err(Error::corrupt(format!(
             "expected a decimal of 1 to 38 digits, found decimal({}, {})",

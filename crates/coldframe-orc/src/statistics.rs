@@ -11,7 +11,7 @@ use coldframe_encoding::codec::Decompressor;
 
 use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
 use crate::layout::stripe::Stripe;
-use crate::layout::types::Column;
+use crate::layout::types::{Column, Kind};
 use crate::layout::values::decimal_text;
 use crate::open::Shape;
 use crate::prune::bounds::instant;
@@ -157,7 +157,10 @@ fn by_column(shape: &Shape, stats: impl Iterator<Item = Option<ColumnStatistics>
 fn of_column(column: &Column, stats: &ColumnStatistics) -> Value {
     let mut out =
         vec![("column".to_owned(), Value::from(column.id)), ("path".to_owned(), column.path.clone().into())];
-    out.extend(to_fields(stats));
+    // Text that is declared as binary: in the order of text, and writers cut it.
+    let is_bytes = column.kind == Kind::Binary && stats.string_statistics.is_some();
+    let bytes = is_bytes.then(|| ColumnStatistics { string_statistics: None, ..stats.clone() });
+    out.extend(to_fields(bytes.as_ref().unwrap_or(stats)));
     Value::Map(out)
 }
 

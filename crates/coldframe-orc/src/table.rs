@@ -9,6 +9,7 @@ use coldframe_core::{
     Damage, Error, Node, Notice, OnError, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value,
 };
 
+use crate::declared::declare;
 use crate::layout::encryption::key_unavailable;
 use crate::layout::stripe::Stripe;
 use crate::open::{Shape, read_tail};
@@ -16,7 +17,7 @@ use crate::options::{Masked, Options};
 use crate::prune::stripes::StripePruner;
 use crate::scan::job::ScanShared;
 use crate::scan::plan::StripePlan;
-use crate::{inspect, metadata, statistics, verify};
+use crate::{inspect, metadata, statistics, undeclared, verify};
 
 /// An open ORC file.
 #[derive(Clone, Debug)]
@@ -27,13 +28,18 @@ pub struct OrcFile {
 impl OrcFile {
     /// Reads the tail.
     pub fn open(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
-        let tail = read_tail(source.as_ref(), &options.limits)?;
-        Ok(Self::new(Shape::new(source, tail, options, Vec::new())?))
+        let mut tail = read_tail(source.as_ref(), &options.limits)?;
+        // A file of no bytes has no columns to declare.
+        if let Some(spec) = options.declared.as_ref().filter(|_| tail.file_len > 0) {
+            declare(&mut tail.footer.types, spec, &options.limits)?;
+        }
+        Self::new(Shape::new(source, tail, options, Vec::new())?)
     }
 
     /// Of what is known.
-    pub(crate) fn new(shape: Shape) -> Self {
-        Self { shape: Arc::new(shape) }
+    pub(crate) fn new(mut shape: Shape) -> Result<Self> {
+        undeclared::settle(&mut shape)?;
+        Ok(Self { shape: Arc::new(shape) })
     }
 
     /// The first item of user metadata with this name.

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::NullBuffer;
 use coldframe_encoding::{Error, Result};
 
-use super::{checked_text, cuts_characters, offsets_of_lengths, text_of_lengths};
+use super::{checked_text, cuts_characters, offsets_of_lengths};
 use crate::salvage::check_batch;
 
 /// Entries of at most so many bytes are copied as one word.
@@ -35,26 +35,23 @@ pub struct Gathered {
 }
 
 impl Words {
-    /// Entries with these lengths, which must be those of the bytes; an error where one is not UTF-8.
-    pub fn new(lengths: &[u32], bytes: Vec<u8>) -> Result<Self> {
-        let ascii = bytes.is_ascii();
-        let values = text_of_lengths(lengths, bytes, None)?;
+    /// Of entries, none of which is null.
+    pub fn new(values: StringArray) -> Self {
         let bytes = values.value_data();
-        let mut at = 0;
-        let mut place = |length: &u32| {
-            at += length;
-            (at - length, *length)
-        };
-        let entries: Vec<(u32, u32)> = lengths.iter().map(&mut place).collect();
+        let ascii = bytes.is_ascii();
+        let ends = values.value_offsets().iter().map(|end| end.unsigned_abs());
+        let starts = ends.clone();
+        let entries: Vec<(u32, u32)> =
+            starts.zip(ends.skip(1)).map(|(start, end)| (start, end.saturating_sub(start))).collect();
         let word = |(start, length): &(u32, u32)| {
             let mut word = [0; WORD];
             let from = bytes.get(*start as usize..(start + length) as usize).unwrap_or_default();
             word.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
             word
         };
-        let short = lengths.iter().all(|length| *length as usize <= WORD);
+        let short = entries.iter().all(|(_, length)| *length as usize <= WORD);
         let words = if short { entries.iter().map(word).collect() } else { Vec::new() };
-        Ok(Self { entries, words, values: Arc::new(values), ascii })
+        Self { entries, words, values: Arc::new(values), ascii }
     }
 
     /// How many entries there are.
@@ -146,6 +143,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
+    use super::super::text_of_lengths;
     use super::*;
     use arrow_array::Array;
     use proptest::prelude::*;
@@ -157,7 +155,7 @@ mod tests {
             picks in proptest::collection::vec(any::<proptest::sample::Index>(), 0..40),
         ) {
             let lengths: Vec<u32> = entries.iter().map(|e| u32::try_from(e.len()).unwrap()).collect();
-            let words = Words::new(&lengths, entries.concat().into_bytes()).unwrap();
+            let words = Words::new(text_of_lengths(&lengths, entries.concat().into_bytes(), None).unwrap());
             let picks: Vec<usize> = picks.iter().map(|p| p.index(entries.len())).collect();
             let mut places: Vec<u32> = picks.iter().map(|p| u32::try_from(*p).unwrap()).collect();
             let gathered = words.gather(&mut places).unwrap();
@@ -170,20 +168,20 @@ mod tests {
 
     #[test]
     fn what_names_no_entry_or_cuts_one_is_an_error() {
-        let words = Words::new(&[2, 1], "äx".to_owned().into_bytes()).unwrap();
+        let words = Words::new(text_of_lengths(&[2, 1], "äx".into(), None).unwrap());
         assert_eq!((words.len(), words.is_empty(), words.values().len()), (2, false, 2));
         let mut places = [0, 2];
         assert_eq!(words.gather(&mut places).unwrap_err().reason(), "expected one of 2 entries, found 2");
         assert_eq!(places, [0, 2]);
         let gathered = words.gather(&mut [0, 1]).unwrap();
         assert!(gathered.text(&[1, 2], None).is_err());
-        assert!(Words::new(&[1, 2], "äx".to_owned().into_bytes()).is_err());
+        assert!(text_of_lengths(&[1, 2], "äx".into(), None).is_err());
     }
 
     #[test]
     fn more_than_a_batch_holds_is_for_fewer_rows() {
         let long = vec![b'x'; 1 << 20];
-        let words = Words::new(&[1 << 20], long).unwrap();
+        let words = Words::new(text_of_lengths(&[1 << 20], long, None).unwrap());
         assert!(words.gather(&mut vec![0; 200]).unwrap_err().is_batch_too_long());
         assert!(words.gather(&mut vec![0; 100]).is_ok());
     }

@@ -227,6 +227,13 @@ impl TypeTree {
         self.columns.get(id)
     }
 
+    /// Sets the scale of a decimal that states none.
+    pub(crate) fn set_scale(&mut self, id: usize, scale: u32) {
+        if let Some(column) = self.columns.get_mut(id) {
+            column.scale = scale;
+        }
+    }
+
     /// The first type, if there is one.
     pub(crate) fn root(&self) -> Option<&Column> {
         self.columns.first()

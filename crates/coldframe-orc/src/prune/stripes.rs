@@ -18,6 +18,7 @@ use super::bloom::{Filter, Hashing};
 use super::filter::Pruner;
 use crate::layout::proto::{self, BloomFilterIndex, ColumnStatistics, Metadata, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
+use crate::layout::types::Kind;
 use crate::open::Shape;
 
 /// Prunes one scan.
@@ -136,8 +137,12 @@ impl StripeIndex {
         let rows = columns.iter().copied().zip(shape.row_indexes::<RowIndex>(stripe, layout, columns)?);
         let rows =
             rows.filter_map(|(column, index)| Some((column, index.filter(|i| i.entry.len() == count)?)));
+        // Text that is declared as binary was hashed as text: a char without its blanks, an old filter in another charset.
+        let declared = shape.options.declared.is_some();
+        let is_bytes = |id: usize| shape.tree.get(id).is_some_and(|column| column.kind == Kind::Binary);
+        let is_hashed = |column: &&usize| !declared || !is_bytes(**column);
         let places: Vec<(&StreamPlace, Hashing)> =
-            filtered.iter().filter_map(|column| filters_of(layout, *column)).collect();
+            filtered.iter().filter(is_hashed).filter_map(|column| filters_of(layout, *column)).collect();
         let streams: Vec<&StreamPlace> = places.iter().map(|(place, _)| *place).collect();
         let read: Vec<BloomFilterIndex> = shape.index_streams(stripe, &streams)?;
         let blooms = places.into_iter().zip(read).filter(|(_, filters)| filters.bloom_filter.len() == count);

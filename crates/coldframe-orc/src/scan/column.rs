@@ -41,6 +41,21 @@ pub(crate) trait ColumnReader: Send + Sync {
 
     /// Where it is in its streams and those of the columns inside it.
     fn stands(&self, into: &mut Vec<Stand>);
+
+    /// Which values of the rows that were read last are not what their column's type can hold, here or inside.
+    fn misread(&self, into: &mut Vec<Misread>) {
+        let _ = into;
+    }
+}
+
+/// A value that stands where it should and cannot be handed out: of text, bytes that are not UTF-8. It is null, or what holds it
+/// is where that cannot be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Misread {
+    /// Its row among those that were read last.
+    pub(crate) row: usize,
+    /// Its column.
+    pub(crate) column: Option<usize>,
 }
 
 /// A reader of `column`, with those children that `field` has.
@@ -85,6 +100,14 @@ impl ColumnReader for Named {
         self.reader.stands(into);
         for stand in into.iter_mut().skip(first).filter(|stand| stand.column.is_none()) {
             stand.column = Some(self.id);
+        }
+    }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        let first = into.len();
+        self.reader.misread(into);
+        for misread in into.iter_mut().skip(first).filter(|misread| misread.column.is_none()) {
+            misread.column = Some(self.id);
         }
     }
 }

@@ -12,14 +12,14 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_nul
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
 use bytes::Bytes;
-use coldframe_core::salvage::MOST_BATCH_BYTES;
+use coldframe_core::salvage::{MOST_BATCH_BYTES, without_rows};
 use coldframe_core::{
-    BatchIter, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error, threads,
+    BatchIter, Change, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error, threads,
 };
 
 use super::column::dictionary::Dictionaries;
 use super::column::input::{Held, Input, StoredPart, StoredStreams};
-use super::column::{self, ColumnReader};
+use super::column::{self, ColumnReader, Misread};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
 use super::stream::{Codec, Stand};
@@ -230,12 +230,50 @@ impl StripeBatches {
                 if let Err((column, e)) = self.check_end(&current) {
                     return self.misplaced(e, column, row, &current.task).map(|()| Step::Again);
                 }
+                let batch = batch.map(|batch| self.readable(batch, &current, row)).transpose()?;
                 if current.left() > 0 {
                     self.run = Some(current);
                 }
                 Ok(batch.map_or(Step::Again, Step::Batch))
             }
             Err(e) => self.confine(e, row, most, current.task).map(|()| Step::Again),
+        }
+    }
+
+    /// A batch that begins at row `first` without the rows of values that are no text, or with nulls for them.
+    fn readable(&self, batch: RecordBatch, current: &Current, first: u64) -> Result<RecordBatch> {
+        let mut found = Vec::new();
+        current.readers.iter().flatten().for_each(|reader| reader.misread(&mut found));
+        found.sort_by_key(|misread| misread.row);
+        self.scan.damage.changes().add(Change::Text, found.len() as u64);
+        let mut left_out: Vec<usize> = Vec::new();
+        for misread in found {
+            let e = self.no_text(misread, first);
+            if self.scan.on_error == OnError::Raise {
+                return Err(e);
+            }
+            // A row is lost once, however many of its values are no text.
+            let lost = self.scan.on_error == OnError::Skip && left_out.last() != Some(&misread.row);
+            if lost {
+                left_out.push(misread.row);
+            }
+            self.log(e, Some(lost.into()));
+        }
+        without_rows(batch, &left_out)
+    }
+
+    /// The error of a value that is not UTF-8.
+    fn no_text(&self, misread: Misread, first: u64) -> Error {
+        let row = self.job.stripe.first_row.saturating_add(first).saturating_add(misread.row as u64);
+        let e = Error::corrupt(format!(
+            "expected UTF-8, found other bytes in row {row}; a schema that declares the column as binary hands them out as they are"
+        ));
+        let Some(column) = misread.column.and_then(|id| self.scan.shape.tree.get(id)) else { return e };
+        let stored = |kind| self.job.layout.stream(column.id, kind).filter(|s| !s.bytes.is_empty());
+        let stream = stored(StreamKind::DictionaryData).or_else(|| stored(StreamKind::Data));
+        match stream {
+            Some(stream) => e.at(stream.bytes.start).within(column::name(column)),
+            None => e.within(column::name(column)),
         }
     }
 

@@ -202,7 +202,12 @@ fn bring(value: &mut i128, stated: i32, scale: i32) -> Result<()> {
         power.filter(|p| *value % p == 0).map(|p| *value / p)
     };
     let scaled = scaled.or((*value == 0).then_some(0));
-    *value = scaled.ok_or_else(|| wrong_scale(scale, stated.into()))?;
+    *value = scaled.ok_or_else(|| match stated <= scale {
+        true => {
+            Error::corrupt(format!("expected a decimal that has room for scale {scale}, found one too long"))
+        }
+        false => wrong_scale(scale, stated.into()),
+    })?;
     Ok(())
 }
 

@@ -3,14 +3,24 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use coldframe_core::arrays::Words;
+use arrow_array::BinaryArray;
+use coldframe_core::arrays::{Words, binary_of_lengths, readable_text};
 use coldframe_core::{Error, ErrorContext, Limits, Result};
 
 use crate::scan::rle::int::IntRle;
 use crate::scan::stream::ByteStream;
 
 /// Dictionaries of a stripe, by column.
-pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Words>>>;
+pub(crate) type Dictionaries = Mutex<HashMap<usize, Arc<Dictionary>>>;
+
+/// The entries of a column.
+#[derive(Debug)]
+pub(crate) enum Dictionary {
+    /// Text, and the places of entries that are not UTF-8, which are empty.
+    Text(Words, Vec<usize>),
+    /// Bytes: of text that the user declared to be such.
+    Bytes(BinaryArray),
+}
 
 /// What an entry takes in memory, about: its place, its first bytes, its offset.
 const ENTRY: u64 = 32;
@@ -50,10 +60,15 @@ pub(super) fn read(
     mut data: ByteStream,
     limits: &Limits,
     most: Most,
-) -> Result<Words> {
+    is_text: bool,
+) -> Result<Dictionary> {
     let mut sizes = vec![0u32; most.check(entries, limits)?];
     lengths.read(&mut sizes).within(|| "LENGTH")?;
     let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
     let bytes = data.take(total).within(|| "DICTIONARY_DATA")?;
-    Words::new(&sizes, bytes)
+    if !is_text {
+        return Ok(Dictionary::Bytes(binary_of_lengths(&sizes, bytes, None)?));
+    }
+    let (text, malformed) = readable_text(&sizes, bytes, None, false)?;
+    Ok(Dictionary::Text(Words::new(text), malformed))
 }

@@ -9,10 +9,11 @@
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
+use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::input::{Bound, Input};
-use super::{ColumnReader, Present, Validity, array, boxed, column, dense, reader, to_rows};
+use super::{ColumnReader, Misread, Present, Validity, array, boxed, column, dense, reader, to_rows};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::bytes::ByteRle;
@@ -76,6 +77,10 @@ impl ColumnReader for Structs {
         self.present.stands(into);
         self.children.iter().for_each(|child| child.stands(into));
     }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        self.children.iter().for_each(|child| child.misread(into));
+    }
 }
 
 /// What lists and maps share.
@@ -85,6 +90,8 @@ struct Lengths {
     /// What an element costs at least.
     element: u64,
     bound: Bound,
+    /// Where the elements of each row begin that was read last.
+    offsets: OffsetBuffer<i32>,
 }
 
 impl Lengths {
@@ -92,7 +99,8 @@ impl Lengths {
         let lengths = input.integers(of.id, StreamKind::Length, input.version(of.id)?, false)?;
         let element =
             of.children.iter().map(|id| input.tree.row_bytes(*id)).fold(ELEMENT, u64::saturating_add);
-        Ok(Self { present: input.present(of.id)?, lengths, element, bound: input.bound() })
+        let (present, bound) = (input.present(of.id)?, input.bound());
+        Ok(Self { present, lengths, element, bound, offsets: OffsetBuffer::new_empty() })
     }
 
     fn stands(&self, into: &mut Vec<Stand>) {
@@ -114,8 +122,24 @@ impl Lengths {
         self.bound.check("the elements of a batch", rows, total.saturating_mul(self.element))?;
         let lengths = lengths.into_iter().map(|n| n as usize);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        Ok((validity.nulls, OffsetBuffer::from_lengths(lengths), total))
+        self.offsets = OffsetBuffer::from_lengths(lengths);
+        Ok((validity.nulls, self.offsets.clone(), total))
     }
+
+    /// What was misread in the elements, by their rows.
+    fn misread(&self, elements: &dyn ColumnReader, into: &mut Vec<Misread>) {
+        let first = into.len();
+        elements.misread(into);
+        for misread in into.iter_mut().skip(first) {
+            misread.row = row_of(&self.offsets, misread.row);
+        }
+    }
+}
+
+/// The row that holds an element.
+fn row_of(offsets: &OffsetBuffer<i32>, element: usize) -> usize {
+    let begins = offsets.partition_point(|begin| usize::try_from(*begin).is_ok_and(|begin| begin <= element));
+    begins.saturating_sub(1)
 }
 
 struct Lists {
@@ -141,6 +165,10 @@ impl ColumnReader for Lists {
     fn stands(&self, into: &mut Vec<Stand>) {
         self.lengths.stands(into);
         self.child.stands(into);
+    }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        self.lengths.misread(self.child.as_ref(), into);
     }
 }
 
@@ -172,6 +200,11 @@ impl ColumnReader for Maps {
         if keys.null_count() > 0 {
             return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
         }
+        // A key cannot be null: its map is.
+        let mut misread = Vec::new();
+        self.lengths.misread(self.key.as_ref(), &mut misread);
+        let misread: Vec<usize> = misread.into_iter().map(|misread| misread.row).collect();
+        let nulls = with_nulls(nulls, rows, &misread);
         let columns = vec![keys, self.value.read(total, None)?];
         let entries = StructArray::try_new_with_length(self.fields.clone(), columns, None, total)
             .map_err(arrow_error)?;
@@ -183,6 +216,11 @@ impl ColumnReader for Maps {
         self.lengths.stands(into);
         self.key.stands(into);
         self.value.stands(into);
+    }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        self.lengths.misread(self.key.as_ref(), into);
+        self.lengths.misread(self.value.as_ref(), into);
     }
 }
 
@@ -235,5 +273,9 @@ impl ColumnReader for Unions {
         self.present.stands(into);
         into.push(self.tags.stand(StreamKind::Data));
         self.children.iter().for_each(|child| child.stands(into));
+    }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        self.children.iter().for_each(|child| child.misread(into));
     }
 }

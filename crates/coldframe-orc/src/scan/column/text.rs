@@ -5,19 +5,21 @@
 //! dictionary  DATA the entry of each value | LENGTH of each entry | DICTIONARY_DATA the bytes of all entries
 //! ```
 //!
-//! Text is checked once: all bytes of a batch together, or a dictionary's when a stripe begins.
+//! Text is checked once: all bytes of a batch together, or a dictionary's when a stripe begins. A value that is not UTF-8 costs
+//! only itself: it is told to whoever decodes the batch, which knows what becomes of its row.
 
 use std::sync::{Arc, PoisonError};
 
-use arrow_array::{ArrayRef, DictionaryArray};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
-use coldframe_core::arrays::{Words, binary_of_lengths, text_of_lengths};
-use coldframe_core::{ErrorContext, Result, arrow_error};
+use coldframe_core::arrays::{Words, binary_of_lengths, readable_text, with_nulls};
+use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
-use super::dictionary::{self, Dictionaries, Most};
+use super::dictionary::{self, Dictionaries, Dictionary, Most};
 use super::input::{Bound, Input};
-use super::{ColumnReader, Present, array, boxed, dense, primitive, to_rows};
+use super::{ColumnReader, Misread, Present, Validity, array, boxed, dense, primitive, to_rows};
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -26,46 +28,62 @@ use crate::scan::stream::{ByteStream, Stand};
 
 /// A reader of strings.
 pub(super) fn strings(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
-    let present = input.present(column.id)?;
-    let keyed = matches!(field.data_type(), DataType::Dictionary(..));
-    if !is_dictionary(&input.encoding(column.id)) {
-        let (data, lengths) = direct(input, column)?;
-        return boxed(Direct {
-            present,
-            data,
-            lengths,
-            scratch: Vec::new(),
-            bound: input.bound(),
-            form: if keyed { Form::Keyed } else { Form::Text },
-        });
+    if is_dictionary(&input.encoding(column.id)) {
+        return by_dictionary(input, column, Some(field));
     }
+    let keyed = matches!(field.data_type(), DataType::Dictionary(..));
+    let present = input.present(column.id)?;
+    let (data, lengths) = direct(input, column)?;
+    boxed(Direct {
+        present,
+        data,
+        lengths,
+        scratch: Vec::new(),
+        bound: input.bound(),
+        form: if keyed { Form::Keyed } else { Form::Text },
+        nullable: field.is_nullable(),
+        misread: Vec::new(),
+    })
+}
+
+/// A reader of text for `field`, or of bytes.
+fn by_dictionary(input: &Input<'_>, column: &Column, field: Option<&Field>) -> Result<Box<dyn ColumnReader>> {
+    let keyed = field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)));
+    let nullable = field.is_none_or(Field::is_nullable);
+    let present = input.present(column.id)?;
     let held = |d: &Dictionaries| d.lock().unwrap_or_else(PoisonError::into_inner).get(&column.id).cloned();
     let dictionary = match held(input.dictionaries) {
         Some(dictionary) => dictionary,
         None => {
-            let read = Arc::new(read_dictionary(input, column)?);
+            let read = Arc::new(read_dictionary(input, column, field.is_some())?);
             let mut all = input.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(column.id).or_insert(read).clone()
         }
     };
     let data = input.integers(column.id, StreamKind::Data, input.version(column.id)?, false)?;
-    boxed(ByDictionary { present, data, dictionary, scratch: Vec::new(), bound: input.bound(), keyed })
+    let (scratch, bound) = (Vec::new(), input.bound());
+    boxed(ByDictionary { present, data, dictionary, scratch, bound, keyed, nullable, misread: Vec::new() })
 }
 
 /// The dictionary of a column, whatever the row group.
-fn read_dictionary(input: &Input<'_>, column: &Column) -> Result<Words> {
+fn read_dictionary(input: &Input<'_>, column: &Column, is_text: bool) -> Result<Dictionary> {
     let entries = u64::from(input.encoding(column.id).dictionary_size());
     let lengths = IntRle::new(input.whole(column.id, StreamKind::Length)?, input.version(column.id)?, false);
     let most = Most { rows: input.rows, repeated: column.repeated, file_len: input.file_len };
     let data = input.whole(column.id, StreamKind::DictionaryData)?;
-    dictionary::read(entries, lengths, data, &input.limits, most)
+    dictionary::read(entries, lengths, data, &input.limits, most, is_text)
 }
 
 /// A reader of bytes.
 pub(super) fn binary(input: &Input<'_>, column: &Column) -> Result<Box<dyn ColumnReader>> {
+    // Text that the user declared to be bytes may have one.
+    if is_dictionary(&input.encoding(column.id)) {
+        return by_dictionary(input, column, None);
+    }
     let present = input.present(column.id)?;
     let (data, lengths) = direct(input, column)?;
-    boxed(Direct { present, data, lengths, scratch: Vec::new(), bound: input.bound(), form: Form::Binary })
+    let (scratch, bound, misread) = (Vec::new(), input.bound(), Vec::new());
+    boxed(Direct { present, data, lengths, scratch, bound, form: Form::Binary, nullable: true, misread })
 }
 
 fn direct(input: &Input<'_>, column: &Column) -> Result<(ByteStream, IntRle)> {
@@ -90,6 +108,10 @@ struct Direct {
     scratch: Vec<u32>,
     bound: Bound,
     form: Form,
+    /// A map's keys may not be null.
+    nullable: bool,
+    /// Rows of the last batch whose values are not UTF-8.
+    misread: Vec<usize>,
 }
 
 impl ColumnReader for Direct {
@@ -105,8 +127,9 @@ impl ColumnReader for Direct {
         if self.form == Form::Binary {
             return Ok(array(binary_of_lengths(&self.scratch, bytes, validity.nulls)?));
         }
-        let text = text_of_lengths(&self.scratch, bytes, validity.nulls)?;
-        if self.form == Form::Text {
+        let (text, misread) = readable_text(&self.scratch, bytes, validity.nulls, self.nullable)?;
+        self.misread = misread;
+        if self.form != Form::Keyed {
             return Ok(array(text));
         }
         let keyed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -117,16 +140,79 @@ impl ColumnReader for Direct {
         self.present.stands(into);
         into.extend([self.data.stand(StreamKind::Data), self.lengths.stand(StreamKind::Length)]);
     }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        into.extend(self.misread.iter().map(|row| Misread { row: *row, column: None }));
+    }
 }
 
 struct ByDictionary {
     present: Present,
     data: IntRle,
-    dictionary: Arc<Words>,
+    dictionary: Arc<Dictionary>,
     /// Memory for places and lengths.
     scratch: Vec<u32>,
     bound: Bound,
     keyed: bool,
+    /// A map's keys may not be null.
+    nullable: bool,
+    /// Rows of the last batch whose values are not UTF-8.
+    misread: Vec<usize>,
+}
+
+impl ByDictionary {
+    /// The values of the entries in `scratch`, as they are or by their keys.
+    fn text(&mut self, words: &Words, rows: usize, validity: &Validity) -> Result<ArrayRef> {
+        let misread = if self.nullable { self.misread.as_slice() } else { &[] };
+        let nulls = with_nulls(validity.nulls.clone(), rows, misread);
+        if self.keyed {
+            to_rows(&mut self.scratch, validity)?;
+            let keys = primitive(std::mem::take(&mut self.scratch), nulls);
+            let keyed = DictionaryArray::<Int32Type>::try_new(keys, words.values());
+            return Ok(array(keyed.map_err(arrow_error)?));
+        }
+        let stored = dense(&mut self.scratch, validity);
+        let gathered = words.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
+        let total = stored.iter().map(|length| u64::from(*length)).sum();
+        self.bound.check("the text of a batch", rows, total)?;
+        to_rows(&mut self.scratch, validity)?;
+        Ok(array(gathered.text(&self.scratch, nulls)?))
+    }
+}
+
+/// The rows whose entries are `malformed`, which are empty ones of the dictionary.
+fn misread_rows(stored: &[u32], malformed: &[usize], validity: &Validity) -> Vec<usize> {
+    if malformed.is_empty() {
+        return Vec::new();
+    }
+    let is_malformed = |entry: &u32| malformed.binary_search(&(*entry as usize)).is_ok();
+    let rows = |rows: &mut dyn Iterator<Item = usize>| {
+        rows.zip(stored).filter(|(_, entry)| is_malformed(entry)).map(|(row, _)| row).collect()
+    };
+    match &validity.nulls {
+        Some(nulls) => rows(&mut nulls.inner().set_indices()),
+        None => rows(&mut (0..stored.len())),
+    }
+}
+
+/// The entries that `places` name, where they are valid.
+fn bytes_of(
+    entries: &BinaryArray,
+    places: Vec<u32>,
+    nulls: Option<NullBuffer>,
+    bound: &Bound,
+) -> Result<ArrayRef> {
+    let places = UInt32Array::new(places.into(), nulls);
+    let mut total = 0;
+    for place in places.iter().flatten() {
+        if place as usize >= entries.len() {
+            let found = entries.len();
+            return Err(Error::corrupt(format!("expected one of {found} entries, found {place}")));
+        }
+        total += u64::from(entries.value_length(place as usize).unsigned_abs());
+    }
+    bound.check("the bytes of a batch", places.len(), total)?;
+    arrow_select::take::take(entries, &places, None).map_err(arrow_error)
 }
 
 impl ColumnReader for ByDictionary {
@@ -135,22 +221,26 @@ impl ColumnReader for ByDictionary {
         self.scratch.resize(rows, 0);
         let stored = dense(&mut self.scratch, &validity);
         self.data.read(stored).within(|| "DATA")?;
-        if self.keyed {
-            to_rows(&mut self.scratch, &validity)?;
-            let keys = primitive(std::mem::take(&mut self.scratch), validity.nulls);
-            let keyed =
-                DictionaryArray::<arrow_array::types::Int32Type>::try_new(keys, self.dictionary.values());
-            return Ok(array(keyed.map_err(arrow_error)?));
+        let dictionary = self.dictionary.clone();
+        match dictionary.as_ref() {
+            Dictionary::Text(words, malformed) => {
+                self.misread = misread_rows(stored, malformed, &validity);
+                self.text(words, rows, &validity)
+            }
+            Dictionary::Bytes(entries) => {
+                to_rows(&mut self.scratch, &validity)?;
+                let places = std::mem::take(&mut self.scratch);
+                bytes_of(entries, places, validity.nulls, &self.bound).within(|| "DATA")
+            }
         }
-        let gathered = self.dictionary.gather_of(stored, self.bound.rows(rows)).within(|| "DATA")?;
-        let total = stored.iter().map(|length| u64::from(*length)).sum();
-        self.bound.check("the text of a batch", rows, total)?;
-        to_rows(&mut self.scratch, &validity)?;
-        Ok(array(gathered.text(&self.scratch, validity.nulls)?))
     }
 
     fn stands(&self, into: &mut Vec<Stand>) {
         self.present.stands(into);
         into.push(self.data.stand(StreamKind::Data));
+    }
+
+    fn misread(&self, into: &mut Vec<Misread>) {
+        into.extend(self.misread.iter().map(|row| Misread { row: *row, column: None }));
     }
 }

@@ -198,6 +198,17 @@ impl IntRle {
         Ok((n > 0).then_some((self.repeated.0, n)))
     }
 
+    /// The largest of all values that are left, as far as they decode; 0 where none is larger.
+    pub(crate) fn largest(mut self) -> i64 {
+        let mut largest = 0;
+        while self.stream.most_left() > 0 && self.set_aside().is_ok() {
+            let (value, repeated) = std::mem::take(&mut self.repeated);
+            let of_run = self.pending.iter().map(|word| word.cast_signed()).max();
+            largest = largest.max(of_run.unwrap_or(0)).max(if repeated > 0 { value } else { 0 });
+        }
+        largest
+    }
+
     /// Where it is.
     pub(crate) fn stand(&self, kind: StreamKind) -> Stand {
         let left = self.repeated.1 + (self.pending.len() - self.taken);

@@ -13,7 +13,7 @@ use crate::layout::proto;
 use crate::layout::types::Kind;
 
 /// The types of a schema, the root first.
-pub(super) fn types_of(spec: &SchemaSpec, limits: &Limits) -> Result<Vec<proto::Type>> {
+pub(crate) fn types_of(spec: &SchemaSpec, limits: &Limits) -> Result<Vec<proto::Type>> {
     match spec {
         SchemaSpec::Arrow(schema) => crate::write::types_of(schema),
         SchemaSpec::Ddl(text) => {

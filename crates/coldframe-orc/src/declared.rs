@@ -1,0 +1,70 @@
+//! What the user says of a file's columns that the file does not say, or not as the user wants it.
+//!
+//! | file | declared | why |
+//! |---|---|---|
+//! | string, varchar, char | binary | Hive wrote bytes that are no UTF-8 into them: they are handed out as they are |
+//! | decimal without digits (Hive 0.11) | decimal(p,s) | the type that all files of a table share |
+//!
+//! Columns are found by their names; those that are not named stay what they are. Any other type is a mistake, and an error.
+
+mod types;
+
+use coldframe_core::{Error, Limits, Result, SchemaSpec};
+
+pub(crate) use types::types_of;
+
+use crate::layout::proto;
+use crate::layout::types::Kind;
+
+/// Changes the types of a file to those that are declared.
+pub(crate) fn declare(types: &mut [proto::Type], spec: &SchemaSpec, limits: &Limits) -> Result<()> {
+    let declared = types_of(spec, limits)?;
+    let (Some(root), Some(names)) = (types.first().cloned(), declared.first()) else { return Ok(()) };
+    for (name, of) in names.field_names.iter().zip(&names.subtypes) {
+        let place = root.field_names.iter().position(|own| own == name);
+        let Some(at) = place.and_then(|place| root.subtypes.get(place)) else {
+            let own = root.field_names.join(", ");
+            return Err(Error::schema(format!("expected one of the file's columns ({own}), found `{name}`"))
+                .within("schema"));
+        };
+        declare_one(types, *at, &declared, *of)
+            .map_err(|e| e.within(format!("column `{name}`")).within("schema"))?;
+    }
+    Ok(())
+}
+
+/// One type and those inside it.
+fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
+    let Some(want) = declared.get(of as usize) else { return Ok(()) };
+    // The tree of types tells what is wrong with a file's own.
+    let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
+    let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
+    match kinds {
+        (Some(Kind::String | Kind::Varchar | Kind::Char), Some(Kind::Binary)) => {
+            (own.kind, own.maximum_length) = (want.kind, None);
+            return Ok(());
+        }
+        (Some(Kind::Decimal), Some(Kind::Decimal)) if own.precision() == 0 => {
+            (own.precision, own.scale) = (want.precision, want.scale);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let digits = |t: &proto::Type| (t.precision(), t.scale());
+    let alike = kinds.0 == kinds.1
+        && own.subtypes.len() == want.subtypes.len()
+        && own.field_names == want.field_names
+        && (kinds.0 != Some(Kind::Decimal) || digits(own) == digits(want));
+    if !alike {
+        let name = |kind: Option<Kind>| kind.map_or("an unknown type", Kind::name);
+        return Err(Error::schema(format!(
+            "expected {}, as the file has it, found {}; only text may be declared as binary, and decimals that state no digits as others",
+            name(kinds.0),
+            name(kinds.1)
+        )));
+    }
+    let children: Vec<(u32, u32)> = own.subtypes.iter().copied().zip(want.subtypes.iter().copied()).collect();
+    // Children stand behind their parents: no file can send this round in circles.
+    let below = |(child, _): &&(u32, u32)| *child > at;
+    children.iter().filter(below).try_for_each(|(child, of)| declare_one(types, *child, declared, *of))
+}

@@ -1,0 +1,58 @@
+//! Decimals whose type states no digits: those of Hive 0.11, which knew no precision and no scale.
+//!
+//! Each value has its own scale. Java reads it as it is, whatever the type says; an Arrow column has one scale for all, so it is
+//! the largest that any value states, and at least the 10 of Java's default type: no digit is lost. A file's SECONDARY streams
+//! are read for that when it is opened; they are short, and later files state their digits.
+
+use coldframe_core::{ErrorKind, Result};
+
+use crate::layout::stripe::{StreamKind, Stripe, StripeLayout};
+use crate::layout::types::{Column, Kind};
+use crate::open::Shape;
+use crate::scan::rle::int::{IntRle, Version};
+use crate::scan::stream::{ByteStream, Codec};
+use crate::schema;
+
+/// No decimal has more digits.
+const MOST: i64 = 38;
+
+/// Gives such columns their scale, where the user has not.
+pub(crate) fn settle(shape: &mut Shape) -> Result<()> {
+    let undeclared = |c: &&Column| c.kind == Kind::Decimal && c.precision == 0;
+    let mut scales: Vec<(usize, u32)> =
+        shape.tree.columns().iter().filter(undeclared).map(|c| (c.id, schema::OLD_SCALE)).collect();
+    if scales.is_empty() {
+        return Ok(());
+    }
+    for stripe in &shape.stripes {
+        let Some(layout) = passable(shape.layout(stripe))? else { continue };
+        for (column, scale) in &mut scales {
+            let found = passable(largest(shape, stripe, &layout, *column))?.unwrap_or(0);
+            *scale = (*scale).max(found);
+        }
+    }
+    for (column, scale) in scales {
+        shape.tree.set_scale(column, scale);
+    }
+    shape.schema = schema::schema(&shape.tree, &shape.tail.footer, &shape.options)?;
+    Ok(())
+}
+
+/// What is damaged, or of a kind that nobody reads, is for the scan to tell.
+fn passable<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// The largest scale of a column's values in a stripe, as far as they decode.
+fn largest(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: usize) -> Result<u32> {
+    let Some(place) = layout.stream(column, StreamKind::Secondary) else { return Ok(0) };
+    let stored = shape.decrypted(shape.source.read(place.bytes.clone())?, place, 0, stripe)?;
+    let version = if layout.encoding(column).kind() < 2 { Version::V1 } else { Version::V2 };
+    let stream = ByteStream::new(stored, place.bytes.start, shape.tail.compression, Codec::default());
+    let largest = IntRle::new(stream, version, true).largest();
+    Ok(u32::try_from(largest.min(MOST)).unwrap_or(0))
+}
