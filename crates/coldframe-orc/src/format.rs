@@ -7,11 +7,12 @@ use arrow_schema::SchemaRef;
 use coldframe_core::format::check_options;
 use coldframe_core::options::text;
 use coldframe_core::{
-    BatchWriter, Capabilities, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile, WriteOptions,
+    BatchWriter, Capabilities, Error, ErrorKind, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+    WriteOptions,
 };
 
 use crate::layout::tail::MAGIC;
-use crate::open::Shape;
+use crate::open::{Recovery, Shape};
 use crate::options::{OPEN_OPTIONS, Options};
 use crate::recover;
 use crate::table::OrcFile;
@@ -20,6 +21,10 @@ use crate::write::{self, WRITE_OPTIONS};
 /// ORC.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrcFormat;
+
+fn is_unsupported(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Unsupported(_))
+}
 
 impl Format for OrcFormat {
     fn name(&self) -> &'static str {
@@ -43,11 +48,15 @@ impl Format for OrcFormat {
             return Err(Error::unsupported("a directory as an ORC file"));
         };
         let found = match OrcFile::open(bytes.clone(), read.clone()) {
-            Err(e) if e.is_damage() && read.recover => {
+            // What a cut file ends with may pass for a postscript that names a version or a codec which nobody knows.
+            Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
                 let from = text(&options.extra, "schema_from")?;
                 let schema = options.schema.as_ref();
-                let found = recover::recover(bytes, schema, from, siblings.as_deref(), &read.limits)?;
-                OrcFile::new(Shape::new(bytes.clone(), found.tail, read, found.lost)?)?
+                let found = recover::recover(bytes, schema, from, siblings.as_deref(), &read.limits)
+                    .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
+                let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
+                shape.recovered = Some(Recovery { proof: found.proof });
+                OrcFile::new(shape)?
             }
             other => other?,
         };

@@ -50,6 +50,13 @@ pub(crate) fn metadata(shape: &Shape) -> Value {
     if let Some(encryption) = &footer.encryption {
         out.push(("encryption".to_owned(), describe_encryption(shape, encryption)));
     }
+    if let Some(recovered) = shape.recovered {
+        let recovered = Value::map([
+            ("stripes_found", Value::from(shape.stripes.len())),
+            ("all_proved_by", recovered.proof.into()),
+        ]);
+        out.push(("recovered".to_owned(), recovered));
+    }
     Value::Map(out)
 }
 

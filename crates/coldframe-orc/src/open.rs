@@ -41,6 +41,15 @@ pub(crate) struct Shape {
     /// What stands in no stripe: of a file that lost its tail, or whose footer counts other rows than its stripes have. A read
     /// that raises is refused for it, one that passes damage over records it.
     pub(crate) lost: Vec<Damage>,
+    /// How its stripes were found, if its tail does not say where they are.
+    pub(crate) recovered: Option<Recovery>,
+}
+
+/// Of stripes that were found without a whole tail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovery {
+    /// What proves that they are all, if anything does.
+    pub(crate) proof: Option<&'static str>,
 }
 
 impl Shape {
@@ -67,7 +76,7 @@ impl Shape {
         let quirks = Quirks::new(&tail.footer, &tail.postscript);
         let mut lost = lost;
         lost.extend(contradicted(&tail, &stripes));
-        Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost })
+        Ok(Self { source, tail, tree, schema, stripes, encryption, quirks, options, lost, recovered: None })
     }
 
     /// Rows of a row group; nothing without indexes.

@@ -9,9 +9,13 @@
 //! columns, and streams whose lengths lead back to behind the stripe before, where the row index of the root begins. That
 //! index counts the rows. What the tail alone knows is taken from a whole file of the same table (`schema_from`), or from the
 //! user's schema; then codec and writer are those of a file beside it with the same columns, or the codec is the one by which a
-//! footer is found. How many stripes there were, nobody knows: a read that raises does so here.
+//! footer is found. How many stripes there were is proved by what is left of the tail behind the last one: the footer's list, or
+//! the statistics of each stripe. Where neither is left, more may have followed: a read that raises does so here.
 //!
 //! A file that was appended to by flushes has earlier tails inside: the last one that is whole is taken first, and gives all that.
+
+mod footers;
+mod remains;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +37,8 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::tail::{MAGIC, Tail};
 use crate::layout::types::Kind;
 use crate::open::{Front, read_tail};
+
+use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
 /// How much is searched at a time, and how much further a footer may reach.
 const WINDOW: u64 = 16 << 20;
@@ -56,8 +62,10 @@ const FOOTER_CHUNKS: usize = 16;
 pub(crate) struct Recovered {
     /// A tail that lists the stripes found.
     pub(crate) tail: Tail,
-    /// What stands in no stripe.
+    /// What stands in no stripe, unless it is proved that nothing was lost there.
     pub(crate) lost: Vec<Damage>,
+    /// What proves which stripes there were, if anything does.
+    pub(crate) proof: Option<&'static str>,
 }
 
 /// What the lost tail said, as far as it is known.
@@ -262,8 +270,11 @@ fn search(
         stride = stride.max(found.stride);
         at = found.footer.end;
     }
-    // Always told: nobody knows how many stripes there were.
-    lost.push(if at < source.len() { unknown(at..source.len()) } else { cut_off(at) });
+    let left = remains::remains(source, at, compression, search.columns, |root| search.rows(root), limits)?;
+    let proof = proved(left, &mut stripes, &mut lost);
+    if proof.is_none() {
+        lost.push(if at < source.len() { unknown(at..source.len()) } else { cut_off(at) });
+    }
     let rows = stripes.iter().try_fold(0u64, |sum, s| sum.checked_add(s.number_of_rows()));
     footer.number_of_rows =
         Some(rows.ok_or_else(|| Error::corrupt("expected at most 2^64 rows, found more"))?);
@@ -281,7 +292,35 @@ fn search(
         postscript_bytes: end..end,
         file_len: end,
     };
-    Ok(Recovered { tail, lost })
+    Ok(Recovered { tail, lost, proof })
+}
+
+/// What proves that `stripes` are all that the file had, if anything of its tail does. A footer's list is taken for what was
+/// found: what is damaged of a stripe in it, the scan tells with its rows.
+fn proved(
+    left: remains::Remains,
+    stripes: &mut Vec<StripeInformation>,
+    lost: &mut Vec<Damage>,
+) -> Option<&'static str> {
+    let place = |s: &StripeInformation| {
+        (s.offset(), s.index_length(), s.data_length(), s.footer_length(), s.number_of_rows())
+    };
+    if let Some((listed, rows)) = left.listed {
+        let sum = listed.iter().fold(0u64, |sum, s| sum.saturating_add(s.number_of_rows()));
+        let holds_all = stripes.iter().all(|found| listed.iter().any(|s| place(s) == place(found)));
+        if holds_all && sum == rows {
+            *stripes = listed;
+            lost.clear();
+            return Some("the footer");
+        }
+    }
+    let same = left.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
+    // With a gap between stripes these may be the first of more statistics.
+    if same && !stripes.is_empty() && (left.ended || lost.is_empty()) {
+        lost.clear();
+        return Some("the statistics of stripes");
+    }
+    None
 }
 
 fn unknown(bytes: Range<u64>) -> Damage {
@@ -289,7 +328,7 @@ fn unknown(bytes: Range<u64>) -> Damage {
         bytes,
         rows_lost: None,
         structure: "recovery".to_owned(),
-        reason: "expected a stripe or the file's tail, found neither".to_owned(),
+        reason: "expected a stripe or the list of stripes in the file's tail, found neither: rows may be lost here".to_owned(),
     }
 }
 
@@ -298,7 +337,7 @@ fn cut_off(end: u64) -> Damage {
         bytes: end..end,
         rows_lost: None,
         structure: "recovery".to_owned(),
-        reason: "expected a stripe or the file's tail, found the end of the file".to_owned(),
+        reason: "expected the list of stripes in the file's tail, found the end of the file: more stripes may have followed".to_owned(),
     }
 }
 
@@ -504,72 +543,4 @@ impl<'a> Search<'a> {
         let stride = counts.first().copied().unwrap_or(0);
         Ok(Some(Found { start, index_length, footer: place, rows, stride }))
     }
-}
-
-/// Whether a snappy block may begin with a literal whose first byte is `first`: behind the length of its content the tag says so.
-fn begins_with_literal(block: &[u8], first: u8) -> bool {
-    let length = block.iter().take(5).take_while(|byte| **byte >= 0x80).count() + 1;
-    let Some([tag, rest @ ..]) = block.get(length..) else { return false };
-    let more = usize::from(tag >> 2).saturating_sub(59);
-    tag & 3 == 0 && rest.get(more) == Some(&first)
-}
-
-/// Whether deflated bytes may begin with `first`, as far as the head of the first block says.
-fn may_inflate_to(stored: &[u8], first: u8) -> bool {
-    let [head, next, ..] = *stored else { return false };
-    match head >> 1 & 3 {
-        0 => match *stored {
-            [_, a, b, c, d, byte, ..] => (a, b) == (!c, !d) && byte == first,
-            _ => false,
-        },
-        // Fixed codes: 8 bits from 0x30 on for the bytes below 0x90, the highest bit first.
-        1 => {
-            let code = first.wrapping_add(0x30).reverse_bits();
-            (u16::from(head) | u16::from(next) << 8) >> 3 & 0xff == u16::from(code)
-        }
-        // Codes of their own: so many of literals and lengths, so many of distances.
-        2 => head >> 3 <= 29 && next & 31 <= 29,
-        _ => false,
-    }
-}
-
-/// The length of a footer that nothing but its fields delimits: streams, `columns` encodings, zone, variants.
-fn plain_footer(bytes: &[u8], columns: usize) -> Option<usize> {
-    let (mut at, mut last, mut encodings) = (Cursor::new(bytes, 0), 1, 0);
-    let mut streams = columns.saturating_mul(STREAMS).saturating_add(64);
-    let mut end = None;
-    while let Some(tag) = at.rest().first() {
-        let field = tag >> 3;
-        let in_order = field >= last && (1..=4).contains(&field) && tag & 7 == 2;
-        if !in_order || (field == 3 && last == 3) {
-            break;
-        }
-        at.skip(1).ok()?;
-        let length = usize::try_from(at.uleb128().ok()?).ok()?;
-        let Ok(content) = at.take(length) else { break };
-        match field {
-            1 => {
-                proto::Stream::decode(content).ok()?;
-                streams = streams.checked_sub(1)?;
-            }
-            2 => {
-                proto::ColumnEncoding::decode(content).ok()?;
-                encodings += 1;
-            }
-            3 => _ = std::str::from_utf8(content).ok()?,
-            _ => {
-                if proto::StripeEncryptionVariant::decode(content).is_err() {
-                    break;
-                }
-            }
-        }
-        last = field;
-        if encodings >= columns && field >= 2 {
-            end = Some(bytes.len() - at.remaining());
-        }
-        if encodings > columns {
-            return None;
-        }
-    }
-    end.filter(|_| encodings == columns)
 }

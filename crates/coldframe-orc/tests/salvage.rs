@@ -113,13 +113,16 @@ fn a_lost_stripe_costs_itself() {
     }
 }
 
-/// A schema is for files that lost theirs.
+/// A schema is for files that lost theirs, and for what a file's own leaves open: it contradicts none.
 #[test]
-fn a_schema_is_refused_elsewhere() {
+fn a_schema_contradicts_no_file() {
     let mut options = recovering(Some(DDL));
     options.extra.clear();
-    let e = open("whole", stripes("none"), &options).map(|_| ()).unwrap_err();
-    assert!(matches!(e.kind(), coldframe_core::ErrorKind::Unsupported(_)), "{e}");
+    let file = open("whole", stripes("none"), &options).unwrap().file;
+    assert_eq!(read(file.as_ref()).batch, table(4000));
+    let other = OpenOptions { schema: Some(SchemaSpec::Ddl("id int".to_owned())), ..options };
+    let e = open("whole", stripes("none"), &other).map(|_| ()).unwrap_err();
+    assert!(matches!(e.kind(), coldframe_core::ErrorKind::Schema(_)), "{e}");
 }
 
 /// A filter works on what was found as on any file.
@@ -238,5 +241,48 @@ fn shaken_files_are_survived() {
             assert!(got.batch.num_rows() <= 4000);
             opened.file.verify_structure().unwrap();
         }
+    }
+}
+
+/// What is left of the tail says whether these were all stripes: where it does, nothing is lost, and nothing is raised.
+#[test]
+fn nothing_is_lost_where_the_rest_of_the_tail_proves_it() {
+    for codec in CODECS {
+        let (bytes, want) = (stripes(codec), table(4000));
+        let (ends, mut proofs) = (ends(&bytes), Vec::new());
+        for cut in (ends[3]..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+            let file = open(codec, bytes.slice(..cut), &recovering(Some(DDL))).unwrap().file;
+            let raised = rows::read(file.as_ref(), OnError::Raise).unwrap();
+            let passed = read(file.as_ref());
+            assert_eq!(passed.batch, want, "{codec}: {cut}");
+            assert_eq!(raised.error.is_none(), passed.damage.is_empty(), "{codec}: {cut}");
+            let recovered = file.metadata().unwrap().get("recovered").cloned().unwrap();
+            let proof = recovered.get("all_proved_by").cloned().unwrap();
+            assert_eq!(proof == Value::Null, raised.error.is_some(), "{codec}: {cut}");
+            if proofs.last() != Some(&proof) {
+                proofs.push(proof);
+            }
+        }
+        // The longer the file, the more of its tail is left.
+        let [nothing, statistics, footer] = proofs.as_slice() else { panic!("{codec}: {proofs:?}") };
+        assert_eq!(nothing, &Value::Null, "{codec}");
+        assert_eq!(statistics, &Value::from("the statistics of stripes"), "{codec}");
+        assert_eq!(footer, &Value::from("the footer"), "{codec}");
+    }
+}
+
+/// With the footer's list a stripe that is damaged is lost with its rows, wherever it is.
+#[test]
+fn a_footers_list_says_how_many_rows_a_lost_stripe_had() {
+    for codec in CODECS {
+        let bytes = stripes(codec);
+        let ends = ends(&bytes);
+        let mut damaged = bytes[..bytes.len() - 1].to_vec();
+        damaged[ends[1] - 12..ends[1]].fill(0xff);
+        let file = open(codec, damaged.into(), &recovering(Some(DDL))).unwrap().file;
+        let got = read(file.as_ref());
+        let lost: Vec<_> = got.damage.iter().map(|d| (d.bytes.start, d.bytes.end, d.rows_lost)).collect();
+        assert_eq!(lost, [(ends[0] as u64, ends[1] as u64, Some(1000))], "{codec}: {:?}", got.damage);
+        assert_eq!(got.batch.num_rows(), 3000, "{codec}");
     }
 }

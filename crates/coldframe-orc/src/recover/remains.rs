@@ -1,0 +1,141 @@
+//! What is left of a tail whose end is lost: the statistics of stripes, the footer. Either proves which stripes there were.
+//!
+//! ```text
+//! .. last stripe | metadata: field 1 for each stripe | footer: fields 1, 2, .. | postscript |
+//!                | 0a ..  0a ..                      | 08 ..                   |     where the file may end at any byte
+//! ```
+//!
+//! Nothing but the lost postscript says how long the two are. Their fields do: both are written in order.
+
+use coldframe_core::{Limits, ReadAt, Result};
+use coldframe_encoding::Cursor;
+use coldframe_encoding::codec::{Algorithm, Decompressor};
+
+use crate::layout::compression::Compression;
+use crate::layout::proto::{self, ColumnStatistics, Footer, Metadata, StripeInformation};
+
+/// Most bytes that are looked at.
+const LONGEST: u64 = 16 << 20;
+/// Wire types of a message's fields: a number, or bytes with their length.
+const NUMBER: u8 = 0;
+/// See [`NUMBER`].
+const BYTES: u8 = 2;
+/// Of `Metadata`.
+const METADATA: &[u8] = &[BYTES];
+/// Of `Footer`.
+const FOOTER: &[u8] =
+    &[NUMBER, NUMBER, BYTES, BYTES, BYTES, NUMBER, BYTES, NUMBER, NUMBER, BYTES, NUMBER, BYTES];
+
+/// What is left.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// The rows of each stripe by its statistics, as far as those are there.
+    pub(super) rows: Vec<u64>,
+    /// Whether these are all statistics: the footer begins behind them.
+    pub(super) ended: bool,
+    /// The stripes that the footer lists and the rows it states, if it is there as far as that.
+    pub(super) listed: Option<(Vec<StripeInformation>, u64)>,
+}
+
+/// What is left of the tail that begins at `at` behind the last stripe of a file with `columns` columns; `rows` are those that
+/// the root's statistics count. Whatever does not decode is not left.
+pub(super) fn remains(
+    source: &dyn ReadAt,
+    at: u64,
+    compression: Compression,
+    columns: usize,
+    rows: impl Fn(&ColumnStatistics) -> Option<u64>,
+    limits: &Limits,
+) -> Result<Remains> {
+    let end = source.len().min(at.saturating_add(LONGEST.min(limits.max_metadata_bytes)));
+    let stored = source.read(at..end)?;
+    let content = match compression.algorithm {
+        Algorithm::None => stored.to_vec(),
+        _ => chunks(&stored, at, compression, limits, source.len()),
+    };
+    Ok(parse(&content, columns, rows, limits, source.len()).unwrap_or_default())
+}
+
+/// The content of all whole chunks.
+fn chunks(stored: &[u8], at: u64, compression: Compression, limits: &Limits, file_len: u64) -> Vec<u8> {
+    let (mut rest, mut codec, mut content) = (Cursor::new(stored, at), Decompressor::new(), Vec::new());
+    while !rest.is_empty() && limits.decoded("a tail", 2 * content.len() as u64, file_len).is_ok() {
+        let before = content.len();
+        let chunk = compression.stored(&mut rest);
+        if chunk.and_then(|chunk| compression.decompress(&mut codec, &chunk, &mut content)).is_err() {
+            content.truncate(before);
+            break;
+        }
+    }
+    content
+}
+
+/// Nothing where what looks like a message is none.
+fn parse(
+    content: &[u8],
+    columns: usize,
+    rows: impl Fn(&ColumnStatistics) -> Option<u64>,
+    limits: &Limits,
+    file_len: u64,
+) -> Option<Remains> {
+    let (metadata, behind) = content.split_at_checked(whole_fields(content, METADATA))?;
+    let metadata: Metadata = proto::decode("metadata", metadata.to_vec(), limits, file_len).ok()?;
+    let of_stripe = |stripe: &proto::StripeStatistics| {
+        let root = stripe.col_stats.first().filter(|_| stripe.col_stats.len() == columns)?;
+        rows(&proto::statistics(root)?)
+    };
+    let rows: Vec<u64> = metadata.stripe_stats.iter().map(of_stripe).collect::<Option<_>>()?;
+    let footer = behind.get(..whole_fields(behind, FOOTER)).unwrap_or_default();
+    let footer: Footer = proto::decode("footer", footer.to_vec(), limits, file_len).ok()?;
+    let ended = footer.header_length.is_some() && footer.content_length.is_some();
+    // The types stand behind the stripes, and the number of rows behind the types: no stripe is missing in between.
+    let listed = footer.number_of_rows.filter(|_| ended && footer.types.len() == columns);
+    Some(Remains { rows, ended, listed: listed.map(|rows| (footer.stripes, rows)) })
+}
+
+/// The length of the whole fields in order that `bytes` begin with; `wires[n]` is the wire type of field n + 1.
+fn whole_fields(bytes: &[u8], wires: &[u8]) -> usize {
+    let (mut at, mut last, mut length) = (Cursor::new(bytes, 0), 0, 0);
+    while let Some(tag) = at.rest().first().copied() {
+        let (field, wire) = (usize::from(tag >> 3), tag & 7);
+        let known = field.checked_sub(1).and_then(|n| wires.get(n)) == Some(&wire);
+        let in_order = field > last || (field == last && wire == BYTES);
+        let whole = known && in_order && at.skip(1).is_ok() && {
+            let number = at.uleb128();
+            number.is_ok_and(|n| wire == NUMBER || usize::try_from(n).is_ok_and(|n| at.skip(n).is_ok()))
+        };
+        if !whole {
+            break;
+        }
+        last = field;
+        length = bytes.len() - at.remaining();
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use prost::Message;
+
+    #[test]
+    fn fields_end_where_they_are_cut_or_out_of_order() {
+        let footer = Footer {
+            header_length: Some(3),
+            content_length: Some(1000),
+            stripes: vec![StripeInformation { offset: Some(3), ..StripeInformation::default() }; 2],
+            number_of_rows: Some(300),
+            ..Footer::default()
+        };
+        let bytes = footer.encode_to_vec();
+        assert_eq!(whole_fields(&bytes, FOOTER), bytes.len());
+        // A postscript behind it begins with field 1 again.
+        assert_eq!(whole_fields(&[bytes.as_slice(), &[0x08, 1]].concat(), FOOTER), bytes.len());
+        for cut in 0..bytes.len() {
+            let whole = whole_fields(bytes.get(..cut).unwrap(), FOOTER);
+            assert!(whole <= cut && Footer::decode(bytes.get(..whole).unwrap()).is_ok(), "{cut}");
+        }
+    }
+}
