@@ -165,6 +165,13 @@ def conform_batch(batch: Any, target: Any) -> Any:
     microsecond: otherwise a SchemaError. A batch that has the schema is given back.
     """
 
+def unified(schemas: Sequence[tuple[str, Any]], table: str | None = None) -> Any:
+    """One pyarrow.Schema for those of several files, given with their paths: the first one's columns (and
+    metadata), then what the others add, in types as wide as needed.
+
+    A SchemaError names both files where a column has types that do not go together, and the `table`.
+    """
+
 def with_fields(array: Any, target: Any) -> Any:
     """A pyarrow.Array with the struct fields that only the pyarrow.DataType `target` has, as nulls, and all
     in its order.

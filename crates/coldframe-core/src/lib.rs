@@ -15,6 +15,7 @@
 //! | [`scan`] | the reader that drives any format |
 //! | [`projection`] | columns and nested paths of a schema |
 //! | [`predicate`] | filters: normal form, pruning, exact evaluation |
+//! | [`types`] | the columns of many files as those of one table; the type that holds the values of two |
 //! | [`words`] | SQL to tokens: of filters, of statements that create tables |
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
@@ -39,6 +40,7 @@ mod request;
 pub mod salvage;
 pub mod scan;
 pub mod threads;
+pub mod types;
 pub mod value;
 pub mod words;
 pub mod writing;

@@ -91,6 +91,7 @@ fn _coldframe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shape::conform_batch, module)?)?;
     module.add_function(wrap_pyfunction!(shape::pruned, module)?)?;
     module.add_function(wrap_pyfunction!(shape::with_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(shape::unified, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::decode, module)?)?;
     module.add_function(wrap_pyfunction!(hfile::hfile_get, module)?)?;

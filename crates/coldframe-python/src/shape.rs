@@ -1,12 +1,15 @@
 //! Batches and arrays of pyarrow in the shape of a target, given back as pyarrow has them.
 
 use arrow_array::StructArray;
+use arrow_schema::SchemaRef;
 use coldframe::Error;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::capsule::{BareArray, export_array, import_array, import_batch, import_schema, import_type};
+use crate::capsule::{
+    BareArray, export_array, export_schema, import_array, import_batch, import_schema, import_type,
+};
 use crate::error::to_python;
 
 /// The batch with exactly the schema `target`: the object itself where it has that already.
@@ -33,6 +36,22 @@ pub(crate) fn conform_batch<'py>(
     // With the target itself as its schema, and not what another library makes of it.
     let batches = py.import("pyarrow")?.getattr("RecordBatch")?;
     batches.call_method1(intern!(py, "_import_from_c"), (made.address(), target))
+}
+
+/// One schema for those of several files, given with their paths.
+#[pyfunction]
+#[pyo3(signature = (schemas, table=None))]
+pub(crate) fn unified<'py>(
+    py: Python<'py>,
+    schemas: Vec<(String, Bound<'py, PyAny>)>,
+    table: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let imported = schemas.iter().map(|(path, schema)| Ok((path.as_str(), import_schema(schema)?)));
+    let imported: Vec<(&str, SchemaRef)> = imported.collect::<PyResult<_>>()?;
+    let all = imported.iter().map(|(path, schema)| (*path, schema.as_ref()));
+    let made = py.detach(|| coldframe::types::unify(all, table)).map_err(to_python)?;
+    let schemas = py.import("pyarrow")?.getattr("Schema")?;
+    schemas.call_method1(intern!(py, "_import_from_c_capsule"), (export_schema(py, &made)?,))
 }
 
 /// The array with the struct fields that only `target` has, as nulls: the object itself where that has none more.

@@ -1,0 +1,168 @@
+//! The columns of many files as those of one table, and one type for a column that files have in several.
+//!
+//! ```text
+//! a.orc   id int,     name string                  id bigint
+//! b.orc   id bigint,  Name string,  at date   ──▶  name string
+//! c.orc               name string                  at date          null where a file lacks it
+//! ```
+//!
+//! Columns go by name, in any case where that is unambiguous. [`wider`] has the rules for types. What has no common type
+//! (text and numbers, decimals and doubles, instants and wall clocks) is an error that names a file for each of the two.
+
+mod name;
+mod widen;
+
+use std::collections::{HashMap, HashSet};
+
+use arrow_schema::{Field, Schema};
+
+pub use name::name;
+pub use widen::{MAX_PRECISION, Unlike, wider};
+
+use crate::{Error, Result};
+
+/// A column so far.
+struct Known<'a> {
+    field: Field,
+    /// A file that has it so.
+    path: &'a str,
+    /// How many of the schemas have it.
+    count: usize,
+}
+
+/// One schema for those of several files, given with their paths: the first one's columns and metadata, then what the others
+/// add. A column that a file lacks is nullable, and so is a field of a struct.
+///
+/// A schema error where a column has types that do not go together, or a file has a column twice; `table` is named in it.
+pub fn unify<'a>(
+    schemas: impl IntoIterator<Item = (&'a str, &'a Schema)>,
+    table: Option<&str>,
+) -> Result<Schema> {
+    let of = table.map_or_else(String::new, |table| format!("table {table}: "));
+    let mut columns: Vec<Known<'a>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut seen: HashSet<&'a [arrow_schema::FieldRef]> = HashSet::new();
+    let mut metadata = None;
+    for (path, schema) in schemas {
+        metadata.get_or_insert(&schema.metadata);
+        if !seen.insert(&schema.fields) {
+            continue;
+        }
+        check_names(schema).map_err(|twice| {
+            let why = format!("columns {twice:?} occur twice: files are put together by name");
+            Error::schema(format!("{of}{path}: {why}"))
+        })?;
+        for (name, field) in names_in(schema, &places).into_iter().zip(schema.fields()) {
+            let found = places.get(&name).and_then(|place| columns.get_mut(*place));
+            if let Some(known) = found {
+                known.add(field, path).map_err(|why| Error::schema(format!("{of}{why}")))?;
+            } else {
+                places.insert(name, columns.len());
+                columns.push(Known { field: field.as_ref().clone(), path, count: 1 });
+            }
+        }
+    }
+    let all = seen.len();
+    let fields = columns.into_iter().map(|known| {
+        let nullable = known.field.is_nullable() || known.count < all;
+        known.field.with_nullable(nullable)
+    });
+    Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata.cloned().unwrap_or_default()))
+}
+
+impl<'a> Known<'a> {
+    /// One more file has it. A later conflict is told of the file that made the type what it is.
+    fn add(&mut self, other: &Field, path: &'a str) -> Result<(), String> {
+        self.count += 1;
+        let nullable = self.field.is_nullable() || other.is_nullable();
+        let (one, another) = (self.field.data_type(), other.data_type());
+        let wide = wider(one, another).map_err(|why| {
+            let (name, path_of) = (self.field.name(), self.path);
+            format!(
+                "column {name} is {} in {path_of} and {} in {path}: {why}",
+                name::name(one),
+                name::name(another)
+            )
+        })?;
+        if wide != *one {
+            self.path = path;
+        }
+        self.field = self.field.clone().with_data_type(wide).with_nullable(nullable);
+        Ok(())
+    }
+}
+
+/// The names that occur twice, as an error.
+fn check_names(schema: &Schema) -> Result<(), Vec<&String>> {
+    let mut seen = HashSet::new();
+    let mut twice: Vec<&String> =
+        schema.fields().iter().map(|field| field.name()).filter(|name| !seen.insert(*name)).collect();
+    if twice.is_empty() {
+        return Ok(());
+    }
+    twice.sort();
+    twice.dedup();
+    Err(twice)
+}
+
+/// The table's names for a file's columns: its own, or the one that differs in case only.
+fn names_in(schema: &Schema, known: &HashMap<String, usize>) -> Vec<String> {
+    let own: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    let mut alike: HashMap<String, Vec<&String>> = HashMap::new();
+    for name in known.keys() {
+        alike.entry(name.to_lowercase()).or_default().push(name);
+    }
+    let of = |name: &String| match alike.get(&name.to_lowercase()).map(Vec::as_slice) {
+        Some([one]) if !own.contains(*one) => (*one).clone(),
+        _ => name.clone(),
+    };
+    schema.fields().iter().map(|field| of(field.name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::DataType;
+
+    use super::*;
+
+    fn schema(fields: &[(&str, DataType, bool)]) -> Schema {
+        let fields: Vec<Field> =
+            fields.iter().map(|(name, kind, null)| Field::new(*name, kind.clone(), *null)).collect();
+        Schema::new(fields)
+    }
+
+    #[test]
+    fn columns_go_by_name_in_any_case_where_that_is_unambiguous() {
+        let first = schema(&[("id", DataType::Int32, false), ("name", DataType::Utf8, true)]);
+        let second = schema(&[("Name", DataType::Utf8, true), ("id", DataType::Int64, false)]);
+        let third = schema(&[("name", DataType::Utf8, true), ("NAME", DataType::Date32, false)]);
+        let found = unify([("a", &first), ("b", &second), ("c", &third), ("d", &first)], None).unwrap();
+        let want =
+            [("id", DataType::Int64, true), ("name", DataType::Utf8, true), ("NAME", DataType::Date32, true)];
+        assert_eq!(found, schema(&want));
+    }
+
+    #[test]
+    fn a_conflict_names_the_file_that_made_the_type() {
+        let of = |kind: &DataType| schema(&[("v", kind.clone(), true)]);
+        let (byte, long, text) = (of(&DataType::Int8), of(&DataType::Int64), of(&DataType::Utf8));
+        let all = [("a", &byte), ("b", &long), ("c", &byte), ("d", &text)];
+        let e = unify(all, Some("t")).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "table t: column v is int64 in b and string in d: no type holds the values of both"
+        );
+        let twice = schema(&[("v", DataType::Int8, true), ("v", DataType::Int8, true)]);
+        let e = unify([("a", &twice)], None).unwrap_err();
+        assert_eq!(e.to_string(), "a: columns [\"v\"] occur twice: files are put together by name");
+    }
+
+    #[test]
+    fn the_first_ones_metadata_stays() {
+        let metadata = HashMap::from([("k".to_owned(), "v".to_owned())]);
+        let first = schema(&[("v", DataType::Int8, true)]).with_metadata(metadata.clone());
+        let second = schema(&[("v", DataType::Int16, true)]);
+        assert_eq!(unify([("a", &first), ("b", &second)], None).unwrap().metadata, metadata);
+        assert_eq!(unify([], None).unwrap(), Schema::empty());
+    }
+}

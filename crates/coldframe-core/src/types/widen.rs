@@ -1,0 +1,283 @@
+//! The type that holds the values of two.
+//!
+//! | types | wide |
+//! |---|---|
+//! | tinyint < smallint < int < bigint | the widest |
+//! | unsigned integers | the widest; with a signed one, a signed one with room for both, at most bigint |
+//! | integers, decimal | a decimal with room for both |
+//! | decimal(p,s), decimal(q,t) | the larger scale, the larger number of digits before the point |
+//! | float < double; integers, double | double |
+//! | string, binary | binary; large where one is |
+//! | timestamps of one zone, times, durations | the finer unit |
+//! | struct | the fields of both, by their names, in the first one's order |
+//! | list, map | by their elements |
+//! | dictionary | by its values |
+//!
+//! Whoever casts to it checks each value: not every bigint is a double.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+
+/// Digits that a decimal holds in Hive, in Spark and in the lakehouse formats.
+pub const MAX_PRECISION: u8 = 38;
+
+/// Why two types have none in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlike(String);
+
+impl fmt::Display for Unlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn unlike<T>() -> Result<T, Unlike> {
+    Err(Unlike("no type holds the values of both".to_owned()))
+}
+
+/// The type that holds the values of both; see the module's page.
+pub fn wider(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
+    use DataType::{Dictionary, Map, Null, Struct};
+    match (one, other) {
+        (Null, kind) | (kind, Null) => Ok(kind.clone()),
+        (Struct(own), Struct(others)) => Ok(Struct(wider_fields(own, others)?)),
+        (DataType::List(own), DataType::List(others)) => Ok(DataType::List(wider_field(own, others)?)),
+        (Map(own, sorted), Map(others, others_sorted)) => {
+            Ok(Map(wider_entries(own, others)?, *sorted && *others_sorted))
+        }
+        _ if one == other => Ok(one.clone()),
+        (Dictionary(_, values), kind) | (kind, Dictionary(_, values)) => wider(values, kind),
+        _ if one.is_floating() && other.is_floating() => Ok(DataType::Float64),
+        _ if is_decimal(one) || is_decimal(other) => wider_decimal(one, other),
+        _ if one.is_integer() && other.is_integer() => Ok(wider_integer(one, other)),
+        _ if is_number(one) && is_number(other) => Ok(wider_number(one, other)),
+        _ if is_bytes(one) && is_bytes(other) => Ok(wider_bytes(one, other)),
+        _ => wider_time(one, other),
+    }
+}
+
+fn is_decimal(kind: &DataType) -> bool {
+    digits(kind).is_some() && !kind.is_integer()
+}
+
+fn is_number(kind: &DataType) -> bool {
+    kind.is_integer() || kind.is_floating()
+}
+
+fn is_bytes(kind: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    matches!(kind, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
+}
+
+/// Digits in front of the point and behind it; none of what is no decimal and no signed integer.
+fn digits(kind: &DataType) -> Option<(i32, i32)> {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Int8, Int16, Int32, Int64};
+    match kind {
+        Int8 => Some((3, 0)),
+        Int16 => Some((5, 0)),
+        Int32 => Some((10, 0)),
+        Int64 => Some((19, 0)),
+        Decimal32(precision, scale)
+        | Decimal64(precision, scale)
+        | Decimal128(precision, scale)
+        | Decimal256(precision, scale) => {
+            Some((i32::from(*precision) - i32::from(*scale), i32::from(*scale)))
+        }
+        _ => None,
+    }
+}
+
+fn wider_decimal(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
+    let (Some(one), Some(other)) = (digits(one), digits(other)) else { return unlike() };
+    let (whole, scale) = (one.0.max(other.0), one.1.max(other.1));
+    match (u8::try_from(whole + scale), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) if precision <= MAX_PRECISION => {
+            Ok(DataType::Decimal128(precision, scale))
+        }
+        _ => {
+            let asked = whole + scale;
+            Err(Unlike(format!("a decimal for both would have {asked} digits, {MAX_PRECISION} are the most")))
+        }
+    }
+}
+
+fn wider_integer(one: &DataType, other: &DataType) -> DataType {
+    use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    let bits = |kind: &DataType| kind.primitive_width().unwrap_or(8) * 8;
+    let (signed, unsigned) = (one.is_signed_integer(), other.is_signed_integer());
+    let widest = bits(one).max(bits(other));
+    if !signed && !unsigned {
+        return [UInt8, UInt16, UInt32, UInt64]
+            .into_iter()
+            .find(|kind| bits(kind) == widest)
+            .unwrap_or(UInt64);
+    }
+    // An unsigned one needs a bit more.
+    let room = |kind: &DataType| if kind.is_signed_integer() { bits(kind) } else { bits(kind) * 2 };
+    let needed = room(one).max(room(other));
+    [Int8, Int16, Int32, Int64].into_iter().find(|kind| bits(kind) == needed).unwrap_or(Int64)
+}
+
+fn wider_number(one: &DataType, other: &DataType) -> DataType {
+    use DataType::{Float32, Float64, Int8, Int16};
+    // A float holds every smallint.
+    let is_small = |kind: &DataType| matches!(kind, Int8 | Int16 | Float32);
+    if is_small(one) && is_small(other) { Float32 } else { Float64 }
+}
+
+fn wider_bytes(one: &DataType, other: &DataType) -> DataType {
+    use DataType::{Binary, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    let large = [one, other].iter().any(|kind| matches!(kind, LargeBinary | LargeUtf8));
+    let text = [one, other].iter().all(|kind| matches!(kind, Utf8 | LargeUtf8 | Utf8View));
+    match (text, large) {
+        (true, true) => LargeUtf8,
+        (true, false) => Utf8,
+        (false, true) => LargeBinary,
+        (false, false) => Binary,
+    }
+}
+
+fn wider_time(one: &DataType, other: &DataType) -> Result<DataType, Unlike> {
+    use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
+    match (one, other) {
+        (Timestamp(unit, zone), Timestamp(others, other_zone)) if zone == other_zone => {
+            Ok(Timestamp(*unit.max(others), zone.clone()))
+        }
+        (Duration(unit), Duration(others)) => Ok(Duration(*unit.max(others))),
+        (Time32(unit) | Time64(unit), Time32(others) | Time64(others)) => match unit.max(others) {
+            unit @ (TimeUnit::Second | TimeUnit::Millisecond) => Ok(Time32(*unit)),
+            unit => Ok(Time64(*unit)),
+        },
+        (Date32, Date64) | (Date64, Date32) => Ok(Date64),
+        _ => unlike(),
+    }
+}
+
+fn wider_fields(own: &Fields, others: &Fields) -> Result<Fields, Unlike> {
+    let lower = |fields: &Fields| fields.iter().map(|f| f.name().to_lowercase()).collect::<Vec<_>>();
+    let (own_names, other_names) = (lower(own), lower(others));
+    let is_once = |names: &[String]| {
+        let mut sorted = names.to_vec();
+        sorted.sort_unstable();
+        sorted.windows(2).all(|pair| pair.first() != pair.last())
+    };
+    if !is_once(&own_names) || !is_once(&other_names) {
+        return Err(Unlike("fields that differ in case only, or not at all".to_owned()));
+    }
+    let mut fields = Vec::with_capacity(own.len());
+    for (field, name) in own.iter().zip(&own_names) {
+        let other = other_names.iter().position(|other| other == name).and_then(|place| others.get(place));
+        fields.push(match other {
+            Some(other) => wider_field(field, other)?,
+            None => nullable(field),
+        });
+    }
+    let more = others.iter().zip(&other_names).filter(|(_, name)| !own_names.contains(name));
+    fields.extend(more.map(|(field, _)| nullable(field)));
+    Ok(fields.into())
+}
+
+fn nullable(field: &FieldRef) -> FieldRef {
+    if field.is_nullable() { field.clone() } else { Arc::new(field.as_ref().clone().with_nullable(true)) }
+}
+
+/// The first one's field, with room for the values of both.
+fn wider_field(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
+    let kind = wider(own.data_type(), other.data_type())?;
+    let nullable = own.is_nullable() || other.is_nullable();
+    Ok(Arc::new(own.as_ref().clone().with_data_type(kind).with_nullable(nullable)))
+}
+
+/// The entries of a map, whose two fields go by their places.
+fn wider_entries(own: &FieldRef, other: &FieldRef) -> Result<FieldRef, Unlike> {
+    let (DataType::Struct(pair), DataType::Struct(others)) = (own.data_type(), other.data_type()) else {
+        return unlike();
+    };
+    let fields: Vec<FieldRef> =
+        pair.iter().zip(others).map(|(one, other)| wider_field(one, other)).collect::<Result<_, _>>()?;
+    let entries = DataType::Struct(fields.into());
+    Ok(Arc::new(Field::new(own.name(), entries, own.is_nullable())))
+}
+
+#[cfg(test)]
+mod tests {
+    use DataType::*;
+
+    use super::*;
+
+    fn list(kind: DataType) -> DataType {
+        DataType::new_list(kind, true)
+    }
+
+    fn structs(fields: &[(&str, DataType)]) -> DataType {
+        Struct(fields.iter().map(|(name, kind)| Field::new(*name, kind.clone(), true)).collect())
+    }
+
+    #[test]
+    fn types_that_go_together() {
+        let micros = |zone: Option<&str>| Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+        for (one, other, wide) in [
+            (Int8, Int64, Int64),
+            (UInt8, UInt32, UInt32),
+            (UInt8, Int8, Int16),
+            (UInt32, Int32, Int64),
+            (UInt64, Int8, Int64),
+            (Int32, Float64, Float64),
+            (Int64, Float32, Float64),
+            (UInt16, Float32, Float64),
+            (Int16, Float32, Float32),
+            (Float16, Float32, Float64),
+            (Decimal128(10, 2), Decimal128(12, 4), Decimal128(12, 4)),
+            (Decimal128(10, 2), Decimal128(10, 4), Decimal128(12, 4)),
+            (Int32, Decimal128(8, 2), Decimal128(12, 2)),
+            (Null, Date32, Date32),
+            (Utf8, Binary, Binary),
+            (LargeUtf8, Utf8View, LargeUtf8),
+            (FixedSizeBinary(3), FixedSizeBinary(4), Binary),
+            (micros(None), Timestamp(TimeUnit::Nanosecond, None), Timestamp(TimeUnit::Nanosecond, None)),
+            (Time32(TimeUnit::Second), Time64(TimeUnit::Microsecond), Time64(TimeUnit::Microsecond)),
+            (Dictionary(Box::new(Int8), Box::new(Utf8)), Utf8, Utf8),
+            (list(Int8), list(Int16), list(Int16)),
+            (
+                LargeList(Arc::new(Field::new("item", Int8, true))),
+                Null,
+                LargeList(Arc::new(Field::new("item", Int8, true))),
+            ),
+        ] {
+            assert_eq!(wider(&one, &other).unwrap(), wide, "{one} {other}");
+            assert_eq!(wider(&other, &one).unwrap(), wide, "{other} {one}");
+            assert_eq!(wider(&one, &one).unwrap(), one);
+        }
+    }
+
+    #[test]
+    fn fields_of_structs_go_by_name() {
+        let one = structs(&[("a", Int32), ("b", Utf8)]);
+        let other = structs(&[("b", Utf8), ("A", Int64), ("c", Date32)]);
+        assert_eq!(wider(&one, &other).unwrap(), structs(&[("a", Int64), ("b", Utf8), ("c", Date32)]));
+        let strict = Struct(vec![Field::new("a", Int32, false)].into());
+        let wide = wider(&strict, &structs(&[("b", Utf8)])).unwrap();
+        assert_eq!(wide, structs(&[("a", Int32), ("b", Utf8)]));
+        let twice = structs(&[("a", Int32), ("A", Int32)]);
+        assert!(wider(&twice, &one).unwrap_err().to_string().contains("case only"));
+    }
+
+    #[test]
+    fn types_that_do_not() {
+        for (one, other) in [
+            (Utf8, Int32),
+            (Decimal128(10, 2), Float64),
+            (Timestamp(TimeUnit::Microsecond, None), Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+            (Date32, Timestamp(TimeUnit::Microsecond, None)),
+            (Decimal128(38, 0), Decimal128(38, 10)),
+            (Boolean, Int8),
+            (list(Int8), Int8),
+            (UInt8, Decimal128(5, 0)),
+        ] {
+            wider(&one, &other).unwrap_err();
+            wider(&other, &one).unwrap_err();
+        }
+    }
+}
