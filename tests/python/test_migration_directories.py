@@ -64,8 +64,9 @@ class Entry:
     def options(self) -> dict[str, Any]:
         """As the format takes them."""
         found: dict[str, Any] = {"view": self.view, "wal": self.wal, "as_of": AS_OF}
-        found["snapshot" if self.of == "kept" else "table"] = self.of
+        found["table"] = self.of if self.of != "kept" else "shop:orders"
         if self.of == "kept":
+            found["snapshot"] = self.of
             del found["wal"]
         if self.versions and self.view == "versions":
             found["versions"] = self.versions

@@ -149,6 +149,17 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
     assert (known.exit_code, known.verified, estate.safe()) == (0, False, [])
 
 
+def test_a_table_that_lists_files_of_others_which_are_gone_cannot_be_read(estate: Estate) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    estate.orc("t/1", {"a": [1, 2]})
+    assert estate.migrate(to="delta").exit_code == 0
+    deltalake.write_deltalake(estate.target / "t", pa.table({"a": [3]}), mode="append")
+    assert estate.migrate(to="delta", on_foreign_changes="append").exit_code == 0
+    next((estate.target / "t").glob("part-*")).unlink()
+    report = estate.migrate(to="delta", on_foreign_changes="append")
+    assert (report.exit_code, len(report.tables[0].missing), estate.safe()) == (1, 1, [])
+
+
 @pytest.mark.parametrize("to", ["delta", "iceberg"])
 def test_a_table_without_its_log_is_no_table(estate: Estate, to: str, capsys: Any) -> None:
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])

@@ -79,7 +79,12 @@ def standing(destination: Destination, state: State, kind: str, name: str, path:
             found.counts[one.kind] += 1
             if len(found.changed) < MOST_NAMED:
                 found.changed.setdefault(one.file, one)
-    found.foreign = [file.path for file in foreign(facts, state)]
+    for file in foreign(facts, state):
+        found.foreign.append(file.path)
+        inside = facts.has_log and file.path.startswith(f"{path}/")
+        if inside and facts.stored.get(file.path) is None:
+            gone = "others wrote it, and it is not there any more: the table cannot be read"
+            found.missing[file.path] = Difference("gone", path, "", file.path, file.rows or 0, gone)
     return found
 
 

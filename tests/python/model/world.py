@@ -422,6 +422,8 @@ class World:
             for row in claims.before.rows
             if row.tag in self.tree.versions and self.tree.versions[row.tag].path not in self.tree.now
         }
+        # Some of it no version of its table has shown yet.
+        gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
         if claims.given["on_vanished"] == "keep":
             self.kept = True
         if claims.given["on_vanished"] == "keep" or claims.include or claims.exclude:
