@@ -60,11 +60,12 @@ def _rows_like(world: World, table: str, like: Seen) -> pa.Table:
 
 def _put_beside(world: World, table: str) -> None:
     """In a plain directory, a file of somebody else."""
+    visible = engines.visible(world.target, world.to)
     some = next(
-        path
-        for path in engines.visible(world.target, world.to)
-        if str(path.relative_to(world.target)).startswith(f"{table}/")
+        (path for path in visible if str(path.relative_to(world.target)).startswith(f"{table}/")), None
     )
+    if some is None:
+        return
     world._say(f"others copy {some.relative_to(world.target)} beside it")
     shutil.copy(some, some.with_name(f"copy{len(world.steps)}{some.suffix}"))
     world.messy = True
