@@ -20,7 +20,13 @@ def unified(schemas: Iterable[tuple[str, Any]], *, table: str | None = None) -> 
 
     A SchemaError names both files where a column has types that do not go together, and the `table`.
     """
-    return _coldframe.unified(list(schemas), table)
+    named = [(_text(path), schema) for path, schema in schemas]
+    return _coldframe.unified(named, None if table is None else _text(table))
+
+
+def _text(name: str) -> str:
+    """A path as a message can have it: names of files need not be UTF-8."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def shape_of(kind: Any) -> str:
