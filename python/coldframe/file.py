@@ -390,10 +390,11 @@ class File(AsTables, Lookups, Ordinals):
         return self._raw.inspect()
 
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """Compares every checksum that is stored and decodes everything.
+        """Decodes everything and compares what the format lets compare.
 
-        Never raises on damage: the report has `rows`, `units` and `damage`. `progress` is told the rows
-        decoded so far.
+        Never raises on damage: the report has `rows`, `units` and `damage`, and says what a report without
+        damage rests on: `checksums` is "all", "some", "none" (the file stores none) or "ignored", `checked`
+        says the rest in words. `progress` is told the rows decoded so far.
         """
         return self._raw.verify(progress)
 

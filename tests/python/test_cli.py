@@ -170,7 +170,9 @@ def test_inspect(run: Any, written: Path) -> None:
 
 def test_verify(run: Any, written: Path, broken: Path) -> None:
     code, out, _ = run("verify", written, *HOW)
-    assert (code, out) == (0, f"{written}: no damage found, {ROWS} rows in 10 units\n")
+    first, checked = out.splitlines()
+    assert (code, first) == (0, f"{written}: no damage found, {ROWS} rows in 10 units")
+    assert checked.startswith("  checked: decoding of every value, ") and "no checksums" in checked
     code, out, _ = run("verify", broken, written, *HOW)
     assert code == 1
     assert "DAMAGED" in out

@@ -11,8 +11,8 @@ use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::salvage::Loss;
 use coldframe_core::{
-    Damage, Error, Node, OnError, Op, Plan, PlanRequest, Predicate, ReadAt, Result, Split, TableFile, Value,
-    arrow_error,
+    Checksums, Damage, Error, Node, OnError, Op, Plan, PlanRequest, Predicate, Proof, ReadAt, Result, Split,
+    TableFile, Value, arrow_error,
 };
 
 use crate::layout::types::Physical;
@@ -235,6 +235,13 @@ impl TableFile for CFileTable {
 
     fn inspect(&self) -> Result<Node> {
         crate::inspect::tree(&self.file, self.kind)
+    }
+
+    fn proof(&self) -> Proof {
+        let format = self.file.format();
+        let stored = if format.checksums { Checksums::All } else { Checksums::None };
+        let besides = &["both indexes", "bloom filters", "that no bytes are left over"];
+        Proof { checksums: stored.if_compared(format.verify), besides }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -17,7 +17,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use coldframe_encoding::{Error, Limits, Result};
 
-use crate::{Content, Damage, DamageLog, Node, ReadAt, Scan, Source, Value};
+use crate::{Content, Damage, DamageLog, Node, Proof, ReadAt, Scan, Source, Value};
 
 /// Batches of one unit, in file order.
 pub type BatchIter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -318,6 +318,11 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// What `verify` compares in this file besides decoding all of it: nothing where a format does not say so.
+    fn proof(&self) -> Proof {
+        Proof::default()
+    }
+
     /// The concrete type, for what only this format can do.
     fn as_any(&self) -> &dyn Any;
 }
@@ -388,4 +393,6 @@ pub struct Report {
     pub units: u64,
     /// What does not.
     pub damage: Vec<Damage>,
+    /// What was compared.
+    pub proof: Proof,
 }

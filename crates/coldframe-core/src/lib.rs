@@ -21,6 +21,7 @@
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`changes`] | values that are not handed out as they are in the file |
+//! | [`proof`] | what `verify` compares |
 //! | [`contents`] | what could be read from a source beside what is asked for |
 //! | [`options`], [`writing`] | a format's own options by their types; what all writers see to |
 //! | [`threads`] | how the columns of a unit are shared among idle threads |
@@ -36,6 +37,7 @@ pub mod layout;
 pub mod options;
 pub mod predicate;
 pub mod projection;
+pub mod proof;
 mod request;
 pub mod salvage;
 pub mod scan;
@@ -58,6 +60,7 @@ pub use io::{ReadAt, Source};
 pub use layout::Node;
 pub use predicate::{ColumnBounds, KeyRange, Op, Predicate};
 pub use projection::Projection;
+pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace};
 pub use value::Value;

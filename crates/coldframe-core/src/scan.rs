@@ -251,7 +251,7 @@ pub fn units(file: &dyn TableFile, scan: &Scan, mut each: impl FnMut(UnitPlace) 
 pub fn verify(file: &dyn TableFile, mut tick: impl FnMut(u64) -> Result<()>) -> Result<Report> {
     let scan = Scan { on_error: OnError::Skip, ..Scan::default() };
     let damage = DamageLog::default();
-    let mut report = Report::default();
+    let mut report = Report { proof: file.proof(), ..Report::default() };
     // What a scan cannot go on behind is damage too: here it is told, and the next split is tried.
     let lost = |e: Error, split: &Split, rows: Option<u64>| {
         damage.push(Damage::from_error(&e, split.range.clone(), rows));

@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, KeyRange, NoUnits, Node, Notice, OnError, OpenOptions, PassedOver, Plan, PlanRequest,
-    Predicate, Result, Split, TableFile, Value,
+    Checksums, Damage, Error, KeyRange, NoUnits, Node, Notice, OnError, OpenOptions, PassedOver, Plan,
+    PlanRequest, Predicate, Proof, Result, Split, TableFile, Value,
 };
 use coldframe_hfile::{RowOrder, RowQuery};
 
@@ -185,6 +185,12 @@ impl TableFile for HBaseTable {
 
     fn inspect(&self) -> Result<Node> {
         crate::inspect::table(&self.found)
+    }
+
+    fn proof(&self) -> Proof {
+        // Store files of HBase 0.90 have none.
+        let checksums = Checksums::Some.if_compared(self.found.options.files.verify);
+        Proof { checksums, besides: &["indexes and bloom filters of store files"] }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split, TableFile,
-    Value,
+    Checksums, Damage, Error, KeyRange, Node, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result, Source,
+    Split, TableFile, Value,
 };
 
 use crate::layout::cell::{Cell, row_of};
@@ -207,6 +207,12 @@ impl TableFile for HFile {
 
     fn inspect(&self) -> Result<Node> {
         crate::inspect::inspect(&self.raw)
+    }
+
+    fn proof(&self) -> Proof {
+        let stored = if self.raw.context.with_checksums { Checksums::All } else { Checksums::None };
+        let besides = &["indexes and bloom filters", "what the trailer counts"];
+        Proof { checksums: stored.if_compared(self.options.verify), besides }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use coldframe_core::{
-    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Plan, PlanRequest, Result, Split, TableFile,
-    Value,
+    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Plan, PlanRequest, Proof, Result, Split,
+    TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -387,6 +387,10 @@ impl TableFile for AcidTable {
             root.push(node);
         }
         Ok(root)
+    }
+
+    fn proof(&self) -> Proof {
+        self.rows.first().map_or_else(Proof::default, |part| part.file.proof())
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

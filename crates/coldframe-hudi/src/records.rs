@@ -12,7 +12,7 @@ use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
     BatchIter, Damage, DecodeUnit, Error, ErrorContext, Limits, Node, OnError, OpenOptions, Plan,
-    PlanRequest, Result, Source, Split, TableFile, Unit, Value, arrow_error,
+    PlanRequest, Proof, Result, Source, Split, TableFile, Unit, Value, arrow_error,
 };
 
 use crate::avro::Schema;
@@ -88,6 +88,10 @@ impl TableFile for RecordFile {
 
     fn inspect(&self) -> Result<Node> {
         self.file.inspect()
+    }
+
+    fn proof(&self) -> Proof {
+        self.file.proof()
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

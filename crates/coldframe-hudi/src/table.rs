@@ -10,8 +10,8 @@ use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use coldframe_core::format::Fetch;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate, ReadAt,
-    Result, Source, Split, TableFile, Unit, Value,
+    Checksums, Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate,
+    Proof, ReadAt, Result, Source, Split, TableFile, Unit, Value,
 };
 
 use crate::avro::Schema;
@@ -415,6 +415,11 @@ impl TableFile for MetadataTable {
             node.push(child);
         }
         Ok(node)
+    }
+
+    fn proof(&self) -> Proof {
+        // Base files have them, blocks of logs have not.
+        Proof { checksums: Checksums::Some, besides: &[] }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Damage, Error, Fault, NoUnits, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Result, Split,
-    TableFile, Value,
+    Checksums, Damage, Error, Fault, NoUnits, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Proof,
+    Result, Split, TableFile, Value,
 };
 
 use crate::metadata::{log_metadata, statistics};
@@ -295,6 +295,12 @@ impl TableFile for KuduTable {
 
     fn inspect(&self) -> Result<Node> {
         inspect::folder(&self.found)
+    }
+
+    fn proof(&self) -> Proof {
+        // Those of Kudu's first versions have none.
+        let checksums = Checksums::Some.if_compared(self.found.reading.verify);
+        Proof { checksums, besides: &["the directory's metadata", "files that the newest rows do not need"] }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, Node, Notice, OnError, Plan, PlanRequest, ReadAt, Result, Split, TableFile, Value,
+    Checksums, Damage, Error, Node, Notice, OnError, Plan, PlanRequest, Proof, ReadAt, Result, Split,
+    TableFile, Value,
 };
 
 use crate::declared::declare;
@@ -160,6 +161,10 @@ impl TableFile for OrcFile {
 
     fn inspect(&self) -> Result<Node> {
         inspect::tree(&self.shape)
+    }
+
+    fn proof(&self) -> Proof {
+        Proof { checksums: Checksums::None, besides: verify::BESIDES }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

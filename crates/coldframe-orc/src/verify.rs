@@ -8,6 +8,10 @@ use crate::layout::proto::{BloomFilterIndex, RowIndex};
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe};
 use crate::open::Shape;
 
+/// What is compared besides values.
+pub(crate) const BESIDES: &[&str] =
+    &["places of stripes and streams", "counts of rows", "ends of streams", "indexes", "bloom filters"];
+
 /// Where parts of the file disagree; the number of rows is the scan's to tell.
 pub(crate) fn contradictions(shape: &Shape) -> Result<Vec<Damage>> {
     let mut found = Vec::new();

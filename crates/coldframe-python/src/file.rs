@@ -227,6 +227,8 @@ impl RawFile {
         dict.set_item("rows", report.rows)?;
         dict.set_item("units", report.units)?;
         dict.set_item("damage", value::damage_to_python(py, &report.damage)?)?;
+        dict.set_item("checksums", report.proof.checksums.name())?;
+        dict.set_item("checked", report.proof.words())?;
         Ok(dict)
     }
 

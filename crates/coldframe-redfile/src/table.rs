@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, ReadAt, Result, Source, Split,
-    TableFile, Value,
+    Checksums, Damage, Error, Node, Notice, OnError, OpenOptions, Plan, PlanRequest, Proof, ReadAt, Result,
+    Source, Split, TableFile, Value,
 };
 
 use crate::layout::dialect::Dialect;
@@ -154,6 +154,11 @@ impl TableFile for RedFile {
 
     fn inspect(&self) -> Result<Node> {
         inspect::tree(&self.raw)
+    }
+
+    fn proof(&self) -> Proof {
+        // A page may have one, and most have none.
+        Proof { checksums: Checksums::Some.if_compared(self.raw.options.verify), besides: &[] }
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {

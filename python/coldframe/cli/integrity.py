@@ -74,8 +74,8 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
     parser = add_command(
         commands,
         "verify",
-        "compare every checksum that is stored and decode everything",
-        """coldframe verify 000000_0 && echo intact
+        "decode everything, compare what the format lets compare, and say what that was",
+        """coldframe verify 000000_0 && echo no damage found
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )
     parser.add_argument("source", nargs="+", help=EACH)
@@ -217,6 +217,7 @@ def _print_report(source: str, report: dict[str, Any]) -> None:
         print(f"{source}: {report['error']}")
     elif not report["damage"]:
         print(f"{source}: no damage found, {report['rows']} rows in {report['units']} units")
+        print(f"  checked: {report['checked']}")
     else:
         print(f"{source}: DAMAGED in {len(report['damage'])} places, {report['rows']} rows read")
         for lost in report["damage"]:

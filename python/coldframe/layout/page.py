@@ -99,12 +99,8 @@ def _figures(layout: Layout) -> str:
 def _damage(root: Spot, layout: Layout) -> str:
     broken = [(spot, reason) for spot in root.walk() for reason in spot.damage]
     if not broken:
-        looked = (
-            "everything was decoded, and every checksum that is stored compared"
-            if layout.verified
-            else "by its structure alone"
-        )
-        return f'<p class="good">No damage ({looked}).</p>'
+        looked = "; ".join(layout.checked) if layout.verified else "by its structure alone"
+        return f'<p class="good">No damage found (checked: {escape(looked)}).</p>'
     rows = [_row(spot) + f"<td>{escape(reason)}</td>" for spot, reason in broken]
     places = "1 place" if len(broken) == 1 else f"{len(broken):,} places"
     return _table(f"Damaged in {places}", _OFFSETS + "<th>what</th><th>why</th>", rows, "more", "bad")

@@ -39,6 +39,8 @@ class Layout:
     column_sizes: dict[str, int] = field(default_factory=dict)
     damage: list[Place] = field(default_factory=list)
     verified: bool = False
+    checked: list[str] = field(default_factory=list)
+    """What that compared, in the words of each kind of file."""
 
 
 class Bytes:
@@ -106,7 +108,9 @@ def _of_file(file: File, verify: bool) -> Layout:
     )
     layout.column_sizes = _column_sizes(tree, layout.columns)
     if verify:
-        layout.damage = [_place(lost, _start_of(lost, known)) for lost in file.verify()["damage"]]
+        report = file.verify()
+        layout.damage = [_place(lost, _start_of(lost, known)) for lost in report["damage"]]
+        layout.checked = [report["checked"]]
     return layout
 
 
@@ -128,7 +132,9 @@ def _of_files(dataset: Dataset, verify: bool) -> Layout:
                 None if layout.rows is None or file.num_rows is None else layout.rows + file.num_rows
             )
             if verify:
-                layout.damage += [_place(lost, at) for lost in file.verify()["damage"]]
+                report = file.verify()
+                layout.damage += [_place(lost, at) for lost in report["damage"]]
+                layout.checked = sorted({*layout.checked, report["checked"]})
         local = _local(path)
         if local is not None:
             node["file"], starts[local] = local, at

@@ -1,0 +1,75 @@
+//! What `verify` compares in a file: data of its format, and the words for it, which stand here alone.
+
+/// Sums over stored bytes, which show a change that decodes all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// The file has none.
+    #[default]
+    None,
+    /// Parts of it may have none.
+    Some,
+    /// All that holds values has one.
+    All,
+    /// They are stored, and not compared, since the file was opened so.
+    Ignored,
+}
+
+impl Checksums {
+    /// These, unless they are not to be compared.
+    #[must_use]
+    pub fn if_compared(self, compared: bool) -> Self {
+        if compared || self == Self::None { self } else { Self::Ignored }
+    }
+
+    /// Its name for Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Some => "some",
+            Self::All => "all",
+            Self::Ignored => "ignored",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::None => "no checksums are stored, so a change that still decodes goes unnoticed",
+            Self::Some => {
+                "checksums where they are stored; elsewhere a change that still decodes goes unnoticed"
+            }
+            Self::All => "all checksums",
+            Self::Ignored => "checksums are stored but were not compared, as asked for",
+        }
+    }
+}
+
+/// What a report without damage rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Sums over its bytes.
+    pub checksums: Checksums,
+    /// What is compared besides: what the file says twice, what no scan reads.
+    pub besides: &'static [&'static str],
+}
+
+impl Proof {
+    /// What was checked, for people.
+    pub fn words(&self) -> String {
+        let besides = self.besides.iter().flat_map(|one| [", ", one]).collect::<String>();
+        format!("decoding of every value{besides}; {}", self.checksums.words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_say_whether_there_are_checksums() {
+        let proof = Proof { checksums: Checksums::None, besides: &["counts of rows", "ends of streams"] };
+        let words = proof.words();
+        assert!(words.starts_with("decoding of every value, counts of rows, ends of streams; no checksums"));
+        assert_eq!(Checksums::None.if_compared(false), Checksums::None);
+        assert_eq!(Checksums::All.if_compared(false), Checksums::Ignored);
+    }
+}
