@@ -315,8 +315,7 @@ fn proved(
         }
     }
     let same = left.rows.iter().copied().eq(stripes.iter().map(StripeInformation::number_of_rows));
-    // With a gap between stripes these may be the first of more statistics.
-    if same && !stripes.is_empty() && (left.ended || lost.is_empty()) {
+    if same && left.ended && !stripes.is_empty() {
         lost.clear();
         return Some("the statistics of stripes");
     }

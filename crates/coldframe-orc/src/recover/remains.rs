@@ -31,7 +31,8 @@ const FOOTER: &[u8] =
 pub(super) struct Remains {
     /// The rows of each stripe by its statistics, as far as those are there.
     pub(super) rows: Vec<u64>,
-    /// Whether these are all statistics: the footer begins behind them.
+    /// Whether these are all statistics: the footer begins behind them, or they are chunks, which end with them. Without a codec
+    /// a file that is cut between two of them looks as one that has no more.
     pub(super) ended: bool,
     /// The stripes that the footer lists and the rows it states, if it is there as far as that.
     pub(super) listed: Option<(Vec<StripeInformation>, u64)>,
@@ -53,7 +54,9 @@ pub(super) fn remains(
         Algorithm::None => stored.to_vec(),
         _ => chunks(&stored, at, compression, limits, source.len()),
     };
-    Ok(parse(&content, columns, rows, limits, source.len()).unwrap_or_default())
+    let mut left = parse(&content, columns, rows, limits, source.len()).unwrap_or_default();
+    left.ended |= compression.algorithm != Algorithm::None;
+    Ok(left)
 }
 
 /// The content of all whole chunks.
