@@ -23,7 +23,12 @@ NUMBERS = pa.table({"value": pa.array([1, 2], pa.int64())})
 
 @pytest.mark.parametrize(
     ("format", "rows", "checksums"),
-    [("orc", NUMBERS, "none"), ("rcfile", NUMBERS, "none"), ("hfile", CELLS, "all"), ("cfile", NUMBERS, "all")],
+    [
+        ("orc", NUMBERS, "none"),
+        ("rcfile", NUMBERS, "none"),
+        ("hfile", CELLS, "all"),
+        ("cfile", NUMBERS, "all"),
+    ],
 )
 def test_a_report_says_what_was_compared(tmp_path: Path, format: str, rows: pa.Table, checksums: str) -> None:
     path = tmp_path / "file"
