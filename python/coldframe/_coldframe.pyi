@@ -307,7 +307,8 @@ class RawFile:
         """What a scan would read: (structure, offset, length, rows or None, bytes fetched)"""
     def count(self, predicate: Predicate | None = None) -> int: ...
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """{"rows", "units", "damage": [{offset, length, rows_lost, structure, reason}], "checksums", "checked"}"""
+        """{"rows", "units", "checksums", "checked",
+        "damage": [{offset, length, rows_lost, structure, reason}]}"""
     def __arrow_c_schema__(self) -> object: ...
 
 @final
