@@ -308,7 +308,8 @@ class RawFile:
     def count(self, predicate: Predicate | None = None) -> int: ...
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
         """{"rows", "units", "checksums", "checked",
-        "damage": [{offset, length, rows_lost, structure, reason}]}"""
+        "damage": [{offset, length, rows_lost, structure, reason}]}
+        """
     def __arrow_c_schema__(self) -> object: ...
 
 @final
