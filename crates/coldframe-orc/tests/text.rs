@@ -80,7 +80,7 @@ fn dictionaries() -> OpenOptions {
 }
 
 fn only(column: &str, on_error: OnError) -> Scan {
-    let columns = ["id", column].map(|name| name.to_owned().into());
+    let columns = ["id", column].map(|name| name.to_owned());
     Scan { columns: Some(columns.to_vec()), on_error, ..Scan::default() }
 }
 
