@@ -23,7 +23,7 @@ from coldframe.pipeline.exchange import source_of
 from coldframe.pipeline.grouping import folder_of
 from coldframe.pipeline.identity import content_digest
 from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import MOST_COPYING, Entry, Journal, Part
+from coldframe.pipeline.journal import Entry, Journal, Part
 from coldframe.pipeline.ledger import Ledger, shared_file
 from coldframe.pipeline.plan import PlannedFile, encoded, schema_id
 from coldframe.pipeline.report import FileReport
@@ -123,21 +123,17 @@ class Committer:
         """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
         file of the target are ready together.
         """
-        waited = bool(self._ready or self._units) and time.monotonic() - self._since > BATCH_SECONDS
-        if waited or len(self._ready) >= BATCH:
-            self._commit_ready()
-        self._journal.drain(MOST_COPYING)
+        if not (self._ready or self._units):
+            return
+        if len(self._ready) >= BATCH or time.monotonic() - self._since > BATCH_SECONDS:
+            self.flush()
 
     def _note(self) -> None:
         if not (self._ready or self._units):
             self._since = time.monotonic()
 
     def flush(self) -> None:
-        """Commits, or holds, what is ready, and waits until all of it is published."""
-        self._commit_ready()
-        self._journal.drain()
-
-    def _commit_ready(self) -> None:
+        """Commits, or holds, what is ready."""
         ready, self._ready = self._ready, []
         units, self._units = self._units, []
         if units:
@@ -147,7 +143,7 @@ class Committer:
         if held:
             self._journal.hold(held)
         if done:
-            self._journal.commit(done, in_background=True)
+            self._journal.commit(done)
         for work, entry, report in ready:
             if work.careful:
                 report.status = "held"

@@ -49,8 +49,6 @@ class Destination:
     """How a store is reached. They hold secrets: into no file and no message."""
     at_once = 4
     """How many calls are worth making side by side."""
-    publishes_slowly = False
-    """Whether publishing is a call to a server, and may be a copy, so that other work goes on beside it."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)

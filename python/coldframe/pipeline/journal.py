@@ -31,9 +31,8 @@ import re
 import socket
 import time
 import uuid
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import IO, Any, TypeVar
 
@@ -51,8 +50,6 @@ STATE = f"{HOME}/state"
 STAGING = f"{HOME}/staging"
 COMPACT = 64
 """Segments after which the journal is written in short."""
-MOST_COPYING = 4
-"""Commits whose files a store still copies while the run goes on."""
 _ABOUT = ("name", "to", "unit", "place", "format")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -199,9 +196,6 @@ class Journal:
         self._late: list[dict[str, Any]] = []
         """Events that the next segment may take along: what they say shows in the files as well."""
         self._lock: IO[str] | None = None
-        self._copier = ThreadPoolExecutor(1, thread_name_prefix="coldframe-publish")
-        self._copying: deque[tuple[list[Entry], Future[None]]] = deque()
-        """Commits that are begun, and whose files are being published."""
 
     @property
     def staging(self) -> str:
@@ -238,11 +232,8 @@ class Journal:
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             if kind is None:
-                self.drain()
                 self._append()
         finally:
-            # Nothing of this run may be published once the lock is free. What is left, the next run finishes.
-            self._copier.shutdown(cancel_futures=True)
             if self._lock is not None:
                 self._lock.close()
 
@@ -288,36 +279,17 @@ class Journal:
         """Lets go of what is held of a source, and of no use any more."""
         self._later({"event": "forget", "source": source})
 
-    def commit(
-        self, entries: Sequence[Entry], drops: Sequence[str] = (), *, in_background: bool = False
-    ) -> None:
+    def commit(self, entries: Sequence[Entry], drops: Sequence[str] = ()) -> None:
         """Gives the parts of source files their final names, and takes out what they replace and what of
-        `drops`, sources that are gone, there is. `in_background`: where a store copies files that replace
-        none, `drain` waits for them, not this call.
+        `drops`, sources that are gone, there is.
         """
-        if any(entry.source in self.state.begun for entry in entries):
-            # What these replace is known when their earlier commit is done.
-            self.drain()
         before = {source: self.done[source] for source in drops if source in self.done}
         begun = [replace(entry, replaces=self._replaced(entry)) for entry in entries]
         self._append(
             *({"event": "begin", "entry": entry.to_json()} for entry in begun),
             *({"event": "drop", "source": source} for source in before),
         )
-        is_new = not before and not any(entry.replaces for entry in begun)
-        if in_background and is_new and self.destination.publishes_slowly:
-            self._copying.append((begun, self._copier.submit(self._publish_all, _parts(begun))))
-            self.drain(MOST_COPYING)
-        else:
-            self.drain()
-            self._finish(begun, before.values())
-
-    def drain(self, most: int = 0) -> None:
-        """Notes commits whose files are published, in order, and waits until at most `most` are left."""
-        while self._copying and (len(self._copying) > most or self._copying[0][1].done()):
-            begun, copied = self._copying.popleft()
-            copied.result()
-            self._note_done(begun, ())
+        self._finish(begun, before.values())
 
     def clear_staging(self) -> None:
         """Deletes what this run and those before it have staged, and nobody holds."""
@@ -453,8 +425,9 @@ class Journal:
     def _finish(self, entries: Sequence[Entry], dropped: Iterable[Entry]) -> None:
         """Publishes and deletes what a segment has announced. Doing so twice changes nothing."""
         dropped = list(dropped)
-        parts = _parts(entries)
-        self._publish_all(parts)
+        parts = {part.final: part for entry in entries for part in entry.parts}
+        self._each(self._publish, parts.values())
+        self.destination.settle(parts)
         if not self._keep_replaced:
             replaced = Counter(name for entry in entries for name in entry.replaces if name not in parts)
             old = [name for name, users in replaced.items() if self.done.users(name) <= users]
@@ -463,14 +436,6 @@ class Journal:
             old += [name for name in gone if name not in replaced and not self.done.users(name)]
             self._each(self.destination.delete, old)
             self.destination.settle(old)
-        self._note_done(entries, dropped)
-
-    def _publish_all(self, parts: dict[str, Part]) -> None:
-        """Uses the store only, nothing of the state: it may run in another thread."""
-        self._each(self._publish, parts.values())
-        self.destination.settle(parts)
-
-    def _note_done(self, entries: Iterable[Entry], dropped: Iterable[Entry]) -> None:
         for entry in entries:
             self._later({"event": "done", "source": entry.source})
         for entry in dropped:
@@ -505,11 +470,6 @@ class Journal:
             for part in before.parts:
                 self.destination.delete(part.final)
         self._later({"event": "forget", "source": entry.source, "done": lost})
-
-
-def _parts(entries: Iterable[Entry]) -> dict[str, Part]:
-    """The files of entries, by their final names: sources may share one."""
-    return {part.final: part for entry in entries for part in entry.parts}
 
 
 def _staged(units: dict[int, dict[str, Any]]) -> Iterator[tuple[str, int]]:

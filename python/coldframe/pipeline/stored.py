@@ -38,7 +38,6 @@ class StoreDestination(Destination):
     """HDFS or an object store."""
 
     at_once = SIDE_BY_SIDE
-    publishes_slowly = True
 
     def __init__(self, root: str, storage_options: Mapping[str, Any] | None = None) -> None:
         scheme = scheme_of(root)
