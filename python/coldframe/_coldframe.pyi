@@ -275,7 +275,7 @@ class RawFile:
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""
     def recorded(self) -> list[tuple[int, bytes]]: ...
-    def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None]]:
+    def splits(self, target_bytes: int) -> list[tuple[int, int, int, int | None, list[tuple[int, bytes]]]]:
         """(part, start, stop, rows or None)"""
     def byte_split(self, start: int, end: int) -> tuple[int, int, int]:
         """The split (part, start, stop) that a byte range stands for."""
@@ -507,6 +507,19 @@ def tables(
     keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
 ) -> list[tuple[str, str]]:
     """The tables of a folder of a format: what the option `table` takes, and the name of each."""
+
+def shared_of_tables(
+    path: object,
+    *,
+    format: str,
+    storage_options: Mapping[str, str] | None = None,
+    verify_checksums: bool = True,
+    keys: Mapping[str, bytes | str] | Callable[[str], bytes | str | None] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> dict[str, list[tuple[int, bytes]]]:
+    """What opening each table of a folder would read again, read once: `recorded` of `open_file`, by what the
+    option `table` takes. Nothing of formats, and for options, that read nothing twice.
+    """
 
 def contents(
     path: object,

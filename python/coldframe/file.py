@@ -128,6 +128,8 @@ class Split:
         default=None, repr=False, compare=False
     )  # only where the path does not say it all
     known: Known | None = field(default=None, repr=False)
+    own: tuple[tuple[int, bytes], ...] = field(default=(), repr=False)
+    """Of a folder that is one table: what was found there that the split needs."""
 
     def __repr__(self) -> str:
         where = f"part={self.part}, start={self.start}, stop={self.stop}, rows={self.rows}"
@@ -153,21 +155,28 @@ class Split:
 
         A file that was changed since the split was made is an error.
         """
+        return self._open(self.recorded)
+
+    def _open(self, recorded: Sequence[tuple[int, bytes]]) -> File:
         source = self.source
         if source is None:
             source = Source(self.path, self.arguments.storage_options, self.known)
-        return self.arguments.open(source, self.recorded)
+        return self.arguments.open(source, recorded)
+
+    def open_for_this(self) -> File:
+        """What the split is of, opened for its rows alone: of a folder, perhaps no more can be read then."""
+        return self._open((*self.recorded, *self.own))
 
     @property
     def schema(self) -> Any:
         """The pyarrow.Schema of its rows."""
-        return self.open().schema if self.fragment is None else self.fragment.schema
+        return self.open_for_this().schema if self.fragment is None else self.fragment.schema
 
     def stated(self) -> list[list[dict[str, Any]]]:
         """What the file states of its columns, as in `File.statistics`, for each unit of the part or for all
         at once: what the values that are read can be held against. Empty where it states nothing.
         """
-        return self.open()._raw.stated((self.part, self.start, self.stop)) or []
+        return self.open_for_this()._raw.stated((self.part, self.start, self.stop)) or []
 
     def to_batches(
         self,
@@ -181,9 +190,15 @@ class Split:
         """Its rows as a pyarrow.RecordBatchReader. `on_damage` is told what was lost, at the end."""
         if self.fragment is not None:
             return self.fragment.to_batches(
-                self.open(), columns, parse(filter), batch_size, self, on_error=on_error, on_damage=on_damage
+                self.open_for_this(),
+                columns,
+                parse(filter),
+                batch_size,
+                self,
+                on_error=on_error,
+                on_damage=on_damage,
             )
-        return self.open().to_batches(
+        return self.open_for_this().to_batches(
             columns, filter=filter, batch_size=batch_size, split=self, on_error=on_error, on_damage=on_damage
         )
 
@@ -352,8 +367,9 @@ class File(AsTables, Lookups, Ordinals):
                 None,
                 source,
                 self._raw.identity,
+                tuple(own),
             )
-            for part, start, stop, rows in self._raw.splits(split_bytes)
+            for part, start, stop, rows, own in self._raw.splits(split_bytes)
         ]
 
     def units(
@@ -539,7 +555,7 @@ def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
     """The rows of a file's split for the core itself, without Python in between."""
     if split.fragment is not None:
         raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
-    file = split.open()
+    file = split.open_for_this()
     return file._raw.scan(
         batch_size=batch_size, split=file._range_of(split), on_error=on_error, threads=file._threads()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -257,21 +258,7 @@ class Dataset(AsTables):
         for at in self._matching(parsed):
             fragment = self._fragment(at)
             for split in self._open(at).splits(split_bytes):
-                result.append(
-                    Split(
-                        split.path,
-                        split.format,
-                        split.part,
-                        split.start,
-                        split.stop,
-                        split.rows,
-                        split.arguments,
-                        split.recorded,
-                        fragment,
-                        split.source,
-                        split.known,
-                    )
-                )
+                result.append(replace(split, fragment=fragment))
         return result
 
     def open_file(self, number: int) -> File:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import pyarrow.parquet as pq
 import pytest
 from estates import Estate
+from hbase_roots import add_table, remove_table
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +99,7 @@ def entries() -> st.SearchStrategy[Entry]:
     middle = sorted({cell[4] for cell in cells(Entry("shop:orders", "versions"), HBASE)})
     return st.builds(
         Entry,
-        st.sampled_from(["shop:orders", "default:orders", "kept"]),
+        st.sampled_from(["shop:orders", "shop:others", "kept"]),
         st.sampled_from(["latest", "versions", "versions"]),
         st.sampled_from([True, True, False]),
         st.sampled_from([0, 0, 1, 2]),
@@ -143,12 +144,12 @@ class World:
         return self.estate.source / "hbase"
 
     def run(self, step: Run) -> None:
-        other = self.root / "data/default"
-        if step.other and not other.exists():
-            shutil.copytree(self.root / "data/shop", other)
-        elif not step.other:
-            shutil.rmtree(other, ignore_errors=True)
-        asked = [one for one in step.entries if step.other or one.of != "default:orders"]
+        has_other = (self.root / "data/shop/others").exists()
+        if step.other and not has_other:
+            add_table(self.root)
+        elif not step.other and has_other:
+            remove_table(self.root)
+        asked = [one for one in step.entries if step.other or one.of != "shop:others"]
         self.names.update((one.name, one) for one in asked)
         (self.estate.source / "tables.toml").write_text("".join(one.toml() for one in asked))
         if asked:
@@ -162,13 +163,13 @@ class World:
     def demand_all(self, step: Run, asked: Sequence[Entry]) -> None:
         """Everything that was not named as left behind is in the target."""
         there = set(self.target())
-        for name in ("shop:orders", "default:orders", "kept"):
+        for name in ("shop:orders", "shop:others", "kept"):
             is_asked = any(one.of == name for one in asked)
             left = "snapshots" if name == "kept" else "tables"
-            if (left in step.leave and not is_asked) or (name == "default:orders" and not step.other):
+            if (left in step.leave and not is_asked) or (name == "shop:others" and not step.other):
                 continue
             view = "latest" if "older-versions" in step.leave else "versions"
-            place = HBASE if name != "default:orders" else self.root
+            place = HBASE if name != "shop:others" else self.root
             lacking = cells(Entry(name, view), place) - there
             if "unflushed-edits" in step.leave:
                 lacking &= cells(Entry(name, "versions", wal=False), place)

@@ -68,6 +68,11 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// What this reader does not know, as a record says it.
+    pub fn unsupported(damage: Damage) -> Self {
+        Self { damage, unsupported: true }
+    }
+
     /// Whether an error costs only the part of which it speaks.
     pub fn is(e: &Error) -> bool {
         e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_))

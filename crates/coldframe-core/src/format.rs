@@ -192,6 +192,25 @@ pub trait Format: Send + Sync {
     /// Reads the metadata.
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>>;
 
+    /// The same of a folder of which others know a part: what [`Self::shared`] gave for the table, or [`TableFile::recorded`] for
+    /// one split, which is then all that can be read.
+    fn open_recorded(
+        &self,
+        source: &Source,
+        options: &OpenOptions,
+        recorded: &[Piece],
+    ) -> Result<Arc<dyn TableFile>> {
+        let _ = recorded;
+        self.open(source, options)
+    }
+
+    /// What opening or reading any of the tables of a folder would read again, read once: by what the option `table` takes.
+    /// Nothing where these options do without it.
+    fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
+        let _ = (source, options);
+        Ok(BTreeMap::new())
+    }
+
     /// Starts a new file.
     fn create(
         &self,
@@ -212,6 +231,10 @@ pub trait Format: Send + Sync {
         &[]
     }
 }
+
+/// Bytes that were read to open something, or say what was found in it, for opening it again: by their offset in a file, by
+/// numbers of the format's own in a folder.
+pub type Piece = (u64, Bytes);
 
 /// A part of a table that one task reads. Plain numbers: it is pickled to Spark executors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,6 +305,11 @@ pub trait TableFile: Send + Sync + Debug {
 
     /// Cuts the table into parts of about `target` bytes that together hold each row once.
     fn splits(&self, target: u64) -> Result<Vec<Split>>;
+
+    /// What whoever opens the table only for one of these splits need not find again, for [`Format::open_recorded`].
+    fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+        Ok(vec![Vec::new(); splits.len()])
+    }
 
     /// The split that a byte range of the file stands for: ranges that tile the file give each row once. A format whose
     /// splits are no byte ranges translates, and a table of many files has none.

@@ -54,7 +54,7 @@ pub use contents::Content;
 pub use damage::{Damage, DamageLog, Fault, OnError, PassedOver};
 pub use format::{
     BatchIter, BatchWriter, Capabilities, DecodeUnit, Fetch, Format, KeySource, NoUnits, Notice, OpenOptions,
-    OptionDoc, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
+    OptionDoc, Piece, Plan, PlanRequest, Report, SchemaSpec, Split, TableFile, Unit, WriteOptions,
 };
 pub use io::{ReadAt, Source};
 pub use layout::Node;

@@ -11,9 +11,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
 
 use coldframe_core::{Error, Result};
 
+use crate::found::FilesOfFamilies;
 use crate::layout::names::TableName;
 use crate::layout::proto::{FamilyFiles, RegionInfo};
 
@@ -33,6 +35,8 @@ pub(crate) struct Region {
     pub(crate) end: Vec<u8>,
     /// Its files where a snapshot lists them; else they are those in its folder.
     pub(crate) listed: Option<Vec<FamilyFiles>>,
+    /// Its files by the places of the families, where somebody else has looked for them.
+    pub(crate) known: Option<Arc<FilesOfFamilies>>,
 }
 
 impl Region {
@@ -51,13 +55,13 @@ impl Region {
             return Err(Error::corrupt(format!("expected a range of rows, found \"{start}\" to \"{end}\"")));
         }
         let encoded = encoded.to_owned();
-        Ok(Some(Self { encoded, id: info.region_id, start, end, listed: None }))
+        Ok(Some(Self { encoded, id: info.region_id, start, end, listed: None, known: None }))
     }
 
     /// The one region that has all rows.
     pub(crate) fn whole(encoded: &str) -> Self {
         let (start, end) = (Vec::new(), Vec::new());
-        Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None }
+        Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None, known: None }
     }
 
     /// The first row behind it, if there is one.

@@ -9,17 +9,17 @@
 //! an edit have its sequence id, and are newer than those of files. HBase: `HRegion.replayRecoveredEdits`.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use coldframe_core::{Damage, Error, Fault, Limits, OnError, ReadAt, Result};
+use coldframe_core::{Damage, Error, Fault, Limits, OnError, Result};
 use coldframe_hfile::{Cell, CellLayout, CellSink, Plain, RowOrder};
 
 use crate::alive::Region;
 use crate::files::{OpenRegion, Shared};
-use crate::layout::log::{Edit, LogReader, each_cell};
+use crate::layout::log::each_cell;
+use crate::log_index::{Index, in_log};
 use crate::root::{join, name_of};
 
 /// The family of marks of a server's own.
@@ -60,23 +60,33 @@ pub(crate) struct Logs {
     index: Mutex<Option<Arc<Index>>>,
     /// Whether there is no folder of logs.
     lacks: OnceLock<bool>,
+    /// The edits that were recovered for a region, where somebody else has read them: its encoded name.
+    own: Option<(String, Arc<Index>)>,
 }
 
-/// Where the edits of each region are.
+/// What somebody else has found out of the logs.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    files: Vec<(String, Arc<dyn ReadAt>)>,
-    /// By the encoded name: the place of the file and the edit in it.
-    by_region: BTreeMap<String, Vec<(usize, Edit)>>,
-    /// Logs that cannot be read to the end.
-    faults: Vec<Fault>,
-    /// Logs that end within an edit, which nobody was told was written: their paths, and where it begins.
-    cut: Vec<(String, u64)>,
+pub(crate) struct KnownLogs {
+    pub(crate) servers: Index,
+    /// Of one region.
+    pub(crate) own: Option<(String, Index)>,
+    pub(crate) lacks: Option<bool>,
 }
 
 impl Logs {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, index: Mutex::new(None), lacks: OnceLock::new() }
+        Self { shared, index: Mutex::new(None), lacks: OnceLock::new(), own: None }
+    }
+
+    /// Those of which somebody else has found out where everything is.
+    pub(crate) fn known(shared: Arc<Shared>, known: KnownLogs) -> Self {
+        let KnownLogs { servers, own, lacks } = known;
+        Self {
+            shared,
+            index: Mutex::new(Some(Arc::new(servers))),
+            lacks: lacks.map(OnceLock::from).unwrap_or_default(),
+            own: own.map(|(region, index)| (region, Arc::new(index))),
+        }
     }
 
     /// The logs of servers: their paths and lengths.
@@ -89,14 +99,7 @@ impl Logs {
     /// Where the folder of all logs is missing, why a region would need one: it was opened and flushed, and not closed since. What
     /// was written behind the last flush nobody knows then. That is no damage: who copies a table of a server at work has it so.
     pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
-        let lacks_logs = match self.lacks.get() {
-            Some(lacks) => *lacks,
-            None => {
-                let lacks = self.shared.root.lacks_logs()?;
-                *self.lacks.get_or_init(|| lacks)
-            }
-        };
-        if !lacks_logs {
+        if !self.are_lacking()? {
             return Ok(None);
         }
         let root = &self.shared.root;
@@ -112,9 +115,18 @@ impl Logs {
         }))
     }
 
+    /// Whether the folder of all logs is missing.
+    pub(crate) fn are_lacking(&self) -> Result<bool> {
+        if let Some(lacks) = self.lacks.get() {
+            return Ok(*lacks);
+        }
+        let lacks = self.shared.root.lacks_logs()?;
+        Ok(*self.lacks.get_or_init(|| lacks))
+    }
+
     /// The same of the first of some regions that needs the logs.
     pub(crate) fn first_missing(&self, regions: &[Arc<Region>]) -> Result<Option<String>> {
-        if !self.shared.root.lacks_logs()? {
+        if !self.are_lacking()? {
             return Ok(None);
         }
         for region in regions {
@@ -152,7 +164,7 @@ impl Logs {
         }
         let mut index = Index::default();
         for (path, _) in self.of_servers()? {
-            index.add(&self.shared, path)?;
+            self.add(&mut index, path)?;
         }
         let index = Arc::new(index);
         *held = Some(index.clone());
@@ -160,12 +172,20 @@ impl Logs {
     }
 
     /// Where the edits are that were recovered for a region.
-    fn own(&self, region: &Region) -> Result<Index> {
+    pub(crate) fn own(&self, region: &Region) -> Result<Arc<Index>> {
+        if let Some((_, known)) = self.own.as_ref().filter(|(of, _)| *of == region.encoded) {
+            return Ok(known.clone());
+        }
         let mut own = Index::default();
         for (path, _) in self.recovered(region)? {
-            own.add(&self.shared, path)?;
+            self.add(&mut own, path)?;
         }
-        Ok(own)
+        Ok(Arc::new(own))
+    }
+
+    fn add(&self, index: &mut Index, path: String) -> Result<()> {
+        let Shared { root, table, options, .. } = self.shared.as_ref();
+        index.add(root, options.limits, table, path)
     }
 
     /// The logs that end within an edit, and where that begins.
@@ -186,8 +206,8 @@ impl Logs {
         readable(&servers)?;
         let mut cells = 0;
         for region in regions {
-            readable(&self.own(region)?)?;
-            if !servers.by_region.contains_key(&region.encoded) && self.recovered(region)?.is_empty() {
+            readable(self.own(region)?.as_ref())?;
+            if !servers.knows(&region.encoded) && self.recovered(region)?.is_empty() {
                 continue;
             }
             let open = self.shared.open(region)?;
@@ -220,10 +240,9 @@ impl Logs {
             Ok(())
         };
         let mut found: Vec<Collected> = self.shared.families.iter().map(|_| Collected::default()).collect();
-        for index in [servers.as_ref(), &own] {
-            for (file, edit) in index.by_region.get(&region.encoded).into_iter().flatten() {
-                let Some((path, source)) = index.files.get(*file) else { continue };
-                let read = each_cell(source.as_ref(), edit, |cell| {
+        for index in [&servers, &own] {
+            for (path, source, edit) in index.of_region(&region.encoded) {
+                let read = each_cell(source, edit, |cell| {
                     let family = self.shared.families.iter().position(|f| f.name.as_bytes() == cell.family);
                     let Some((place, collected)) = family.and_then(|i| Some((i, found.get_mut(i)?))) else {
                         return Ok(());
@@ -251,44 +270,6 @@ impl Logs {
 fn flushed(open: &OpenRegion, family: usize) -> i64 {
     let ids = open.files.iter().filter(|f| f.family == family).map(|f| f.sequence_id);
     ids.max().unwrap_or(i64::MIN)
-}
-
-fn in_log(e: Error, path: &str) -> Error {
-    e.within(format!("write-ahead log {path}"))
-}
-
-impl Index {
-    /// Adds the edits of a log.
-    fn add(&mut self, shared: &Shared, path: String) -> Result<()> {
-        let source = shared.root.open(&path)?;
-        let file = self.files.len();
-        let table = &shared.table;
-        let names = [
-            table.to_string(),
-            if table.namespace == "default" { table.name.clone() } else { String::new() },
-        ];
-        let mut read = || -> Result<()> {
-            let mut log = LogReader::open(source.clone(), shared.options.limits)?;
-            while let Some((key, edit)) = log.next_edit()? {
-                if edit.len == 0 || names.iter().all(|name| name.as_bytes() != key.table) {
-                    continue;
-                }
-                let region = String::from_utf8_lossy(&key.region).into_owned();
-                self.by_region.entry(region).or_default().push((file, edit));
-            }
-            self.cut.extend(log.cut_at().map(|at| (path.clone(), at)));
-            Ok(())
-        };
-        match read().map_err(|e| in_log(e, &path)) {
-            Err(e) if Fault::is(&e) => {
-                let at = e.offset().unwrap_or(0);
-                self.faults.push(Fault::from_error(&e, at..source.len().max(at), None));
-            }
-            read => read?,
-        }
-        self.files.push((path, source));
-        Ok(())
-    }
 }
 
 /// Cells of a family as they come.

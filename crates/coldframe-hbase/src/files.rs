@@ -16,6 +16,7 @@ use coldframe_core::{Error, ErrorContext, Fault, ReadAt, Result};
 use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
 
 use crate::alive::Region;
+use crate::found::{FilesOfFamilies, FoundFile, Place};
 use crate::layout::messages;
 use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_file, is_region};
 use crate::layout::policy::{Family, Tracker};
@@ -117,23 +118,6 @@ pub(crate) struct OpenRegion {
     pub(crate) lost: Vec<LostFile>,
 }
 
-/// A store file that is not open yet.
-#[derive(Clone, Debug)]
-struct Found {
-    name: String,
-    place: Place,
-    /// The row that it is cut at, and whether the rows from it on count.
-    half: Option<(Vec<u8>, bool)>,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
-    /// In the region's folder.
-    Own(String),
-    /// In that of another one, or in the archive.
-    Elsewhere(FileAt),
-}
-
 /// What may be lost while the names of a family are read.
 type OrLost<T> = std::result::Result<T, Error>;
 
@@ -161,7 +145,7 @@ impl Shared {
             open.lost.push(LostFile { family: place, lower, upper, fault, whole });
             Ok(())
         };
-        let found = match self.found(region, family) {
+        let found = match self.found(region, place) {
             Ok(found) => found,
             Err(e) => return tell(e, None, false),
         };
@@ -205,6 +189,20 @@ impl Shared {
         Ok(())
     }
 
+    /// The files of a region, none of them opened; `None` where something is wrong with what leads to them.
+    pub(crate) fn find(&self, region: &Region) -> Result<Option<FilesOfFamilies>> {
+        let mut all = Vec::with_capacity(self.families.len());
+        for place in 0..self.families.len() {
+            let found = self.found(region, place).and_then(|found| found.into_iter().collect());
+            match found {
+                Ok(files) => all.push(files),
+                Err(e) if Fault::is(&e) => return Ok(None),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Some(all))
+    }
+
     /// The folder of a family in a region.
     fn folder(&self, region: &str, family: &Family) -> String {
         join(&join(&self.root.table(&self.table), region), &family.name)
@@ -244,45 +242,57 @@ impl Shared {
     }
 
     /// The files of a family by their names.
-    fn found(&self, region: &Region, family: &Family) -> Result<Vec<OrLost<Found>>> {
+    fn found(&self, region: &Region, place: usize) -> Result<Vec<OrLost<FoundFile>>> {
+        if let Some(known) = &region.known {
+            return Ok(known.get(place).into_iter().flatten().cloned().map(Ok).collect());
+        }
+        let Some(family) = self.families.get(place) else { return Ok(Vec::new()) };
         if let Some(listed) = &region.listed {
             return Ok(self.of_manifest(region, listed, family));
         }
         let folder = self.folder(&region.encoded, family);
-        let names: Vec<String> = match family.tracker {
-            Tracker::List => self.listed(&folder)?,
+        let names: Vec<(String, Option<u64>)> = match family.tracker {
+            Tracker::List => self.listed(&folder)?.into_iter().map(|name| (name, None)).collect(),
             Tracker::Folder => {
                 let listed = self.root.list(&folder)?;
                 // HBase passes over files that have lost all their bytes; here that is damage like any other.
-                listed.iter().filter(|e| !e.is_folder).map(|e| name_of(e).to_owned()).collect()
+                let files = listed.iter().filter(|e| !e.is_folder);
+                files.map(|e| (name_of(e).to_owned(), Some(e.len))).collect()
             }
         };
-        let all = names.into_iter().filter_map(|name| {
+        let all = names.into_iter().filter_map(|(name, len)| {
             let parsed = StoreName::parse(&name, &self.table, &family.name)?;
-            Some(self.found_one(&folder, name, parsed))
+            Some(self.found_one(&folder, name, parsed, len))
         });
         let mut all: Vec<_> = all.collect();
         if self.with_logs {
-            let own = |(path, _): (String, u64)| {
+            let own = |(path, len): (String, u64)| {
                 let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(Found { name, place: Place::Own(path), half: None })
+                Ok(FoundFile { name, place: Place::Own(path), half: None, len: Some(len) })
             };
             all.extend(self.recovered(region, family)?.into_iter().map(own));
         }
         Ok(all)
     }
 
-    fn found_one(&self, folder: &str, name: String, parsed: StoreName) -> OrLost<Found> {
+    fn found_one(
+        &self,
+        folder: &str,
+        name: String,
+        parsed: StoreName,
+        len: Option<u64>,
+    ) -> OrLost<FoundFile> {
         let path = join(folder, &name);
         Ok(match parsed {
-            StoreName::Own => Found { name, place: Place::Own(path), half: None },
-            StoreName::Link(at) => Found { name, place: Place::Elsewhere(at), half: None },
+            StoreName::Own => FoundFile { name, place: Place::Own(path), half: None, len },
+            // Its own length is that of what leads to it.
+            StoreName::Link(at) => FoundFile { name, place: Place::Elsewhere(at), half: None, len: None },
             StoreName::Half(at) => {
                 let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
                 let reference = messages::reference(&bytes, &self.options.limits);
                 let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
                 let half = half.within(|| format!("reference {path}"))?;
-                Found { name, place: Place::Elsewhere(at), half: Some(half) }
+                FoundFile { name, place: Place::Elsewhere(at), half: Some(half), len: None }
             }
         })
     }
@@ -293,7 +303,7 @@ impl Shared {
         region: &Region,
         listed: &[crate::layout::proto::FamilyFiles],
         family: &Family,
-    ) -> Vec<OrLost<Found>> {
+    ) -> Vec<OrLost<FoundFile>> {
         let files = listed.iter().filter(|f| f.name == family.name.as_bytes()).flat_map(|f| &f.files);
         let all = files.map(|file| {
             let name = String::from_utf8_lossy(&file.name).into_owned();
@@ -313,7 +323,8 @@ impl Shared {
             };
             let half = file.reference.as_ref().map(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
             let half = half.transpose().within(|| "snapshot manifest")?;
-            Ok(Found { name, place: Place::Elsewhere(place), half })
+            let len = file.size.filter(|_| half.is_none());
+            Ok(FoundFile { name, place: Place::Elsewhere(place), half, len })
         });
         all.collect()
     }
@@ -345,7 +356,12 @@ impl Shared {
     }
 
     /// A store file, and its damage where that costs no cells.
-    fn open_file(&self, region: &Region, family: usize, found: &Found) -> Result<(StoreFile, Option<Error>)> {
+    fn open_file(
+        &self,
+        region: &Region,
+        family: usize,
+        found: &FoundFile,
+    ) -> Result<(StoreFile, Option<Error>)> {
         let (path, source): (String, Arc<dyn ReadAt>) = match &found.place {
             Place::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
             Place::Elsewhere(at) => self.root.open_store_file(at)?,

@@ -1,16 +1,18 @@
 //! HBase's directories as one of the formats.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_core::format::check_options;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Result, Source, TableFile,
+    Capabilities, Content, Error, Format, OpenOptions, OptionDoc, Piece, Result, Source, TableFile,
 };
 
 use crate::contents::contents;
 use crate::open::tables;
 use crate::options::OPEN_OPTIONS;
+use crate::packed;
 use crate::root;
 use crate::table::HBaseTable;
 
@@ -55,6 +57,29 @@ impl Format for HBaseFormat {
         match source {
             Source::Folder { folder, .. } => Ok(Arc::new(HBaseTable::open(folder, options)?)),
             Source::File { .. } => Err(Error::invalid("expected a root directory of HBase, found a file")),
+        }
+    }
+
+    fn open_recorded(
+        &self,
+        source: &Source,
+        options: &OpenOptions,
+        recorded: &[Piece],
+    ) -> Result<Arc<dyn TableFile>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        match source {
+            Source::Folder { folder, .. } => {
+                Ok(Arc::new(HBaseTable::open_recorded(folder, options, recorded)?))
+            }
+            Source::File { .. } => self.open(source, options),
+        }
+    }
+
+    fn shared(&self, source: &Source, options: &OpenOptions) -> Result<BTreeMap<String, Vec<Piece>>> {
+        check_options(self.name(), &options.extra, OPEN_OPTIONS)?;
+        match source {
+            Source::Folder { folder, .. } => packed::shared(folder, options),
+            Source::File { .. } => Ok(BTreeMap::new()),
         }
     }
 

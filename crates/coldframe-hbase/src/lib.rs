@@ -15,12 +15,12 @@
 //! | `root` | where things lie, in any store |
 //! | `alive`, `doubt` | which regions are alive; which may be, where a description is lost |
 //! | `files` | the store files of a region: which count, where they are, their order |
-//! | `edits` | what only write-ahead logs hold |
+//! | `edits`, `log_index` | what only write-ahead logs hold; where it stands in them |
 //! | `phoenix` | row keys, qualifiers and values of tables that Phoenix wrote |
 //! | `wide`, `decimal` | what a wide table consists of; decimal numbers as text |
 //! | `scan` | units of rows, the merge of their cells, which of them are seen |
 //! | `lookup` | rows by their keys |
-//! | `splits` | parts that are read by themselves |
+//! | `splits`, `packed` | parts that are read by themselves; what travels with them |
 //! | `meta`, `open` | what hbase:meta says; the table that is asked for |
 //! | `table`, `format`, `options` | a table of regions |
 //! | `contents` | what a directory has beside what is asked for |
@@ -36,16 +36,20 @@ mod doubt;
 mod edits;
 mod files;
 mod format;
+mod found;
 mod inspect;
 mod layout;
+mod log_index;
 mod lookup;
 mod meta;
 mod open;
 mod options;
+mod packed;
 mod phoenix;
 mod propose;
 mod root;
 mod scan;
+mod side_by_side;
 mod splits;
 mod table;
 mod verify;

@@ -41,7 +41,7 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BinaryArray> {
 fn add(batch: &RecordBatch, table: &TableName, limits: &Limits, listed: &mut Listed) -> Result<()> {
     let (rows, families) = (column(batch, "row")?, column(batch, "family")?);
     let (qualifiers, values) = (column(batch, "qualifier")?, column(batch, "value")?);
-    let plain = if table.namespace == "default" { table.name.clone() } else { table.to_string() };
+    let plain = table.plain();
     for i in 0..batch.num_rows() {
         let (row, value) = (rows.value(i), values.value(i));
         match (families.value(i), qualifiers.value(i)) {

@@ -266,7 +266,7 @@ impl Found {
         Ok(found)
     }
 
-    fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
+    pub(crate) fn new(root: Root, table: TableName, schema: TableSchema, options: Options) -> Result<Self> {
         let mut families = policy::families(&schema)?;
         if let Some(only) = &options.families {
             if let Some(unknown) = only.iter().find(|name| families.iter().all(|f| f.name != **name)) {
@@ -429,7 +429,7 @@ impl Found {
                 // Some versions keep none for it.
                 None => Self::of_meta_alone(root.clone(), meta.clone(), options)?,
             };
-            crate::meta::listed(&mut meta.whole()?, table, &limits)
+            crate::meta::listed(&mut meta.about(table)?, table, &limits)
         };
         match read() {
             Ok(listed) => {
@@ -500,8 +500,8 @@ impl Found {
         if self.shared.table.is_meta() { RowOrder::Meta } else { RowOrder::Bytes }
     }
 
-    /// A plan of all rows of a table with one region.
-    fn whole(&self) -> Result<RegionPlan> {
+    /// A plan of what hbase:meta, which has one region, says of a table: in its order, rows of a table lie together.
+    fn about(&self, table: &TableName) -> Result<RegionPlan> {
         let region = self.regions.first().ok_or_else(|| Error::corrupt("expected a region, found none"))?;
         let scanning = self.scanning(Asking {
             columns: cell_schema(),
@@ -509,7 +509,10 @@ impl Found {
             damage: DamageLog::default(),
             batch_rows: 65536,
         });
-        let rows = Rows { lower: Vec::new(), upper: None, first: true };
+        let lower = table.plain().into_bytes();
+        // Behind TABLE and all of TABLE,.. in its order and in that of bytes.
+        let upper = Some([lower.as_slice(), &[b',' + 1]].concat());
+        let rows = Rows { lower, upper, first: true };
         let families = vec![true; self.shared.families.len()];
         Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
@@ -522,7 +525,7 @@ impl Found {
 
 /// The name of a region's folder: a digest of its name, which is table, first row and id.
 fn encoded_name(info: &crate::layout::proto::RegionInfo, table: &TableName) -> String {
-    let plain = if table.namespace == "default" { table.name.clone() } else { table.to_string() };
+    let plain = table.plain();
     let start = info.start_key.as_deref().unwrap_or_default();
     let name = [plain.as_bytes(), b",", start, b",", info.region_id.to_string().as_bytes()].concat();
     Md5::digest(&name).iter().map(|byte| format!("{byte:02x}")).collect()

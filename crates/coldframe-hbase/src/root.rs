@@ -19,6 +19,9 @@ use crate::layout::names::{FileAt, TableName, is_region};
 pub(crate) const SNAPSHOTS: &str = ".hbase-snapshot";
 /// What a snapshot consists of.
 pub(crate) const SNAPSHOT_INFO: &str = ".snapshotinfo";
+/// `data/NS/TABLE` and `.hbase-snapshot/NAME`: how far a root directory lies above.
+const TABLE_LEVELS: usize = 3;
+const SNAPSHOT_LEVELS: usize = 2;
 /// The folder of a table's descriptors.
 const DESCRIPTORS: &str = ".tabledesc";
 
@@ -28,6 +31,8 @@ pub(crate) struct Root {
     folder: Arc<dyn Folder>,
     /// Whether the folder is a table's, and what lies above it cannot be reached.
     alone: bool,
+    /// How far it lies above the folder that was opened.
+    levels: usize,
 }
 
 /// What a folder turned out to be.
@@ -93,9 +98,9 @@ impl Opened {
     /// What `folder` is.
     pub(crate) fn new(folder: &Arc<dyn Folder>) -> Result<Self> {
         let entries = folder.list("")?;
-        let whole = |folder: Arc<dyn Folder>| Root { folder, alone: false };
+        let whole = |folder: Arc<dyn Folder>, levels: usize| Root { folder, alone: false, levels };
         if has(&entries, DESCRIPTORS) {
-            let above = above(folder, 3)?;
+            let above = above(folder, TABLE_LEVELS)?;
             let [data, namespace, name] = match above.as_ref().map(|(_, names)| names.as_slice()) {
                 Some([data, namespace, name]) => [data, namespace, name].map(String::as_str),
                 _ => [""; 3],
@@ -103,23 +108,23 @@ impl Opened {
             return Ok(match above.as_ref().filter(|_| data == "data") {
                 Some((root, _)) => {
                     let table = TableName { namespace: namespace.to_owned(), name: name.to_owned() };
-                    Self::Table(whole(root.clone()), Some(table))
+                    Self::Table(whole(root.clone(), TABLE_LEVELS), Some(table))
                 }
-                None => Self::Table(Root { folder: folder.clone(), alone: true }, None),
+                None => Self::Table(Root { folder: folder.clone(), alone: true, levels: 0 }, None),
             });
         }
         if has(&entries, SNAPSHOT_INFO) {
-            if let Some((root, names)) = above(folder, 2)?
+            if let Some((root, names)) = above(folder, SNAPSHOT_LEVELS)?
                 && let [snapshots, name] = names.as_slice()
                 && snapshots == SNAPSHOTS
             {
-                return Ok(Self::Snapshot(whole(root), name.clone()));
+                return Ok(Self::Snapshot(whole(root, SNAPSHOT_LEVELS), name.clone()));
             }
             return Err(Error::not_found(format!(
                 "the root directory above a snapshot, `../../{SNAPSHOTS}`"
             )));
         }
-        Ok(Self::Root(whole(folder.clone())))
+        Ok(Self::Root(whole(folder.clone(), 0)))
     }
 }
 
@@ -139,6 +144,19 @@ fn above(folder: &Arc<dyn Folder>, levels: usize) -> Result<Option<Above>> {
 }
 
 impl Root {
+    /// The one that somebody else found: so far above a folder.
+    pub(crate) fn found(folder: &Arc<dyn Folder>, levels: usize, alone: bool) -> Result<Self> {
+        let Some((folder, _)) = above(folder, levels)? else {
+            return Err(Error::not_found(format!("the root directory, {levels} folders above")));
+        };
+        Ok(Self { folder, alone, levels })
+    }
+
+    /// How far above the folder that was opened it lies, and whether that is a table's alone.
+    pub(crate) fn place(&self) -> (usize, bool) {
+        (self.levels, self.alone)
+    }
+
     /// The path of a table's folder.
     pub(crate) fn table(&self, table: &TableName) -> String {
         if self.alone { String::new() } else { table.folder() }

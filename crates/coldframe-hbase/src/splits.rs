@@ -4,10 +4,11 @@
 //! region, its largest file's root index   | b | k | r |        range 0..4 is the region, 0..2 the rows before k, 2..3 those before r
 //! ```
 //!
-//! A split is plain numbers, so that it travels: the rows they stand for are those of the largest file's root index, which
-//! whoever reads the split finds there again.
+//! A split is plain numbers: the rows they stand for are those of the largest file's root index. Whoever has no more than the
+//! numbers finds them there again; what travels with a split (`packed`) has them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use coldframe_core::{Result, Split};
 use coldframe_hfile::{IndexCursor, RawFile};
@@ -16,6 +17,7 @@ use crate::alive::Region;
 use crate::files::Shared;
 use crate::open::Found;
 use crate::scan::plan::Rows;
+use crate::side_by_side::of_each;
 
 /// The end of a range that is a whole region, whatever rows there are.
 const WHOLE: u64 = u64::MAX;
@@ -23,15 +25,20 @@ const WHOLE: u64 = u64::MAX;
 /// Splits of about `target` bytes.
 pub(crate) fn of_regions(found: &Found, target: u64) -> Result<Vec<Split>> {
     let mut splits = Vec::with_capacity(found.regions.len());
-    for (part, region) in found.regions.iter().enumerate() {
-        let Ok(part) = u32::try_from(part) else { break };
-        if target == u64::MAX {
-            splits.push(Split { part, range: 0..WHOLE, rows: None });
-            continue;
+    let cuts_of = |region: &Arc<Region>| {
+        if is_small(&found.shared, region, target)? {
+            return Ok((0, 0));
         }
-        let (rows, bytes) = cuts(&found.shared, region)?;
-        let pieces = bytes.div_ceil(target.max(1)).clamp(1, rows.len() as u64 + 1);
-        let places = rows.len() as u64 + 1;
+        cuts(&found.shared, region).map(|(rows, bytes)| (rows.len() as u64, bytes))
+    };
+    let of_regions = match target {
+        u64::MAX => vec![(0, 0); found.regions.len()],
+        _ => of_each(&found.regions, cuts_of)?,
+    };
+    for (part, (rows, bytes)) in of_regions.into_iter().enumerate() {
+        let Ok(part) = u32::try_from(part) else { break };
+        let places = rows + 1;
+        let pieces = bytes.div_ceil(target.max(1)).clamp(1, places);
         let mut start = 0;
         for i in 1..=pieces {
             let end = if i == pieces { WHOLE } else { places * i / pieces };
@@ -44,8 +51,20 @@ pub(crate) fn of_regions(found: &Found, target: u64) -> Result<Vec<Split>> {
     Ok(splits)
 }
 
+/// Whether a listing says that a region has no more than so many bytes: then no file of it is opened.
+fn is_small(shared: &Shared, region: &Region, bytes: u64) -> Result<bool> {
+    let files = shared.find(region)?;
+    let lengths = files.and_then(|files| files.iter().flatten().map(|f| f.len).collect::<Option<Vec<_>>>());
+    Ok(lengths.is_some_and(|lengths| lengths.into_iter().fold(0, u64::saturating_add) <= bytes))
+}
+
+/// Whether the range of a split is a whole region.
+pub(crate) fn is_whole(range: &Range<u64>) -> bool {
+    *range == (0..WHOLE)
+}
+
 /// Rows at which a region may be cut, and the bytes of its files.
-fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u64)> {
+pub(crate) fn cuts(shared: &Shared, region: &Region) -> Result<(Vec<Vec<u8>>, u64)> {
     let open = shared.open(region)?;
     let len = |raw: &RawFile| raw.source().len();
     let bytes = open.files.iter().map(|f| len(f.raw())).fold(0, u64::saturating_add);
@@ -87,18 +106,23 @@ pub(crate) fn fine_cuts(shared: &Shared, region: &Region) -> Result<Vec<Vec<u8>>
 
 /// The rows that the range of a split stands for.
 pub(crate) fn rows(shared: &Shared, region: &Region, range: &Range<u64>) -> Result<Rows> {
+    let cuts = if is_whole(range) { Vec::new() } else { cuts(shared, region)?.0 };
+    Ok(rows_between(region, range, &cuts))
+}
+
+/// The same by the rows at which the region is cut.
+pub(crate) fn rows_between(region: &Region, range: &Range<u64>, cuts: &[Vec<u8>]) -> Rows {
     let (lower, upper) = (region.start.clone(), region.upper().map(<[u8]>::to_vec));
-    if *range == (0..WHOLE) {
-        return Ok(Rows { lower, upper, first: true });
+    if is_whole(range) {
+        return Rows { lower, upper, first: true };
     }
-    let (cuts, _) = cuts(shared, region)?;
     let at = |place: u64| usize::try_from(place).ok().and_then(|i| cuts.get(i.checked_sub(1)?)).cloned();
     let beyond = |place: u64| place > cuts.len() as u64;
     if beyond(range.start) {
         // Nothing is behind the last one.
         let end = upper.clone().unwrap_or_default();
-        return Ok(Rows { lower: end.clone(), upper: Some(end), first: false });
+        return Rows { lower: end.clone(), upper: Some(end), first: false };
     }
     let upper = if beyond(range.end) { upper } else { at(range.end) };
-    Ok(Rows { lower: at(range.start).unwrap_or(lower), upper, first: range.start == 0 })
+    Rows { lower: at(range.start).unwrap_or(lower), upper, first: range.start == 0 }
 }

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Checksums, Damage, Error, KeyRange, NoUnits, Node, Notice, OnError, OpenOptions, PassedOver, Plan,
+    Checksums, Damage, Error, KeyRange, NoUnits, Node, Notice, OnError, OpenOptions, PassedOver, Piece, Plan,
     PlanRequest, Predicate, Proof, Result, Split, TableFile, Value,
 };
 use coldframe_hfile::{RowOrder, RowQuery};
@@ -17,6 +17,7 @@ use crate::describe;
 use crate::lookup::{Lookups, RowScan};
 use crate::open::{Asking, Found};
 use crate::options::View;
+use crate::packed::{self, Only};
 use crate::scan::plan::{RegionPlan, Rows};
 use crate::splits;
 
@@ -29,35 +30,68 @@ pub struct HBaseTable {
     found: Arc<Found>,
     schema: SchemaRef,
     lookups: Lookups,
+    /// All that can be read, where it was opened for one of its splits.
+    only: Option<Only>,
 }
 
 impl HBaseTable {
     /// Finds the table in `folder`, and its regions.
     pub fn open(folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<Self> {
-        let found = Found::open(folder, options)?;
-        Ok(Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default() })
+        Ok(Self::of(Found::open(folder, options)?, None))
+    }
+
+    /// The same with what others know of it: then perhaps no more than one split can be read.
+    pub(crate) fn open_recorded(
+        folder: &Arc<dyn Folder>,
+        options: &OpenOptions,
+        recorded: &[Piece],
+    ) -> Result<Self> {
+        match packed::open(folder, options, recorded)? {
+            Some((found, only)) => Ok(Self::of(found, only)),
+            None => Self::open(folder, options),
+        }
+    }
+
+    fn of(found: Found, only: Option<Only>) -> Self {
+        Self { schema: found.columns(), found: Arc::new(found), lookups: Lookups::default(), only }
+    }
+
+    /// The table, unless it was opened for one of its splits.
+    fn whole(&self) -> Result<&Arc<Found>> {
+        match self.only {
+            None => Ok(&self.found),
+            Some(_) => Err(Error::invalid("the table was opened for one of its splits: open its directory")),
+        }
     }
 
     /// What a reader sees of one row.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
-        self.lookups.get(&self.found, &self.schema, row)
+        self.lookups.get(self.whole()?, &self.schema, row)
     }
 
     /// What a reader sees of many rows, each once, in the order of the table.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
-        self.lookups.get_many(&self.found, &self.schema, rows)
+        self.lookups.get_many(self.whole()?, &self.schema, rows)
     }
 
     /// What `query` asks for. Without `max_versions`, versions are those of the view.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
-        RowScan::new(&self.found, &self.schema, query)
+        RowScan::new(self.whole()?, &self.schema, query)
     }
 
-    fn region(&self, split: &Split) -> Result<&Arc<Region>> {
-        let index = usize::try_from(split.part).unwrap_or(usize::MAX);
-        self.found.regions.get(index).ok_or_else(|| {
+    /// The place of a split's part among the regions, behind which what is missing stands.
+    fn place(&self, split: &Split) -> Result<usize> {
+        match &self.only {
+            None => Ok(usize::try_from(split.part).unwrap_or(usize::MAX)),
+            Some(only) if (only.part, &only.range) == (split.part, &split.range) => Ok(0),
+            Some(_) => self.whole().map(|_| 0),
+        }
+    }
+
+    fn region(&self, place: usize) -> Result<&Arc<Region>> {
+        self.found.regions.get(place).ok_or_else(|| {
             let regions = self.found.regions.len();
-            Error::invalid(format!("part {} of a table with {regions} regions", split.part))
+            Error::invalid(format!("part {place} of a table with {regions} regions"))
         })
     }
 
@@ -78,7 +112,11 @@ impl HBaseTable {
 
     /// The rows of a split that a filter leaves; `None` if there are none.
     fn rows(&self, region: &Region, split: &Split, predicate: Option<&Predicate>) -> Result<Option<Rows>> {
-        let mut rows = splits::rows(&self.found.shared, region, &split.range)?;
+        let known = self.only.as_ref().and_then(|only| only.rows.clone());
+        let mut rows = match known {
+            Some(rows) => rows,
+            None => splits::rows(&self.found.shared, region, &split.range)?,
+        };
         // A column `row` of Phoenix is another one.
         if self.found.order() != RowOrder::Bytes || self.found.options.wide.phoenix.is_some() {
             return Ok(Some(rows));
@@ -109,11 +147,13 @@ impl TableFile for HBaseTable {
     }
 
     fn metadata(&self) -> Result<Value> {
-        describe::metadata(&self.found)
+        describe::metadata(self.whole()?)
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        let (found, mut told) = (&self.found, Vec::new());
+        // Whoever opened it all was told.
+        let Ok(found) = self.whole() else { return Ok(Vec::new()) };
+        let mut told = Vec::new();
         let table = &found.shared.table;
         if let Some(first) = found.unknown.first() {
             told.push(format!(
@@ -133,13 +173,17 @@ impl TableFile for HBaseTable {
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
-        let mut splits = splits::of_regions(&self.found, target)?;
+        let mut splits = splits::of_regions(self.whole()?, target)?;
         // What is not there is a part behind the others, which says so.
         let behind = self.found.regions.len()..self.found.regions.len() + self.found.missing.len();
         for part in behind.filter_map(|i| u32::try_from(i).ok()) {
             splits.push(Split { part, range: 0..1, rows: None });
         }
         Ok(splits)
+    }
+
+    fn recorded(&self, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+        packed::recorded(self.whole()?, splits)
     }
 
     fn byte_split(&self, _bytes: std::ops::Range<u64>) -> Result<Split> {
@@ -151,7 +195,8 @@ impl TableFile for HBaseTable {
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
-        let behind = usize::try_from(split.part).ok().and_then(|i| i.checked_sub(self.found.regions.len()));
+        let place = self.place(split)?;
+        let behind = place.checked_sub(self.found.regions.len());
         if let Some(missing) = behind.and_then(|i| self.found.missing.get(i)) {
             if request.scan.on_error == OnError::Raise {
                 return Err(missing.to_error());
@@ -166,7 +211,7 @@ impl TableFile for HBaseTable {
         if let Some(e) = self.found.first_missing(request.scan.on_error) {
             return Err(e);
         }
-        let region = self.region(split)?;
+        let region = self.region(place)?;
         let predicate = request.scan.predicate.as_ref();
         let Some(rows) = self.rows(region, split, predicate)? else { return Ok(Box::new(NoUnits)) };
         let scanning = self.found.scanning(Asking {
@@ -180,11 +225,11 @@ impl TableFile for HBaseTable {
     }
 
     fn proposal(&self) -> Result<Option<Value>> {
-        crate::propose::proposal(&self.found)
+        crate::propose::proposal(self.whole()?)
     }
 
     fn inspect(&self) -> Result<Node> {
-        crate::inspect::table(&self.found)
+        crate::inspect::table(self.whole()?)
     }
 
     fn proof(&self) -> Proof {
@@ -194,7 +239,7 @@ impl TableFile for HBaseTable {
     }
 
     fn verify_structure(&self) -> Result<Vec<Damage>> {
-        crate::verify::structure(&self.found)
+        crate::verify::structure(self.whole()?)
     }
 
     fn as_any(&self) -> &dyn Any {

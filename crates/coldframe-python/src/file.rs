@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe::{Ahead, File, Notice, OnError, OpenOptions, Scan, SchemaSpec, Split, TableScan};
+use coldframe::{Ahead, File, Notice, OnError, OpenOptions, Piece, Scan, SchemaSpec, Split, TableScan};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
@@ -11,7 +11,7 @@ use crate::capsule::{export_schema, import_schema};
 use crate::error::{from_python as foreign, to_python};
 use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
-use crate::{keys, source, value};
+use crate::{source, value};
 
 /// What a thread decodes at least, where several do.
 const PARALLEL_BYTES: u64 = 8 << 20;
@@ -22,8 +22,10 @@ const MOST_WAITING_BYTES: u64 = 512 << 20;
 
 /// Part, start, end.
 type Parts = (u32, u64, u64);
-/// [`Parts`] and the rows, if known.
-type CountedParts = (u32, u64, u64, Option<u64>);
+/// [`Parts`], the rows, if known, and what travels with the split.
+type CountedParts<'py> = (u32, u64, u64, Option<u64>, Vec<PyPiece<'py>>);
+/// What was read, or found: an offset or a number, and bytes.
+pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
 /// Structure, offset, length, rows if known, bytes to read.
 type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 
@@ -142,9 +144,14 @@ impl RawFile {
         PyList::new(py, self.0.recorded.iter().map(|(offset, bytes)| (*offset, PyBytes::new(py, bytes))))
     }
 
-    fn splits(&self, py: Python<'_>, target_bytes: u64) -> PyResult<Vec<CountedParts>> {
-        let splits = py.detach(|| self.0.table.splits(target_bytes)).map_err(|e| self.raise(e))?;
-        Ok(splits.into_iter().map(|s| (s.part, s.range.start, s.range.end, s.rows)).collect())
+    fn splits<'py>(&self, py: Python<'py>, target_bytes: u64) -> PyResult<Vec<CountedParts<'py>>> {
+        let made = py.detach(|| {
+            let splits = self.0.table.splits(target_bytes)?;
+            let recorded = self.0.table.recorded(&splits)?;
+            Ok(splits.into_iter().zip(recorded))
+        });
+        let splits = made.map_err(|e| self.raise(e))?;
+        Ok(splits.map(|(s, own)| (s.part, s.range.start, s.range.end, s.rows, pieces(py, own))).collect())
     }
 
     /// The split that a byte range stands for.
@@ -237,6 +244,10 @@ impl RawFile {
     }
 }
 
+pub(crate) fn pieces(py: Python<'_>, recorded: Vec<Piece>) -> Vec<PyPiece<'_>> {
+    recorded.into_iter().map(|(number, bytes)| (number, PyBytes::new(py, &bytes))).collect()
+}
+
 impl RawFile {
     pub(crate) fn raise(&self, e: coldframe::Error) -> PyErr {
         to_python(self.0.named(e))
@@ -264,62 +275,4 @@ fn parse_on_error(on_error: &str) -> PyResult<OnError> {
             "on_error: expected \"raise\", \"skip\" or \"null\", found {other:?}"
         ))),
     }
-}
-
-/// The tables of a folder of a format: what the option `table` takes, and the name of each.
-#[pyfunction]
-#[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None))]
-pub(crate) fn tables(
-    py: Python<'_>,
-    path: &Bound<'_, PyAny>,
-    format: &str,
-    storage_options: Option<BTreeMap<String, String>>,
-    verify_checksums: bool,
-    keys: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Vec<(String, String)>> {
-    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
-    let options =
-        OpenOptions { skip_checksums: !verify_checksums, keys, key_source, ..OpenOptions::default() };
-    let source = source::from_python(path, &storage_options.unwrap_or_default(), None)?;
-    let held = || coldframe::format_named(format)?.tables(&source, &options);
-    py.detach(held).map_err(|e| to_python(e.in_file(&**source.path())))
-}
-
-/// What could be read from a source, each with whether a request by `options` takes all of it.
-#[pyfunction]
-#[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
-pub(crate) fn contents<'py>(
-    py: Python<'py>,
-    path: &Bound<'py, PyAny>,
-    format: &str,
-    storage_options: Option<BTreeMap<String, String>>,
-    verify_checksums: bool,
-    keys: Option<&Bound<'py, PyAny>>,
-    options: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let (keys, key_source) = keys.map_or_else(|| Ok((BTreeMap::new(), None)), keys::from_python)?;
-    let extra = value::options_from_python(options)?;
-    let mut options =
-        OpenOptions { skip_checksums: !verify_checksums, keys, key_source, extra, ..OpenOptions::default() };
-    let source = source::from_python(path, &storage_options.unwrap_or_default(), None)?;
-    let mut held = || {
-        options.take_common()?;
-        coldframe::format_named(format)?.contents(&source, &options)
-    };
-    let contents = py.detach(&mut held).map_err(|e| to_python(e.in_file(&**source.path())))?;
-    let list = PyList::empty(py);
-    for coldframe::Content { kind, of, name, visible, taken, count, unit, bytes, note } in contents {
-        let dict = PyDict::new(py);
-        dict.set_item("kind", kind)?;
-        dict.set_item("of", of)?;
-        dict.set_item("name", name)?;
-        dict.set_item("visible", visible)?;
-        dict.set_item("taken", taken)?;
-        dict.set_item("count", count)?;
-        dict.set_item("unit", unit)?;
-        dict.set_item("bytes", bytes)?;
-        dict.set_item("note", note)?;
-        list.append(dict)?;
-    }
-    Ok(list)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use coldframe_core::io::{Entry, Folder, Identity, Recorded, Recording};
 use coldframe_core::{
-    DamageLog, Error, Format, OpenOptions, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
+    DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
     TableFile, scan,
 };
 
@@ -24,7 +24,7 @@ pub struct File {
     /// The table.
     pub table: Arc<dyn TableFile>,
     /// What opening read: offset and bytes, for [`open_source`] in another process.
-    pub recorded: Arc<Vec<(u64, Bytes)>>,
+    pub recorded: Arc<Vec<Piece>>,
     /// What the file is known by, for opening the same one again; a folder has nothing of the kind.
     pub identity: Option<Identity>,
     /// Most threads at work on a scan, where the one who opened it said so ([`OpenOptions::threads`]).
@@ -155,12 +155,13 @@ pub fn open(path: impl AsRef<OsStr>, format: Option<&str>, options: &OpenOptions
     open_source(source_of_path(path, &BTreeMap::new(), None)?, format, options, Vec::new())
 }
 
-/// Opens `source`. With what [`File::recorded`] held after the same file was opened elsewhere, nothing is read again.
+/// Opens `source`. With what [`File::recorded`] held after the same file was opened elsewhere, nothing is read again; a folder is
+/// opened by what [`Format::open_recorded`] takes.
 pub fn open_source(
     source: Source,
     format: Option<&str>,
     options: &OpenOptions,
-    mut recorded: Vec<(u64, Bytes)>,
+    mut recorded: Vec<Piece>,
 ) -> Result<File> {
     let path = source.path().clone();
     let named = |e: Error| e.in_file(&*path);
@@ -176,9 +177,13 @@ pub fn open_source(
     };
     let Some(format) = found else { return Err(named(not_ours(&source))) };
     let identity = source.bytes().ok().map(|bytes| bytes.identity());
-    let (source, recording) = record(source, recorded);
     let mut options = options.clone();
     options.take_common()?;
+    if matches!(source, Source::Folder { .. }) && !recorded.is_empty() {
+        let table = format.open_recorded(&source, &options, &recorded).map_err(named)?;
+        return Ok(File { path, table, recorded: Arc::default(), identity, threads: options.threads });
+    }
+    let (source, recording) = record(source, recorded);
     let table = format.open(&source, &options).map_err(named)?;
     let recorded = recording.map(|r| r.stop()).unwrap_or_default();
     Ok(File { path, table, recorded: Arc::new(recorded), identity, threads: options.threads })
@@ -194,7 +199,7 @@ fn of_folder<'a>(name: &'a str, source: &Source) -> &'a str {
 }
 
 /// A source that remembers what it is asked for, or answers from what another one remembered.
-fn record(source: Source, recorded: Vec<(u64, Bytes)>) -> (Source, Option<Arc<Recording>>) {
+fn record(source: Source, recorded: Vec<Piece>) -> (Source, Option<Arc<Recording>>) {
     match source {
         Source::File { path, bytes, siblings } => {
             let bytes: Arc<dyn ReadAt> =

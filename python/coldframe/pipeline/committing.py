@@ -21,7 +21,7 @@ from coldframe.pipeline.comparing import Due, TableWork
 from coldframe.pipeline.convert import Cause, cause_of, losses
 from coldframe.pipeline.exchange import source_of
 from coldframe.pipeline.grouping import folder_of
-from coldframe.pipeline.identity import content_digest
+from coldframe.pipeline.identity import CHANGED, content_digest
 from coldframe.pipeline.inventory import SourceFile
 from coldframe.pipeline.journal import Entry, Journal, Part
 from coldframe.pipeline.ledger import Ledger, shared_file
@@ -48,6 +48,8 @@ class Underway:
     work: TableWork
     planned: PlannedFile
     outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    changed: bool = False
+    """It is a directory, and another one than was planned."""
 
 
 class TornFile(ColdframeError):
@@ -80,7 +82,7 @@ class Committer:
         work, planned = one.work, one.planned
         outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
         files = [file for outcome in outcomes for file in outcome["files"]]
-        wrong = self._wrong(planned, outcomes)
+        wrong = self._wrong(one, outcomes)
         if wrong is not None:
             for file in files:
                 destination = self._journal.destination
@@ -98,8 +100,11 @@ class Committer:
         self._units = [unit for unit in self._units if unit["source"] != entry.source]
         self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
 
-    def _wrong(self, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
+    def _wrong(self, one: Underway, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
         """Why a source is not converted; None where it is."""
+        planned = one.planned
+        if one.changed:
+            return f"{planned.file.path}: {CHANGED}", "changed"
         failed = [outcome for outcome in outcomes if "error" in outcome]
         if not failed:
             # A source that shares a file with others was judged before its rows went there.
@@ -210,7 +215,8 @@ class Committer:
             "key": one.planned.key,
             "identity": one.planned.file.identity,
             "number": number,
-            "part": list(one.planned.parts[number]),
+            # What travels with it is part of the source, which the identity names.
+            "part": list(one.planned.parts[number][:4]),
             "written": self._keep(one.work.schema),
             "generation": self._journal.state.generation,
         }

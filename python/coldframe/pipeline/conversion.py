@@ -33,7 +33,7 @@ class Conversion:
     def tasks(
         self, works: Sequence[TableWork], finish: Callable[[Underway], None]
     ) -> Iterator[Task | MergeTask]:
-        """The tasks, one after the other; `finish` is told of files that need none, or no more."""
+        """The tasks, one after the other; `finish` is told of those that need none, or no more."""
         for work in works:
             for group in grouped(
                 work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
@@ -90,7 +90,8 @@ class Conversion:
                 file_bytes=options.target_file_bytes,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,
-                identity=planned.file.identity,
+                # A directory is looked at behind the last byte of all: see `looks`.
+                identity="" if planned.file.is_folder else planned.file.identity,
                 digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
                 source_options=planned.file.storage_options,
                 target_options=self.destination.storage_options,

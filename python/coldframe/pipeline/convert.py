@@ -59,7 +59,7 @@ class Task:
     rows: int | None = None
     """Of the whole source, where it is this one split and says so."""
     source: str = ""
-    """The path of the source, and what it was when it was planned; none of both: not compared."""
+    """The path of the source, and what it was when it was planned; no identity: not compared here."""
     identity: str = ""
     digest: bool = False
     """Whether a digest of the source is taken, between the two looks at what it is."""

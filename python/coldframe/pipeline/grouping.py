@@ -35,7 +35,8 @@ def grouped(
     sizes: dict[str, int] = {}
     waiting, folder = 0, None
     for one in files:
-        if not file_bytes or one.file.size > min(SMALL, file_bytes // 2) or len(one.parts) != 1:
+        small = one.file.size <= min(SMALL, file_bytes // 2) and not one.file.is_folder
+        if not (file_bytes and small and len(one.parts) == 1):
             yield [one]
             continue
         here = folder_of(one.file, "")

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,6 +22,7 @@ from coldframe.pipeline.identity import CHANGED, is_unchanged
 from coldframe.pipeline.inventory import SourceFile, packing
 from coldframe.pipeline.places import StorageOptions
 from coldframe.pipeline.scratch import Rows, Scratch
+from coldframe.pipeline.shared import Recorded, SharedByTables
 from coldframe.pipeline.tables import TYPELESS, Table
 from coldframe.spark.types import plain_schema
 from coldframe.widening import unified
@@ -31,8 +32,8 @@ _WITH_UNIT = frozenset(name for name, about in formats().items() if "timestamp_u
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
 
 
-Part = tuple[int, int, int, int | None]
-"""Of a source file: part, start, stop and, where it is known, its rows."""
+Part = tuple[int, int, int, int | None, Recorded]
+"""Of a source file: part, start, stop, its rows where they are known, and what travels with the split."""
 
 
 @dataclass
@@ -90,7 +91,7 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, 
 class PlanTask:
     """Files of a table to be opened. The outcome has what each says of itself."""
 
-    files: tuple[tuple[str, str, str], ...]
+    files: tuple[tuple[str, str, str, bool], ...]
     """Path, path relative to the source, identity."""
     format: str
     given: Mapping[str, Any]
@@ -99,6 +100,8 @@ class PlanTask:
     unit: str
     storage_options: StorageOptions = field(default=None, repr=False)
     bytes: int = 1 << 20
+    recorded: Recorded = field(default=(), repr=False)
+    """What is known of a directory with several tables."""
 
     def run(self) -> dict[str, Any]:
         """Opens them. One that cannot be opened has its error, and does not stop the others."""
@@ -111,9 +114,9 @@ class PlanTask:
         return {"files": [{"relative": file[1], "error": reason} for file in self.files], "schemas": {}}
 
     def _plan(
-        self, file: tuple[str, str, str], schemas: dict[str, str], known: dict[Any, str]
+        self, file: tuple[str, str, str, bool], schemas: dict[str, str], known: dict[Any, str]
     ) -> dict[str, Any]:
-        path, relative, identity = file
+        path, relative, identity, is_folder = file
         found: dict[str, Any] = {"relative": relative}
         # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
         with reported(found):
@@ -126,18 +129,21 @@ class PlanTask:
                 known[exact] = self._keep(schema, names, schemas)
             found["schema"] = known[exact]
             splits = opened.splits(self.split_bytes)
-            found["parts"] = [(one.part, one.start, one.stop, one.rows) for one in splits]
+            found["parts"] = [(one.part, one.start, one.stop, one.rows, one.own) for one in splits]
             found["masked"] = has_masked_columns(opened)
             found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
-        # What was learnt above and what the inventory saw must be of one file.
-        if not is_unchanged(path, identity, self.storage_options):
+        # What was learnt above and what the inventory saw must be of one file. A directory is looked at
+        # behind its last byte (see `looks`), and here only where that tells why something is wrong.
+        look = "error" in found or not is_folder
+        if look and not is_unchanged(path, identity, self.storage_options):
             found.update(changed=True, error=f"{relative}: {CHANGED}")
         return found
 
     def _open(self, path: str) -> coldframe.File:
         options = open_options(self.format, self.given, self.unit)
         try:
-            return coldframe.open(path, format=self.format, storage_options=self.storage_options, **options)
+            arguments = _arguments(self.format, self.storage_options, options)
+            return arguments.open(path, self.recorded or None)
         except (TypeError, ValueError) as error:
             if isinstance(error, ColdframeError):
                 raise
@@ -164,30 +170,36 @@ def plan_tasks(
     split_bytes: int,
     unit: str,
     files_a_task: int = FILES_A_TASK,
+    shared: SharedByTables | None = None,
 ) -> Iterator[PlanTask]:
-    """The tasks for files (and their keys)."""
+    """The tasks for files (and their keys). `shared`: by the tables of a directory."""
     waiting = iter(work)
     while some := [file for file, _ in itertools.islice(waiting, files_a_task)]:
-        files = tuple((file.path, file.relative, file.identity) for file in some)
+        files = tuple((file.path, file.relative, file.identity, file.is_folder) for file in some)
         given = dict(table.options)
-        yield PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)
+        task = PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)
+        if shared is not None and some[0].is_folder:
+            # Such a directory is the only source of each of its tables.
+            task = replace(task, recorded=shared.of(some[0], table))
+        yield task
 
 
 def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
     """What `File.splits` gave. They carry no footer: whoever reads one opens the file again."""
     options = open_options(table.format, table.options, unit)
-    arguments = OpenArguments(
-        table.format,
-        planned.file.storage_options,
-        options.pop("verify_checksums", True),
-        options.pop("keys", None),
-        options,
-    )
+    arguments = _arguments(table.format, planned.file.storage_options, options)
     known: Any = None if planned.known is None else tuple(planned.known)
-    for part, start, stop, rows in planned.parts:
-        yield Split(
-            planned.file.path, table.format, part, start, stop, rows, arguments, (), None, None, known
-        )
+    for part, start, stop, rows, own in planned.parts:
+        place = (part, start, stop, rows)
+        own = tuple(own)
+        yield Split(planned.file.path, table.format, *place, arguments, (), None, None, known, own)
+
+
+def _arguments(format: str, storage_options: StorageOptions, options: Mapping[str, Any]) -> OpenArguments:
+    """How sources of a table are opened, by the options of its entry."""
+    options = dict(options)
+    verified, keys = options.pop("verify_checksums", True), options.pop("keys", None)
+    return OpenArguments(format, storage_options, verified, keys, options)
 
 
 def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -> Rows[PlannedFile]:

@@ -18,6 +18,7 @@ from coldframe.pipeline.plan import FILES_A_TASK, PlannedFile, decoded, open_opt
 from coldframe.pipeline.progress import Progress
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.scratch import Rows
+from coldframe.pipeline.shared import SharedByTables
 from coldframe.pipeline.tables import Table
 from coldframe.sources import is_remote
 
@@ -40,6 +41,7 @@ def plan_table(
     options: Options,
     fail: Fail,
     progress: Progress | None = None,
+    shared: SharedByTables | None = None,
 ) -> None:
     """Opens files of a table: what they say of themselves is `planned` then; `fail` is told of the others."""
     if not dues:
@@ -54,6 +56,7 @@ def plan_table(
         split_bytes=options.split_bytes,
         unit=options.timestamp_unit,
         files_a_task=_FILES_A_THREAD if here else FILES_A_TASK,
+        shared=shared,
     )
     for outcome in doer.run(tasks):
         for name, schema in outcome["schemas"].items():

@@ -21,6 +21,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.planning import lacking, plan_table
 from coldframe.pipeline.progress import NoProgress, Progress
 from coldframe.pipeline.run import look, registered_of, roots_of, target_of
+from coldframe.pipeline.shared import SharedByTables
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec
 from coldframe.pipeline.unmatched import unmatched
@@ -141,7 +142,9 @@ def preview(
     def refuse(work: TableWork, file: SourceFile, reason: str, cause: Cause = "failed") -> None:
         by_path[work.table.path].refused.append((file.relative, reason))
 
-    plan = functools.partial(plan_table, scheduler=None, options=options, fail=refuse, progress=progress)
+    plan = functools.partial(
+        plan_table, scheduler=None, options=options, fail=refuse, progress=progress, shared=SharedByTables()
+    )
     progress.start(
         sum(bool(work.work) for work in works),
         sum(len(work.work) for work in works),

@@ -13,7 +13,7 @@ import functools
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from coldframe.pipeline.inventory import TABLES_FILE, Inventory, SourceFile, tak
 from coldframe.pipeline.journal import HOME, Journal
 from coldframe.pipeline.left_out import look_for_left_out
 from coldframe.pipeline.listed import take_listed
+from coldframe.pipeline.looks import Looks
 from coldframe.pipeline.metastore import hold
 from coldframe.pipeline.naming import name_tables
 from coldframe.pipeline.options import Options
@@ -44,6 +45,7 @@ from coldframe.pipeline.report import FileReport, Report, TableReport
 from coldframe.pipeline.report_files import write_report
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.selection import select
+from coldframe.pipeline.shared import SharedByTables
 from coldframe.pipeline.stored import open_destination
 from coldframe.pipeline.tables import Table, TableSpec, find_tables, load_tables
 from coldframe.pipeline.targets import Target, find_target
@@ -320,7 +322,13 @@ class _Run:
 
     def _plan(self, works: Sequence[TableWork], journal: Journal) -> None:
         """Opens what is to be converted, and gives each table its columns."""
-        plan = functools.partial(plan_table, scheduler=self.scheduler, options=self.options, fail=self._fail)
+        plan = functools.partial(
+            plan_table,
+            scheduler=self.scheduler,
+            options=self.options,
+            fail=self._fail,
+            shared=SharedByTables(),
+        )
         for work in works:
             plan(work, work.work)
             settle_columns(work, journal.state, self.target, plan, self._fail)
@@ -348,7 +356,22 @@ class _Run:
                 committer.publish(one.work)
 
         conversion = Conversion(self.options, self.target, self.destination, journal, committer, under_way)
-        for answer in self.scheduler.run(conversion.tasks(works, finish)):
+        with Looks(finish) as looks:
+            self._take(self.scheduler.run(conversion.tasks(works, looks.finish)), under_way, committer, looks)
+        for work in works:
+            if work.careful and not work.planned:
+                committer.publish(work)
+        committer.flush()
+
+    def _take(
+        self,
+        answers: Iterator[dict[str, Any]],
+        under_way: dict[str, Underway],
+        committer: Committer,
+        looks: Looks,
+    ) -> None:
+        """Takes what comes back, until all of it is."""
+        for answer in answers:
             # Sources that share a file of the target come together.
             for outcome in answer.get("sources", [answer]):
                 one = under_way.get(outcome["key"])
@@ -358,14 +381,12 @@ class _Run:
                 one.outcomes[outcome["number"]] = outcome
                 self._tell(one, outcome)
                 if len(one.outcomes) == len(one.planned.parts):
-                    finish(under_way.pop(outcome["key"]))
+                    looks.finish(under_way.pop(outcome["key"]))
                 else:
                     committer.keep(one, outcome["number"])
+            looks.settle()
             committer.settle()
-        for work in works:
-            if work.careful and not work.planned:
-                committer.publish(work)
-        committer.flush()
+        looks.settle(wait_for_all=True)
 
     def _tell(self, one: Underway, outcome: dict[str, Any]) -> None:
         size, rows = one.planned.file.size // len(one.planned.parts), int(outcome.get("rows", 0))

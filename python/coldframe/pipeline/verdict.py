@@ -58,7 +58,7 @@ KINDS: Mapping[str, Kind] = {
     "no_copy": Kind("failed", True, "damaged file could not be copied", "damaged files could not be copied"),
     "unverified": Kind("unproven", True, "file was not read back", "files were not read back"),
     "nothing": Kind(
-        "unproven", False, "table has nothing in the target", "tables have nothing in the target"
+        "unproven", False, "table of which nothing was compared", "tables of which nothing was compared"
     ),
     "dry_run": Kind("unproven", True, "dry run: nothing was written", "dry runs: nothing was written"),
     "lossy": Kind("partial", False, "value was changed", "values were changed"),

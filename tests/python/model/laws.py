@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from model.engines import Read, Seen
 from model.tree import Version
 
+from coldframe.pipeline.exchange import LEFT_OUT
+
 if TYPE_CHECKING:
     from model.world import World
 
@@ -300,6 +302,11 @@ def _statuses(world: World, claims: Claims) -> None:
         demand("status", fine, f"{file.source} is whole and called {file.status}: {file.error} {file.damage}")
 
 
+def _is_a_portion(claims: Claims) -> bool:
+    """Whether sources are left out whose rows may share a file with those of others, which then stay."""
+    return any(path in claims.sources and not claims.meant(path) for path in claims.done | claims.maybe)
+
+
 def _progress(world: World, claims: Claims) -> None:
     """Where nothing is wrong, a run says so, and the target is the source."""
     if world.messy or claims.raced or world.touched or world.kept:
@@ -320,6 +327,8 @@ def _progress(world: World, claims: Claims) -> None:
     report = claims.report
     why = [(file.source, file.status, file.error) for _, file in _reports(claims) if file.error is not None]
     why += [(table.name, "table", table.error) for table in report.tables if table.error is not None]
+    if any(LEFT_OUT in str(error) for _, _, error in why) and _is_a_portion(claims):
+        return
     about = [
         (table.name, table.missing, table.foreign, table.vanished, table.partial) for table in report.tables
     ]

@@ -54,6 +54,11 @@ impl TableName {
         self.namespace == "hbase"
     }
 
+    /// Its name as HBase writes it: without a namespace where that is `default`.
+    pub(crate) fn plain(&self) -> String {
+        if self.namespace == DEFAULT { self.name.clone() } else { self.to_string() }
+    }
+
     /// Its name for people.
     pub(crate) fn shown(&self) -> String {
         match self.namespace.as_str() {

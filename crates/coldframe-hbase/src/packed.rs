@@ -1,0 +1,330 @@
+//! What travels with a split, so that whoever reads it opens the files of one region and nothing else.
+//!
+//! ```text
+//! piece 0 = PackedSplit   table, region, its files, rows a..b, where its edits are in the logs, what the table lacks
+//! piece 1 = PackedLogs    where the edits of a table are in the logs of all servers, which are read once for all tables
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, Fault, OpenOptions, Piece, Result, Split};
+use prost::Message;
+
+use crate::alive::Region;
+use crate::edits::{KnownLogs, Logs};
+use crate::found::{FilesOfFamilies, FoundFile, Place};
+use crate::layout::names::{FileAt, TableName};
+use crate::layout::proto::TableSchema;
+use crate::log_index::{self, Index, PackedFault, PackedLogs};
+use crate::open::{Found, SnapshotFacts, tables};
+use crate::options::Options;
+use crate::root::{Opened, Root};
+use crate::scan::plan::Rows;
+use crate::side_by_side::of_each;
+use crate::splits;
+
+/// The numbers of the pieces.
+const SPLIT: u64 = 0;
+const LOGS: u64 = 1;
+
+/// The only split of a table that was opened with what travelled with it.
+#[derive(Debug)]
+pub(crate) struct Only {
+    pub(crate) part: u32,
+    pub(crate) range: Range<u64>,
+    /// Nothing where it stands for what is missing.
+    pub(crate) rows: Option<Rows>,
+}
+
+/// The bytes of a piece.
+fn piece(recorded: &[Piece], number: u64) -> Option<&Bytes> {
+    recorded.iter().find(|(of, _)| *of == number).map(|(_, bytes)| bytes)
+}
+
+fn decoded<M: Message + Default>(bytes: &Bytes) -> Result<M> {
+    M::decode(bytes.clone()).map_err(|e| Error::invalid(format!("what travelled with a split of HBase: {e}")))
+}
+
+/// What the logs of all servers say, by the names of the tables; nothing where the options do without logs.
+pub(crate) fn shared(
+    folder: &Arc<dyn Folder>,
+    options: &OpenOptions,
+) -> Result<BTreeMap<String, Vec<Piece>>> {
+    let options = Options::new(options)?;
+    let root = match Opened::new(folder)? {
+        Opened::Root(root) if options.wal && options.snapshot.is_none() => root,
+        _ => return Ok(BTreeMap::new()),
+    };
+    let all = log_index::of_tables(&root, options.files.limits, tables(folder)?)?;
+    let piece = |packed: &PackedLogs| vec![(LOGS, Bytes::from(packed.encode_to_vec()))];
+    Ok(all.iter().map(|(table, packed)| (table.to_string(), piece(packed))).collect())
+}
+
+/// What of one region its splits have in common.
+struct OfRegion {
+    files: Option<FilesOfFamilies>,
+    own: Option<PackedLogs>,
+    servers: Option<PackedLogs>,
+    /// Where splits cut it, if they do.
+    cuts: Vec<Vec<u8>>,
+}
+
+/// What travels with each of some splits.
+pub(crate) fn recorded(found: &Found, splits: &[Split]) -> Result<Vec<Vec<Piece>>> {
+    let place = |split: &Split| usize::try_from(split.part).unwrap_or(usize::MAX);
+    let parts: BTreeSet<usize> = splits.iter().map(place).filter(|i| *i < found.regions.len()).collect();
+    let parts: Vec<usize> = parts.into_iter().collect();
+    let cut: BTreeSet<usize> = splits.iter().filter(|s| !splits::is_whole(&s.range)).map(place).collect();
+    let source = found.source();
+    let servers = source.logs.as_ref().map(|logs| logs.index()).transpose()?;
+    let of_regions = of_each(&parts, |part| {
+        let region = found.regions.get(*part).ok_or_else(|| Error::invalid("a part that is none"))?;
+        Ok(OfRegion {
+            files: found.shared.find(region)?,
+            own: source.logs.as_ref().map(|logs| logs.own(region)).transpose()?.map(|own| own.pack(None)),
+            servers: servers.as_ref().map(|index| index.pack(Some(&region.encoded))),
+            cuts: if cut.contains(part) { splits::cuts(&found.shared, region)?.0 } else { Vec::new() },
+        })
+    })?;
+    let of_parts: BTreeMap<usize, OfRegion> = parts.into_iter().zip(of_regions).collect();
+    let lacks = source.logs.as_ref().map(|logs| logs.are_lacking()).transpose()?;
+    let common = PackedSplit::of(found, lacks);
+    splits
+        .iter()
+        .map(|split| {
+            let mut packed = common.clone();
+            (packed.part, packed.start, packed.end) = (split.part, split.range.start, split.range.end);
+            match (found.regions.get(place(split)), of_parts.get(&place(split))) {
+                (Some(region), Some(of)) => packed.take_region(region, of, &split.range),
+                _ => packed.take_missing(found, place(split))?,
+            }
+            Ok(vec![(SPLIT, Bytes::from(packed.encode_to_vec()))])
+        })
+        .collect()
+}
+
+/// Opens a table with what travelled; `None` where nothing of ours did.
+pub(crate) fn open(
+    folder: &Arc<dyn Folder>,
+    options: &OpenOptions,
+    recorded: &[Piece],
+) -> Result<Option<(Found, Option<Only>)>> {
+    if let Some(bytes) = piece(recorded, SPLIT) {
+        let (found, only) = decoded::<PackedSplit>(bytes)?.open(folder, options)?;
+        return Ok(Some((found, Some(only))));
+    }
+    let Some(bytes) = piece(recorded, LOGS) else { return Ok(None) };
+    let mut found = Found::open(folder, options)?;
+    if found.snapshot.is_none() {
+        let servers = Index::unpack(&found.shared.root, decoded(bytes)?)?;
+        let known = KnownLogs { servers, ..KnownLogs::default() };
+        found.logs = Some(Arc::new(Logs::known(found.shared.clone(), known)));
+    }
+    Ok(Some((found, None)))
+}
+
+/// A split, with all that is known of it.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PackedSplit {
+    #[prost(string, tag = "1")]
+    table: String,
+    #[prost(message, required, tag = "2")]
+    schema: TableSchema,
+    /// Folders from the one that was opened up to the root directory.
+    #[prost(uint32, tag = "3")]
+    levels: u32,
+    #[prost(bool, tag = "4")]
+    alone: bool,
+    #[prost(string, optional, tag = "5")]
+    snapshot: Option<String>,
+    /// The clock by which cells have expired.
+    #[prost(int64, tag = "6")]
+    now: i64,
+    #[prost(uint32, tag = "7")]
+    part: u32,
+    #[prost(uint64, tag = "8")]
+    start: u64,
+    #[prost(uint64, tag = "9")]
+    end: u64,
+    /// Nothing where the split stands for what is missing.
+    #[prost(message, optional, tag = "10")]
+    region: Option<PackedRegion>,
+    #[prost(message, optional, tag = "11")]
+    servers: Option<PackedLogs>,
+    #[prost(message, optional, tag = "12")]
+    own: Option<PackedLogs>,
+    #[prost(bool, optional, tag = "13")]
+    lacks_logs: Option<bool>,
+    /// The first thing that the table lacks, or the one that the split stands for.
+    #[prost(message, optional, tag = "14")]
+    missing: Option<PackedFault>,
+    #[prost(uint64, tag = "15")]
+    passed_regions: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct PackedRegion {
+    #[prost(string, tag = "1")]
+    encoded: String,
+    #[prost(uint64, tag = "2")]
+    id: u64,
+    #[prost(bytes = "vec", tag = "3")]
+    start: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    end: Vec<u8>,
+    /// Whether the files are known.
+    #[prost(bool, tag = "5")]
+    is_known: bool,
+    #[prost(message, repeated, tag = "6")]
+    files: Vec<PackedFile>,
+    #[prost(bytes = "vec", tag = "7")]
+    lower: Vec<u8>,
+    #[prost(bytes = "vec", optional, tag = "8")]
+    upper: Option<Vec<u8>>,
+    #[prost(bool, tag = "9")]
+    first: bool,
+}
+
+/// A store file.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PackedFile {
+    /// The family's place.
+    #[prost(uint32, tag = "1")]
+    family: u32,
+    #[prost(string, tag = "2")]
+    name: String,
+    /// Where it lies in its region's folder.
+    #[prost(string, optional, tag = "3")]
+    path: Option<String>,
+    /// Or in another's: table, region, family, file.
+    #[prost(string, repeated, tag = "4")]
+    elsewhere: Vec<String>,
+    #[prost(bytes = "vec", optional, tag = "5")]
+    half: Option<Vec<u8>>,
+    #[prost(bool, tag = "6")]
+    top: bool,
+}
+
+impl PackedFile {
+    fn of(family: usize, file: &FoundFile) -> Self {
+        let (path, elsewhere) = match &file.place {
+            Place::Own(path) => (Some(path.clone()), Vec::new()),
+            Place::Elsewhere(FileAt { table, region, family, file }) => {
+                (None, vec![table.to_string(), region.clone(), family.clone(), file.clone()])
+            }
+        };
+        Self {
+            family: u32::try_from(family).unwrap_or(u32::MAX),
+            name: file.name.clone(),
+            path,
+            elsewhere,
+            half: file.half.as_ref().map(|(row, _)| row.clone()),
+            top: file.half.as_ref().is_some_and(|(_, top)| *top),
+        }
+    }
+
+    fn into_file(self) -> Result<FoundFile> {
+        let Self { name, path, elsewhere, half, top, .. } = self;
+        let place = match (path, <[String; 4]>::try_from(elsewhere)) {
+            (Some(path), _) => Place::Own(path),
+            (None, Ok([table, region, family, file])) => {
+                Place::Elsewhere(FileAt { table: TableName::parse(&table), region, family, file })
+            }
+            (None, Err(_)) => {
+                return Err(Error::invalid(format!("a split of HBase without the place of {name}")));
+            }
+        };
+        Ok(FoundFile { name, place, half: half.map(|row| (row, top)), len: None })
+    }
+}
+
+impl PackedSplit {
+    /// What all splits of a table say.
+    fn of(found: &Found, lacks_logs: Option<bool>) -> Self {
+        let (levels, alone) = found.shared.root.place();
+        Self {
+            table: found.shared.table.to_string(),
+            schema: found.schema.clone(),
+            levels: u32::try_from(levels).unwrap_or(0),
+            alone,
+            snapshot: found.snapshot.as_ref().map(|s| s.name.clone()),
+            now: found.options.now,
+            lacks_logs,
+            missing: found.missing.first().map(|damage| PackedFault::of(&Fault::from(damage.clone()))),
+            passed_regions: found.passed_regions,
+            ..Self::default()
+        }
+    }
+
+    fn take_region(&mut self, region: &Region, of: &OfRegion, range: &Range<u64>) {
+        let Rows { lower, upper, first } = splits::rows_between(region, range, &of.cuts);
+        let by_family = of.files.iter().flatten().enumerate();
+        self.region = Some(PackedRegion {
+            encoded: region.encoded.clone(),
+            id: region.id,
+            start: region.start.clone(),
+            end: region.end.clone(),
+            is_known: of.files.is_some(),
+            files: by_family.flat_map(|(i, files)| files.iter().map(move |f| PackedFile::of(i, f))).collect(),
+            lower,
+            upper,
+            first,
+        });
+        (self.servers, self.own) = (of.servers.clone(), of.own.clone());
+    }
+
+    /// A split behind those of the regions.
+    fn take_missing(&mut self, found: &Found, part: usize) -> Result<()> {
+        let missing = part.checked_sub(found.regions.len()).and_then(|i| found.missing.get(i));
+        let missing = missing.ok_or_else(|| Error::invalid(format!("part {part} of a table without it")))?;
+        self.missing = Some(PackedFault::of(&Fault::from(missing.clone())));
+        Ok(())
+    }
+
+    fn open(self, folder: &Arc<dyn Folder>, options: &OpenOptions) -> Result<(Found, Only)> {
+        let options = Options { now: self.now, ..Options::new(options)? };
+        let root = Root::found(folder, usize::try_from(self.levels).unwrap_or(0), self.alone)?;
+        let mut found = Found::new(root, TableName::parse(&self.table), self.schema, options)?;
+        found.snapshot = self.snapshot.map(|name| SnapshotFacts { name, created: None });
+        found.passed_regions = self.passed_regions;
+        found.missing = self.missing.map(|fault| fault.into_fault().damage).into_iter().collect();
+        found.logs = None;
+        let mut rows = None;
+        if let Some(packed) = self.region {
+            let encoded = packed.encoded.clone();
+            let (region, of) = packed.into_region(found.shared.families.len())?;
+            found.regions = vec![Arc::new(region)];
+            rows = Some(of);
+            if let Some(servers) = self.servers {
+                let root = &found.shared.root;
+                let own = self.own.map(|own| Index::unpack(root, own)).transpose()?;
+                let known = KnownLogs {
+                    servers: Index::unpack(root, servers)?,
+                    own: own.map(|own| (encoded, own)),
+                    lacks: self.lacks_logs,
+                };
+                found.logs = Some(Arc::new(Logs::known(found.shared.clone(), known)));
+            }
+        }
+        Ok((found, Only { part: self.part, range: self.start..self.end, rows }))
+    }
+}
+
+impl PackedRegion {
+    fn into_region(self, families: usize) -> Result<(Region, Rows)> {
+        let Self { encoded, id, start, end, is_known, files, lower, upper, first } = self;
+        let mut known: FilesOfFamilies = vec![Vec::new(); families];
+        for file in files {
+            let family = usize::try_from(file.family).ok().and_then(|i| known.get_mut(i));
+            let family = family.ok_or_else(|| Error::invalid("a split of HBase with a family too many"))?;
+            family.push(file.into_file()?);
+        }
+        let known = is_known.then(|| Arc::new(known));
+        let region = Region { id, start, end, known, ..Region::whole(&encoded) };
+        Ok((region, Rows { lower, upper, first }))
+    }
+}

@@ -1,0 +1,19 @@
+//! Work on the regions of a table, several at once.
+
+use std::sync::OnceLock;
+
+use coldframe_core::{Error, Result, threads};
+
+/// Regions that are looked into at once: that is waiting for a store.
+const AT_ONCE: usize = 16;
+
+/// Does `work` for each of `items`, several at once.
+pub(crate) fn of_each<I: Sync, T: Send + Sync>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let done: Vec<OnceLock<Result<T>>> = items.iter().map(|_| OnceLock::new()).collect();
+    threads::share(items.iter().zip(&done), AT_ONCE, |(item, place)| drop(place.set(work(item))));
+    let lost = || Err(Error::invalid("a thread ended before its work"));
+    done.into_iter().map(|place| place.into_inner().unwrap_or_else(lost)).collect()
+}

@@ -1,0 +1,210 @@
+"""What travels with a split of an HBase root: nobody opens the whole table again, or reads logs twice."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from estates import Estate
+from hbase_roots import OTHER_LOG, ROOT, add_table
+
+import coldframe as cf
+from coldframe.pipeline import identity, shared
+from coldframe.pipeline.convert import Task
+from coldframe.pipeline.journal import Journal
+from coldframe.pipeline.plan import PlanTask
+
+AS_OF = 1_700_000_000_000
+CELL = ("row", "family", "qualifier", "timestamp", "value")
+TABLES = """
+[tables.shop]
+path = "hbase"
+table = "shop:orders"
+view = "versions"
+as_of = 1700000000000
+
+[tables.others]
+path = "hbase"
+table = "shop:others"
+view = "versions"
+as_of = 1700000000000
+"""
+
+
+class Killed(BaseException):
+    """The driver, at a point that a test chooses."""
+
+
+def estate_of(folder: Path) -> Estate:
+    """An HBase root with two tables."""
+    estate = Estate(folder)
+    shutil.copytree(ROOT, estate.source / "hbase")
+    add_table(estate.source / "hbase")
+    (estate.source / "tables.toml").write_text(TABLES)
+    return estate
+
+
+def assert_has_all(estate: Estate) -> None:
+    for name, table in [("shop", "shop:orders"), ("others", "shop:others")]:
+        options: dict[str, Any] = {"table": table, "view": "versions", "as_of": AS_OF}
+        expected = cf.open(estate.source / "hbase", format="hbase", **options).read(columns=list(CELL))
+        written = estate.read(f"hbase/{name}").select(CELL).cast(expected.schema)
+        assert written.sort_by([(one, "ascending") for one in CELL[:4]]) == expected.sort_by(
+            [(one, "ascending") for one in CELL[:4]]
+        )
+
+
+def test_a_split_that_was_pickled_reads_its_region_alone(tmp_path: Path) -> None:
+    root = tmp_path / "hbase"
+    shutil.copytree(ROOT, root)
+    file = cf.open(root, table="shop:orders", as_of=AS_OF)
+    splits = file.splits(1)
+    assert len(splits) > 1
+    sent = [pickle.dumps(split) for split in splits]
+    # Whoever looks for regions finds none now.
+    for info in root.rglob(".regioninfo"):
+        info.unlink()
+    found = [batch for one in sent for batch in pickle.loads(one).to_batches()]
+    assert pa.Table.from_batches(found) == file.read()
+    with pytest.raises(cf.ColdframeError):
+        cf.open(root, table="shop:orders", as_of=AS_OF).read()
+
+
+def test_what_a_split_is_of_opens_whole() -> None:
+    split = cf.open(ROOT, table="shop:orders", as_of=AS_OF).splits(1)[0]
+    assert split.open().read().num_rows > sum(batch.num_rows for batch in split.to_batches())
+    with pytest.raises(ValueError, match="opened for one of its splits"):
+        split.open_for_this().read()
+
+
+def test_a_run_reads_the_logs_once_for_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    estate = estate_of(tmp_path)
+    asked: list[str] = []
+    given: list[int] = []
+    read, run = shared.shared_of_tables, PlanTask.run
+
+    def counting(path: str, **options: Any) -> Any:
+        asked.append(path)
+        return read(path, **options)
+
+    def planning(self: PlanTask) -> Any:
+        given.append(sum(len(piece) for _, piece in self.recorded))
+        return run(self)
+
+    monkeypatch.setattr(shared, "shared_of_tables", counting)
+    monkeypatch.setattr(PlanTask, "run", planning)
+    report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert (report.exit_code, report.verified) == (0, True)
+    assert len(asked) == 1
+    assert len(given) == 2
+    assert all(given)
+    assert_has_all(estate)
+
+
+def test_a_directory_is_looked_at_behind_its_last_byte_and_not_by_each_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate = estate_of(tmp_path)
+    after: list[int] = []
+    done: list[int] = []
+    real, run = identity.identity_of, Task.run
+
+    def looking(*given: Any) -> str:
+        after.append(len(done))
+        return real(*given)
+
+    def counting(self: Task) -> dict[str, Any]:
+        outcome = run(self)
+        done.append(self.number)
+        return outcome
+
+    monkeypatch.setattr(identity, "identity_of", looking)
+    monkeypatch.setattr(Task, "run", counting)
+    assert estate.migrate(split_bytes=1, leave_behind=["snapshots"]).exit_code == 0
+    assert len(done) > 4
+    # Of each table once; at the end for the safe list.
+    assert len(after) <= 3
+    assert after[-1] == len(done)
+
+
+@pytest.mark.parametrize("when", ["first", "last"])
+def test_a_directory_that_changes_while_it_is_read_is_not_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    estate = estate_of(tmp_path)
+    log = estate.source / "hbase" / OTHER_LOG
+    run, done = Task.run, []
+
+    def changing(self: Task) -> dict[str, Any]:
+        outcome = run(self)
+        done.append(self.number)
+        if len(done) == (1 if when == "first" else 6):
+            log.write_bytes(log.read_bytes())
+        return outcome
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "run", changing)
+        report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert len(done) == 6
+    changed = {table.name for table in report.tables if [file.status for file in table.files] == ["changed"]}
+    assert "shop" in changed
+    # With the last part: the other table may have been looked at by then.
+    assert when == "last" or "others" in changed
+    assert report.exit_code == 1
+    assert estate.safe() == []
+    assert not (estate.target / "_coldframe/staging").exists()
+    report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert (report.exit_code, report.verified) == (0, True)
+    assert_has_all(estate)
+
+
+def test_parts_of_a_directory_that_has_changed_since_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate = estate_of(tmp_path)
+    converted = kill_behind_two_parts(estate, monkeypatch)
+    log = estate.source / "hbase" / OTHER_LOG
+    log.write_bytes(log.read_bytes())
+    report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert (report.exit_code, report.verified) == (0, True)
+    assert len(converted) == 2 + 6
+    assert_has_all(estate)
+
+
+def test_a_run_that_was_killed_takes_up_the_parts_of_a_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate = estate_of(tmp_path)
+    converted = kill_behind_two_parts(estate, monkeypatch)
+    report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert (report.exit_code, report.verified) == (0, True)
+    assert len(converted) == 6
+    assert_has_all(estate)
+
+
+def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A run that ends so. Gives the numbers of the parts that are converted from now on, those two first."""
+    converted: list[int] = []
+    real, keep = Task.run, Journal.keep_units
+
+    def counting(self: Task) -> dict[str, Any]:
+        converted.append(self.number)
+        return real(self)
+
+    def killing(self: Journal, units: Any) -> None:
+        keep(self, units)
+        if len(converted) == 2:
+            raise Killed
+
+    monkeypatch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+    monkeypatch.setattr(Task, "run", counting)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "keep_units", killing)
+        with pytest.raises(Killed):
+            estate.migrate(split_bytes=1, leave_behind=["snapshots"])
+    assert len(converted) == 2
+    return converted
