@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import coldframe as cf
+import coldframe.spark
 from coldframe.pipeline.stored import StoreDestination
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
@@ -148,3 +149,19 @@ def test_a_migration_by_spark_tells_no_secret(tmp_path: Path) -> None:
     server.stop()
     assert any("SparkListenerTaskEnd" in text for text in log)
     assert not [text for text in [*written, *log, done.stdout, done.stderr] if server.SECRET in text]
+
+
+def test_options_in_sql_are_hidden(spark: SparkSession) -> None:
+    coldframe.spark.register(spark)
+    coldframe.spark.register(spark)
+    hiding = spark.conf.get("spark.sql.redaction.options.regex") or ""
+    assert hiding.startswith("(?i)url|")
+    assert hiding.count("storage_options") == 1
+    told = {"storage_options.access_key_id": "id-of-a-key", "storage_options.account_key": "account-key"}
+    told |= {"keys.pii": "5ec4e7", "storage_options": '{"access_key_id": "id-in-json"}'}
+    options = ", ".join(f"'{name}' '{value}'" for name, value in {**told, "columns": "a,b"}.items())
+    view = f"CREATE TEMPORARY VIEW hidden USING coldframe OPTIONS (path 's3://data/t', {options})"
+    plan = spark.sql(f"EXPLAIN FORMATTED {view}").collect()[0][0]
+    assert "columns -> a,b" in plan
+    assert not [value for value in told.values() if value in plan]
+    assert plan.count("redacted") == len(told)

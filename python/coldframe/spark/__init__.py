@@ -25,13 +25,22 @@ OLDEST_PYSPARK = (4, 1)
 """Of the data source. The pipeline runs from 3.3 on."""
 
 
+_HIDDEN = r"^(?i:keys|storage_options)(\.|$)"
+_HIDING = "spark.sql.redaction.options.regex"
+
+
 def register(spark: SparkSession) -> None:
-    """Makes the formats known to a session whose environment did not discover them."""
+    """Makes the formats known to a session whose environment did not discover them, and has Spark hide the
+    options `keys` and `storage_options` where it shows a statement's: in plans, its page, its event log.
+    """
     _demand_data_sources()
     from coldframe.spark.source import SOURCES
 
     for source in SOURCES:
         spark.dataSource.register(source)
+    hidden = spark.conf.get(_HIDING) or ""
+    if _HIDDEN not in hidden:
+        spark.conf.set(_HIDING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
 
 
 def _demand_data_sources() -> None:
