@@ -149,15 +149,35 @@ def test_rows_that_others_deleted_are_not_safe(estate: Estate, to: str, conditio
     assert (known.exit_code, known.verified, estate.safe()) == (0, False, [])
 
 
-def test_a_table_that_lists_files_of_others_which_are_gone_cannot_be_read(estate: Estate) -> None:
-    deltalake = pytest.importorskip("deltalake")
+@pytest.mark.parametrize("to", ["delta", "iceberg"])
+@pytest.mark.parametrize("how", ["gone", "cut"])
+def test_a_table_with_a_file_of_others_that_is_gone_or_cut_cannot_be_read(
+    estate: Estate, to: str, how: str
+) -> None:
+    pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[to])
     estate.orc("t/1", {"a": [1, 2]})
-    assert estate.migrate(to="delta").exit_code == 0
-    deltalake.write_deltalake(estate.target / "t", pa.table({"a": [3]}), mode="append")
-    assert estate.migrate(to="delta", on_foreign_changes="append").exit_code == 0
-    next((estate.target / "t").glob("part-*")).unlink()
-    report = estate.migrate(to="delta", on_foreign_changes="append")
+    assert estate.migrate(to=to).exit_code == 0
+    ours = set((estate.target / "t").rglob("*.parquet"))
+    if to == "delta":
+        import deltalake
+
+        deltalake.write_deltalake(estate.target / "t", pa.table({"a": [3]}), mode="append")
+    else:
+        from coldframe.pipeline.iceberg import open_catalog
+
+        open_catalog(str(estate.target)).load_table(("migrated", "t")).append(pa.table({"a": [3]}))
+    report = estate.migrate(to=to, on_foreign_changes="append")
+    assert (report.exit_code, len(estate.safe())) == (0, 1)
+    (theirs,) = set((estate.target / "t").rglob("*.parquet")) - ours
+    if how == "gone":
+        theirs.unlink()
+    else:
+        theirs.write_bytes(theirs.read_bytes()[:-100])
+    report = estate.migrate(to=to, on_foreign_changes="append")
     assert (report.exit_code, len(report.tables[0].missing), estate.safe()) == (1, 1, [])
+    assert {fault.kind for fault in audit(estate.target).faults} >= {
+        "missing" if how == "gone" else "resized"
+    }
 
 
 @pytest.mark.parametrize("to", ["delta", "iceberg"])

@@ -410,6 +410,37 @@ def test_older_versions_keep_their_types_and_values(lake: Lake, old: pa.DataType
         assert lake.at(version)["v"].to_pylist() == [value]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.int32()])
+def test_a_column_that_no_file_has_goes_and_comes_back(lake: Lake, kind: pa.DataType) -> None:
+    """Each version reads what it read when it was the newest."""
+    wide = pa.schema([*SCHEMA, ("v", pa.string())])
+    back = pa.schema([*SCHEMA, ("v", kind)])
+    value: Any = pa.scalar(7).cast(kind).as_py()
+    lake.register(lake.file("1.parquet", [1], wide, v="x"), schema=wide)
+    versions = {lake.version(): {1: "x"}}
+    narrow = lake.file("2.parquet", [2])
+    lake.register(narrow)
+    versions[lake.version()] = {2: None}
+    assert lake.at(lake.version()).column_names == ["id"]
+    lake.register(narrow, lake.file("3.parquet", [3], back, v=value), schema=back)
+    versions[lake.version()] = {2: None, 3: value}
+    for version, rows in versions.items():
+        found = lake.at(version).to_pylist()
+        assert {row["id"]: row.get("v") for row in found} == rows
+
+
+def test_a_partition_column_does_not_go_in_iceberg(tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    lake = Lake(tmp_path / "lake", "iceberg")
+    column = pa.field("p", pa.string())
+    schema = pa.schema([*SCHEMA, column])
+    first = lake.file("p=a/1.parquet", [1], schema, p=pa.scalar("a"))
+    lake.register(first, schema=schema, partitions=[column])
+    with pytest.raises(SchemaError, match="partition field p"):
+        lake.register(lake.file("2.parquet", [2]))
+    assert lake.ids() == [1]
+
+
 def test_a_partition_column_keeps_its_type_in_iceberg(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     lake = Lake(tmp_path / "lake", "iceberg")

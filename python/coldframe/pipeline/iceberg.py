@@ -21,12 +21,10 @@ from coldframe._coldframe import SchemaError
 from coldframe.pipeline.committed import CommittedTable, Counts
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.iceberg_log import live_entries
-from coldframe.pipeline.iceberg_schema import retype
+from coldframe.pipeline.iceberg_schema import bring_columns
 from coldframe.pipeline.journal import HOME
 from coldframe.pipeline.live import LiveFile, LiveTable
 from coldframe.sources import is_remote
-from coldframe.spark.types import plain_type
-from coldframe.widening import shape_of
 
 NAMESPACE = "migrated"
 MARK = "coldframe.files"
@@ -111,9 +109,10 @@ def _register(
     present = {file.file_path: (file, live) for file, live in live_entries(current, root)}
     before, others = set(present), ""
     if exists:
-        _demand_columns(current, table)
         others, last = _by_others(current)
         others = others or _unlike(known, set(present))
+        if others:
+            _demand_columns(current, table)
         if others and (last == digest or known == set(wanted)):
             return {**_facts(identifier, current), "changed by others": others}
         if others:
@@ -122,18 +121,18 @@ def _register(
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path][0] for path in before if path not in kept]
-    columns = {field.name for field in current.schema().fields}
+    # Where no file of before stays, nothing holds the table to its columns.
+    anew = not others and len(removed) == len(present)
+    if not anew:
+        _demand_columns(current, table)
     marked = {MARK: digest, RUN: table.run}
     if added or removed:
         gone = [file.file_path.removeprefix(root) for file in removed]
         # Of a catalog that is gone nothing is left.
         table.announce((path.removeprefix(root) for path in added), gone if exists else [*table.known, *gone])
     with current.transaction() as transaction:
-        if table.schema is not None and not others and removed and len(removed) == len(present):
-            _retype(transaction, current, table)
-        elif table.schema is not None and not columns >= set(table.schema.names):
-            with transaction.update_schema() as update:
-                update.union_by_name(pa.schema(table.schema))
+        if table.schema is not None:
+            bring_columns(transaction, current, table.name, pa.schema(table.schema), anew=anew)
         if removed:
             with transaction.update_snapshot(snapshot_properties=marked).overwrite() as snapshot:
                 for file in removed:
@@ -276,21 +275,6 @@ def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[st
             "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
         )
     return {root + path for path in table.known}
-
-
-def _retype(transaction: Any, current: Any, table: CommittedTable) -> None:
-    """Where every file of before is replaced, columns may have other types."""
-    from pyiceberg.io.pyarrow import schema_to_pyarrow
-
-    have = {field.name: _shape(field.type) for field in schema_to_pyarrow(current.schema())}
-    wanted = {field.name: _shape(field.type) for field in table.schema or ()}
-    if wanted.items() - have.items():
-        retype(transaction, current, table.name, pa.schema(table.schema or ()))
-
-
-def _shape(kind: pa.DataType) -> str:
-    """A type as Iceberg has it, which knows no smaller integers."""
-    return re.sub(r"\bint(8|16)\b", "int32", shape_of(plain_type(kind)))
 
 
 def _create(catalog: Any, identifier: tuple[str, str], place: str, table: CommittedTable) -> Any:

@@ -1,9 +1,11 @@
-"""Other types for the columns of an Iceberg table whose files are all replaced.
+"""The columns of an Iceberg table, as the files have them that a commit leaves in it.
 
-Our files have no field ids: the table's name mapping says which id a column of a file has, for all snapshots
+Where a commit replaces all files, columns may have other types, and those that no file has any more go. Our
+files have no field ids: the table's name mapping says which id a column of a file has, for all snapshots
 alike. A new id for a column that has another type now would take its name away from the old id, and older
-snapshots, each read with the schema that it was written with, would find nulls. So a column keeps its id, and
-what comes anew in it (a struct for bytes) gets ids that were never used.
+snapshots, each read with the schema that it was written with, would find nulls. So a column keeps its id,
+and what comes anew in it (a struct for bytes) gets ids that were never used. So does a column that was gone
+and comes back.
 
     schema 0   1: a string      snapshots of then     ┐
     schema 1   1: a timestamp   snapshots from now on ┴ mapping: a is 1
@@ -12,18 +14,48 @@ what comes anew in it (a struct for bytes) gets ids that were never used.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import SchemaError
+from coldframe.spark.types import plain_type
+from coldframe.widening import shape_of
 
 _MAPPING = "schema.name-mapping.default"
 
 
-def retype(transaction: Any, current: Any, name: str, schema: pa.Schema) -> None:
-    """Gives the table these columns; those that files of before have besides stay, too."""
+def bring_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *, anew: bool) -> None:
+    """Gives the table the columns of its files; `anew`: no file of before stays."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    have = {field.name: _shape(field.type) for field in schema_to_pyarrow(current.schema())}
+    wanted = {field.name: _shape(field.type) for field in schema}
+    if anew:
+        if have != wanted:
+            _set_columns(transaction, current, name, schema, stay=False)
+        return
+    new = wanted.keys() - have.keys()
+    if not new:
+        return
+    mapping = current.metadata.name_mapping()
+    if mapping is not None and any(new.intersection(field.names) for field in mapping.root):
+        back = pa.schema([field for field in schema if field.name in new])
+        _set_columns(transaction, current, name, back, stay=True)
+        return
+    with transaction.update_schema() as update:
+        update.union_by_name(schema)
+
+
+def _shape(kind: pa.DataType) -> str:
+    """A type as Iceberg has it, which knows no smaller integers."""
+    return re.sub(r"\bint(8|16)\b", "int32", shape_of(plain_type(kind)))
+
+
+def _set_columns(transaction: Any, current: Any, name: str, schema: pa.Schema, *, stay: bool) -> None:
+    """Sets the table's columns. Those that it has besides stay, in front, or go."""
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
     from pyiceberg.schema import Schema
     from pyiceberg.table.name_mapping import create_mapping_from_schema
@@ -34,8 +66,8 @@ def retype(transaction: Any, current: Any, name: str, schema: pa.Schema) -> None
     mapping = metadata.name_mapping() or create_mapping_from_schema(before)
     ids = _Ids(mapping.root, metadata.last_column_id)
     wanted = {field.name: field for field in _pyarrow_to_schema_without_ids(pa.schema(schema)).fields}
-    stay = [field for field in before.fields if field.name not in wanted]
-    fields = [*ids.assign(wanted.values(), ids.root), *stay]
+    others = [field for field in before.fields if stay and field.name not in wanted]
+    fields = [*others, *ids.assign(wanted.values(), ids.root)]
     _demand_partitions(current, name, fields)
     number = 1 + max(one.schema_id for one in metadata.schemas)
     transaction.set_properties({_MAPPING: type(mapping)(root=ids.mapped(ids.root)).model_dump_json()})
@@ -53,7 +85,12 @@ def _demand_partitions(current: Any, name: str, fields: list[Any]) -> None:
     types = {field.field_id: field for field in fields}
     for part in current.spec().fields:
         now = types.get(part.source_id)
-        if now is not None and now.field_type != current.schema().find_type(part.source_id):
+        if now is None:
+            raise SchemaError(
+                f"table {name}: no file has the column any more that its partition field {part.name} is made "
+                "of. Migrate into a new directory"
+            )
+        if now.field_type != current.schema().find_type(part.source_id):
             raise SchemaError(
                 f"table {name}: partition column {now.name} becomes {now.field_type}, which Iceberg cannot "
                 "do with a column that its older versions are partitioned by. Migrate into a new directory"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from coldframe.pipeline.destination import Destination
 from coldframe.pipeline.journal import State
+from coldframe.pipeline.live import LiveFile
 from coldframe.pipeline.target_facts import WHOLE_TABLE, Difference, TargetFacts, differences, foreign, look
 from coldframe.pipeline.verdict import Reason
 
@@ -81,11 +82,22 @@ def standing(destination: Destination, state: State, kind: str, name: str, path:
                 found.changed.setdefault(one.file, one)
     for file in foreign(facts, state):
         found.foreign.append(file.path)
-        inside = facts.has_log and file.path.startswith(f"{path}/")
-        if inside and facts.stored.get(file.path) is None:
-            gone = "others wrote it, and it is not there any more: the table cannot be read"
-            found.missing[file.path] = Difference("gone", path, "", file.path, file.rows or 0, gone)
+        if facts.has_log and file.path.startswith(f"{path}/"):
+            wrong = _unreadable(facts, file)
+            if wrong is not None:
+                found.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
     return found
+
+
+def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
+    """What is wrong with a file of others, for which the whole table cannot be read, and why."""
+    there = facts.stored.get(file.path)
+    if there is None:
+        return "gone", "others wrote it, and it is not there any more: the table cannot be read"
+    if file.bytes is not None and there.size != file.bytes:
+        sizes = f"it has {there.size:,} bytes, the table says {file.bytes:,}"
+        return "resized", f"others wrote it, and {sizes}: the table cannot be read"
+    return None
 
 
 def kind_of(state: State, path: str) -> Mapping[str, str]:

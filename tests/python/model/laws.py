@@ -350,12 +350,19 @@ def _progress(world: World, claims: Claims) -> None:
 def after_audit(world: World, found: Any) -> None:
     """0 only if the target has what a run left of ours in it; and 0 if nobody has touched it."""
     if found.exit_code == 0 and world.after_run is not None:
-        ours = [row for row in world.after_run.rows if row.tag != "others"]
+        ours = [row for row in world.after_run.rows if not _is_given_up(world, row)]
         then, now = Counter(ours), Counter(world.seen.rows)
         demand("audit", not then - now, f"nothing is wrong, and these rows are gone: {list(then - now)[:3]}")
         demand("audit", not world.seen.broken, f"nothing is wrong, and {world.seen.broken}")
     if world.fine:
         demand("audit", found.exit_code == 0, f"faults where nobody touched anything: {found.faults}")
+
+
+def _is_given_up(world: World, row: Seen) -> bool:
+    """Rows of others, and those that were to go with their source: the run may have left that undone."""
+    version = world.tree.versions.get(row.tag)
+    asked = world.last is not None and world.last["on_vanished"] == "remove"
+    return version is None or (asked and version.path not in world.tree.now)
 
 
 def after_check(world: World, found: Any, paths: list[str]) -> None:
