@@ -429,6 +429,20 @@ def test_text_that_is_not_utf_8_is_a_loss(estate: Estate, serde: str) -> None:
     lost(estate, "malformed-text", 1)
 
 
+def test_text_that_is_not_utf_8_is_migrated_as_binary_where_the_table_says_so(estate: Estate) -> None:
+    for number in range(2):
+        path = estate.orc(f"t/{number}", {"a": [1, 2], "name": ["caf#", None]})
+        path.write_bytes(path.read_bytes().replace(b"caf#", b"caf\xe9"))
+    report = estate.migrate()
+    assert (report.statuses, estate.safe()) == ({"failed": 2}, [])
+    toml = estate.source / "tables.toml"
+    # As SHOW CREATE TABLE has it: a column came later, and another has a wider type by now.
+    toml.write_text('[tables.t]\nschema = "a decimal(20,0), name binary, later string"\n')
+    report = estate.migrate(tables=toml)
+    assert (report.exit_code, report.verified, len(estate.safe())) == (0, True, 2)
+    assert estate.read("t")["name"].to_pylist() == [b"caf\xe9", None] * 2
+
+
 @pytest.mark.parametrize("serde", ["binary", "text"])
 def test_nanoseconds_of_rcfile_are_a_loss(estate: Estate, serde: str) -> None:
     path = estate.source / "t/1"

@@ -5,7 +5,9 @@
 //! | string, varchar, char | binary | Hive wrote bytes that are no UTF-8 into them: they are handed out as they are |
 //! | decimal without digits (Hive 0.11) | decimal(p,s) | the type that all files of a table share |
 //!
-//! Columns are found by their names; those that are not named stay what they are. Any other type is a mistake, and an error.
+//! Columns are found by their names; those that are not named stay what they are. Any other type is a mistake, and an error, unless
+//! the schema is the table's ([`Declares::Table`]): that may have columns that came later, and other types since. There Hive's old
+//! names `_col0`, `_col1` .. stand for positions, and what does not fit is left as the file has it.
 
 mod types;
 
@@ -15,10 +17,20 @@ pub(crate) use types::types_of;
 
 use crate::layout::proto;
 use crate::layout::types::Kind;
+use crate::options::Declares;
 
 /// Changes the types of a file to those that are declared.
-pub(crate) fn declare(types: &mut [proto::Type], spec: &SchemaSpec, limits: &Limits) -> Result<()> {
+pub(crate) fn declare(
+    types: &mut [proto::Type],
+    spec: &SchemaSpec,
+    declares: Declares,
+    limits: &Limits,
+) -> Result<()> {
     let declared = types_of(spec, limits)?;
+    if declares == Declares::Table {
+        take_of_table(types, 0, &declared, 0);
+        return Ok(());
+    }
     let (Some(root), Some(names)) = (types.first().cloned(), declared.first()) else { return Ok(()) };
     for (name, of) in names.field_names.iter().zip(&names.subtypes) {
         let place = root.field_names.iter().position(|own| own == name);
@@ -33,23 +45,57 @@ pub(crate) fn declare(types: &mut [proto::Type], spec: &SchemaSpec, limits: &Lim
     Ok(())
 }
 
+/// What a table's type says of a file's, and of those inside.
+fn take_of_table(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) {
+    let (Some(own), Some(want)) = (types.get_mut(at as usize), declared.get(of as usize)) else { return };
+    if take(own, want) || own.kind != want.kind {
+        return;
+    }
+    let (own, by_position) = (own.clone(), at == 0 && are_placeholders(&own.field_names));
+    for (position, child) in own.subtypes.iter().enumerate().filter(|(_, child)| **child > at) {
+        let same =
+            |name: &String| own.field_names.get(position).is_some_and(|n| n.eq_ignore_ascii_case(name));
+        let place = match own.field_names.is_empty() || by_position {
+            true => Some(position),
+            false => want.field_names.iter().position(same),
+        };
+        if let Some(of) = place.and_then(|place| want.subtypes.get(place)) {
+            take_of_table(types, *child, declared, *of);
+        }
+    }
+}
+
+/// Whether columns have the names that Hive wrote before 2.0.
+fn are_placeholders(names: &[String]) -> bool {
+    let is = |(at, name): (usize, &String)| name.strip_prefix("_col").is_some_and(|n| n == at.to_string());
+    names.iter().enumerate().all(is)
+}
+
+/// Takes a declared type where a file's own says less; whether it did.
+fn take(own: &mut proto::Type, want: &proto::Type) -> bool {
+    let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
+    match kinds {
+        (Some(Kind::String | Kind::Varchar | Kind::Char), Some(Kind::Binary)) => {
+            (own.kind, own.maximum_length) = (want.kind, None);
+            true
+        }
+        (Some(Kind::Decimal), Some(Kind::Decimal)) if own.precision() == 0 => {
+            (own.precision, own.scale) = (want.precision, want.scale);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// One type and those inside it.
 fn declare_one(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -> Result<()> {
     let Some(want) = declared.get(of as usize) else { return Ok(()) };
     // The tree of types tells what is wrong with a file's own.
     let Some(own) = types.get_mut(at as usize) else { return Ok(()) };
-    let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
-    match kinds {
-        (Some(Kind::String | Kind::Varchar | Kind::Char), Some(Kind::Binary)) => {
-            (own.kind, own.maximum_length) = (want.kind, None);
-            return Ok(());
-        }
-        (Some(Kind::Decimal), Some(Kind::Decimal)) if own.precision() == 0 => {
-            (own.precision, own.scale) = (want.precision, want.scale);
-            return Ok(());
-        }
-        _ => {}
+    if take(own, want) {
+        return Ok(());
     }
+    let kinds = (own.kind.and_then(Kind::from_number), want.kind.and_then(Kind::from_number));
     let digits = |t: &proto::Type| (t.precision(), t.scale());
     let alike = kinds.0 == kinds.1
         && own.subtypes.len() == want.subtypes.len()

@@ -51,8 +51,7 @@ impl Format for OrcFormat {
             // What a cut file ends with may pass for a postscript that names a version or a codec which nobody knows.
             Err(e) if read.recover && (e.is_damage() || is_unsupported(&e)) => {
                 let from = text(&options.extra, "schema_from")?;
-                let schema = options.schema.as_ref();
-                let found = recover::recover(bytes, schema, from, siblings.as_deref(), &read.limits)
+                let found = recover::recover(bytes, &read, from, siblings.as_deref())
                     .map_err(|none| if is_unsupported(&e) && none.is_damage() { e } else { none })?;
                 let mut shape = Shape::new(bytes.clone(), found.tail, read, found.lost)?;
                 shape.recovered = Some(Recovery { proof: found.proof });

@@ -22,6 +22,10 @@ pub(crate) const OPEN_OPTIONS: &[OptionDoc] = &[
         help: "\"read\" (default) gives encrypted columns without a key as their mask left them; \"error\" refuses them",
     },
     OptionDoc {
+        name: "schema_of",
+        help: "\"file\" (default): `schema` names columns of this file. \"table\": it is the table's; of it the file takes binary for its text and digits for decimals that state none, by name, or by position where its columns are called _col0, _col1 ..",
+    },
+    OptionDoc {
         name: "recover",
         help: "true finds the stripes of a file without its tail; needs `schema` or `schema_from`. Where nothing is left of the tail that proves how many stripes there were, `on_error` must be skip or null",
     },
@@ -39,6 +43,16 @@ pub(crate) enum Masked {
     Read,
     /// Refuse the scan.
     Refuse,
+}
+
+/// Whose columns a declared schema has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Declares {
+    /// The file's: what it does not have, or has otherwise, is a mistake.
+    #[default]
+    File,
+    /// Those of its table, which may have changed since the file was written.
+    Table,
 }
 
 /// The user's keys by name: given ones, then those that somebody else has.
@@ -81,6 +95,8 @@ pub struct Options {
     pub(crate) recover: bool,
     /// What is said of columns.
     pub(crate) declared: Option<SchemaSpec>,
+    /// Whether that is said of the file's columns, or of its table's.
+    pub(crate) declares: Declares,
     /// Keys by name.
     pub(crate) keys: Keys,
     /// Bounds.
@@ -101,6 +117,11 @@ impl Options {
             Some("error") => Masked::Refuse,
             Some(other) => return Err(unexpected("masked", "\"read\" or \"error\"", other)),
         };
+        let declares = match text(extra, "schema_of")? {
+            None | Some("file") => Declares::File,
+            Some("table") => Declares::Table,
+            Some(other) => return Err(unexpected("schema_of", "\"file\" or \"table\"", other)),
+        };
         let recover = flag(extra, "recover")?;
         Ok(Self {
             timestamp_unit,
@@ -108,6 +129,7 @@ impl Options {
             masked,
             recover,
             declared: options.schema.clone(),
+            declares,
             keys: Keys { given: options.keys.clone(), source: options.key_source.clone() },
             limits: options.limits,
         })

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, Limits, ReadAt, Result, SchemaSpec};
+use coldframe_core::{Damage, Error, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
 use coldframe_encoding::codec::{Algorithm, Decompressor};
 use coldframe_encoding::limits::message::check;
@@ -37,6 +37,7 @@ use crate::layout::stripe::StreamKind;
 use crate::layout::tail::{MAGIC, Tail};
 use crate::layout::types::Kind;
 use crate::open::{Front, read_tail};
+use crate::options::{Declares, Options};
 
 use self::footers::{begins_with_literal, may_inflate_to, plain_footer};
 
@@ -75,25 +76,26 @@ struct Known {
     footer: Footer,
 }
 
-/// Searches `source` for stripes. The types are the user's; without them those of `schema_from` in `siblings` are taken, or
+/// Searches `source` for stripes. The types are those that the user declares of the file; without them those of `schema_from` in `siblings` are taken, or
 /// those of the first whole file there.
 pub(crate) fn recover(
     source: &Arc<dyn ReadAt>,
-    schema: Option<&SchemaSpec>,
+    options: &Options,
     schema_from: Option<&str>,
     siblings: Option<&dyn Folder>,
-    limits: &Limits,
 ) -> Result<Recovered> {
+    let (schema, limits) = (options.declared.as_ref(), &options.limits);
     if let Some(tail) = inner_tail(source, limits)? {
         let source = source.as_ref();
         let mut known = Known { postscript: tail.postscript.clone(), footer: tail.footer.clone() };
         if let Some(spec) = schema {
-            declared::declare(&mut known.footer.types, spec, limits)?;
+            declared::declare(&mut known.footer.types, spec, options.declares, limits)?;
         }
         let end = tail.postscript_bytes.end + 1;
         return search(source, known, tail.footer.stripes.clone(), end, limits);
     }
     let source = source.as_ref();
+    let schema = schema.filter(|_| options.declares == Declares::File);
     let types = schema.map(|spec| declared::types_of(spec, limits)).transpose()?;
     let beside = match (schema_from, siblings) {
         (Some(name), Some(folder)) => {

@@ -216,3 +216,24 @@ fn only_text_may_be_declared_as_binary() {
         assert!(e.contains(expected), "{schema}: {e}");
     }
 }
+
+/// The schema of a table has more columns than a file, and other types: what the file has otherwise stays.
+#[test]
+fn of_a_tables_schema_a_file_takes_binary() {
+    let of_table = |schema: &str| {
+        let mut options = OpenOptions { schema: Some(SchemaSpec::Ddl(schema.into())), ..Default::default() };
+        options.extra.insert("schema_of".into(), Value::from("table"));
+        options
+    };
+    let schema = "later int, ID string, Word binary, list array<binary>, in struct<more:int,text:binary>";
+    let found = file(&of_table(schema));
+    let kinds: Vec<String> = found.schema().fields().iter().map(|f| f.data_type().to_string()).collect();
+    assert_eq!(kinds[..3], ["Int64", "Binary", "Utf8"], "{kinds:?}");
+    assert!(kinds[3].contains("Binary") && kinds[5].contains("Binary"), "{kinds:?}");
+    let got = rows::scan(found.as_ref(), &only("word", OnError::Raise), None).unwrap();
+    assert_eq!(got.batch.column(1).as_binary::<i32>().value(3), b"un caf\xe9");
+    // Said of the file, the same is a mistake.
+    let mut options = of_table(schema);
+    options.extra.insert("schema_of".into(), Value::from("file"));
+    assert!(open("latin", latin(), &options).is_err());
+}

@@ -29,6 +29,8 @@ from coldframe.widening import unified
 
 FILES_A_TASK = 256
 _WITH_UNIT = frozenset(name for name, about in formats().items() if "timestamp_unit" in about["open"])
+_WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of" in about["open"])
+_SAYS_MORE = re.compile(r"\b(binary|decimal|numeric|dec)\b", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
 
 
@@ -80,8 +82,11 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, 
     """How a table's files are opened: `given` are the options of its entry."""
     options = dict(given)
     if format not in TYPELESS:
-        # In tables.toml it names the columns of old ORC files; the types are the file's own.
-        options.pop("schema", None)
+        # In tables.toml it names the columns of old ORC files; the types are the file's own, but for text that
+        # is none and decimals that state no digits.
+        schema = options.pop("schema", None)
+        if format in _WITH_TABLE and isinstance(schema, str) and _SAYS_MORE.search(schema):
+            options.update(schema=schema, schema_of="table")
     if format in _WITH_UNIT:
         options.setdefault("timestamp_unit", unit)
     return options
