@@ -23,6 +23,7 @@ mod literal;
 mod members;
 mod number;
 pub mod parse;
+mod passing;
 pub mod substrait;
 
 use arrow_array::ArrayRef;

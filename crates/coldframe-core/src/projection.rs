@@ -264,6 +264,15 @@ pub fn prune(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
+/// The outermost columns in which `paths` are, each once, in the schema's order.
+pub(crate) fn outermost(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
+    let names = Names::new(schema, true);
+    let mut places = paths.iter().map(|path| Ok(names.find(path)?.0)).collect::<Result<Vec<_>>>()?;
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}
+
 /// The column that `path` names in `batch`: a column, or a struct's child with the nulls of the structs around it.
 pub fn column(batch: &RecordBatch, path: &str) -> Result<ArrayRef> {
     let schema = batch.schema();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
@@ -175,13 +175,15 @@ impl ScanReader {
         Ok(self.empty())
     }
 
-    fn finish_batch(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
-        if let Some(p) = &self.predicate {
-            batch = filter_record_batch(&batch, &p.evaluate(&batch)?).map_err(arrow_error)?;
+    fn finish_batch(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let passes = self.predicate.as_ref().map(|p| p.passing(&batch)).transpose()?;
+        let mut batch = self.projection.project(&batch)?;
+        if let Some(passes) = passes {
+            batch = filter_record_batch(&batch, &BooleanArray::new(passes, None)).map_err(arrow_error)?;
         }
         let rows = usize::try_from(self.left).unwrap_or(usize::MAX).min(batch.num_rows());
         self.left -= rows as u64;
-        self.projection.project(&if rows < batch.num_rows() { batch.slice(0, rows) } else { batch })
+        Ok(if rows < batch.num_rows() { batch.slice(0, rows) } else { batch })
     }
 
     fn empty(&self) -> RecordBatch {

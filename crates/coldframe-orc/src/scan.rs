@@ -5,7 +5,9 @@
 //! | [`plan`] | stripes of a split, row groups of a stripe |
 //! | [`job`] | what plan hands to decode: columns, runs of rows, parts of streams |
 //! | [`ranges`] | what row groups take of a stream |
+//! | [`unit`] | the bytes of a stripe, given to whoever decodes them |
 //! | [`decode`] | batches of a stripe |
+//! | [`scout`] | which row groups the filter leaves, by its own columns |
 //! | [`column`](mod@column) | from streams to arrays |
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
 
@@ -15,5 +17,7 @@ pub(crate) mod job;
 pub(crate) mod plan;
 pub(crate) mod ranges;
 pub(crate) mod rle;
+pub(crate) mod scout;
 pub(crate) mod stream;
+pub(crate) mod unit;
 mod varint;

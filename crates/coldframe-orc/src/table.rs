@@ -18,6 +18,7 @@ use crate::options::{Masked, Options};
 use crate::prune::stripes::StripePruner;
 use crate::scan::job::ScanShared;
 use crate::scan::plan::StripePlan;
+use crate::scan::scout::ScoutShared;
 use crate::{inspect, metadata, statistics, undeclared, verify};
 
 /// An open ORC file.
@@ -148,7 +149,8 @@ impl TableFile for OrcFile {
                 request.damage.push(lost.clone());
             }
         }
-        Ok(Box::new(StripePlan::new(scan, stripes, prune, limit, raised)))
+        let scout = ScoutShared::new(&self.shape, request)?;
+        Ok(Box::new(StripePlan::new(scan, scout, stripes, prune, limit, raised)))
     }
 
     fn statistics(&self) -> Result<Value> {

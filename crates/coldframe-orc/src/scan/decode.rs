@@ -11,18 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
-use bytes::Bytes;
 use coldframe_core::salvage::{MOST_BATCH_BYTES, without_rows};
-use coldframe_core::{
-    BatchIter, Change, Damage, DecodeUnit, Error, ErrorKind, OnError, Result, arrow_error, threads,
-};
+use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_error, threads};
 
 use super::column::dictionary::Dictionaries;
-use super::column::input::{Held, Input, StoredPart, StoredStreams};
+use super::column::input::{Held, Input, StoredStreams};
 use super::column::{self, ColumnReader, Misread};
 use super::job::{Run, ScanShared, StripeJob};
 use super::rle::bytes::BitRle;
+use super::scout::Scout;
 use super::stream::{Codec, Stand};
+use super::unit::stored_bytes;
 use crate::layout::compression::Compression;
 use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
@@ -31,67 +30,9 @@ use crate::layout::types::{Column, Kind};
 /// Batches of fewer rows are not worth a thread.
 const PARALLEL_ROWS: usize = 4096;
 
-/// Decodes one stripe.
-pub(crate) struct DecodeStripe {
-    /// What all stripes share.
-    pub(crate) scan: Arc<ScanShared>,
-    /// The stripe.
-    pub(crate) job: StripeJob,
-}
-
-impl DecodeUnit for DecodeStripe {
-    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let Self { scan, mut job } = *self;
-        let mut streams = StoredStreams::new();
-        for (part, stored) in job.parts.iter().zip(bytes) {
-            let Some(place) = job.layout.stream(part.column, part.kind) else { continue };
-            let bytes = scan.shape.decrypted(stored, place, part.start, &job.stripe)?;
-            let part_of = StoredPart { start: part.start, offset: part.bytes.start, bytes };
-            streams.entry((part.column, part.kind)).or_default().push(part_of);
-        }
-        let batch_rows = scan.batch_rows;
-        Ok(Box::new(StripeBatches {
-            stored: stored_bytes(&scan, &job),
-            tasks: std::mem::take(&mut job.runs).into_iter().map(Task::new).collect(),
-            held: Held::default(),
-            scan,
-            job,
-            streams,
-            dictionaries: Dictionaries::default(),
-            codec: Codec::default(),
-            run: None,
-            batch_rows,
-            careful: false,
-            failed: false,
-            unexplained: None,
-            recorded: Mutex::default(),
-        }))
-    }
-}
-
-/// Stored bytes of each column to decode, with those inside it.
-fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
-    let tree = &scan.shape.tree;
-    // Of all columns in front of each: a column's own are a difference.
-    let mut sums = vec![0u64; tree.columns().len() + 1];
-    for part in &job.parts {
-        if let Some(sum) = sums.get_mut(part.column + 1) {
-            *sum += part.bytes.end - part.bytes.start;
-        }
-    }
-    let mut all = 0u64;
-    for sum in &mut sums {
-        all = all.saturating_add(*sum);
-        *sum = all;
-    }
-    let before = |id: usize| sums.get(id).copied().unwrap_or(all);
-    let end = |id: usize| tree.get(id).map_or(id, |column| column.end);
-    scan.columns.iter().map(|(id, _)| before(end(*id)).saturating_sub(before(*id))).collect()
-}
-
 /// Rows to decode, and how.
 #[derive(Clone)]
-struct Task {
+pub(crate) struct Task {
     run: Run,
     /// Whether columns that fail become null.
     lenient: bool,
@@ -102,7 +43,7 @@ struct Task {
 }
 
 impl Task {
-    fn new(run: Run) -> Self {
+    pub(crate) fn new(run: Run) -> Self {
         Self { run, lenient: false, most: usize::MAX, null: Vec::new() }
     }
 
@@ -153,7 +94,7 @@ impl Current {
 }
 
 /// The batches of a stripe.
-struct StripeBatches {
+pub(crate) struct StripeBatches {
     scan: Arc<ScanShared>,
     job: StripeJob,
     streams: StoredStreams,
@@ -161,7 +102,7 @@ struct StripeBatches {
     codec: Codec,
     held: Held,
     /// Stored bytes of each column to decode.
-    stored: Vec<u64>,
+    pub(crate) stored: Vec<u64>,
     /// What is left to do.
     tasks: VecDeque<Task>,
     run: Option<Current>,
@@ -169,6 +110,8 @@ struct StripeBatches {
     /// Whether it goes by row groups, since something failed.
     careful: bool,
     failed: bool,
+    /// Who says what is to be read next.
+    pub(crate) scout: Option<Box<Scout>>,
     /// The failure since which it goes by row groups.
     unexplained: Option<Error>,
     /// What was recorded as lost: where a run begins, and the column; nothing for whole rows. A run that is read again, in
@@ -207,13 +150,47 @@ enum Step {
 }
 
 impl StripeBatches {
+    /// Of a stripe whose streams are there; what is to be read is told by [`Self::read_instead`].
+    pub(crate) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
+        Self {
+            stored: stored_bytes(&scan, &job),
+            tasks: VecDeque::new(),
+            held: Held::default(),
+            batch_rows: scan.batch_rows,
+            scan,
+            job,
+            streams,
+            dictionaries: Dictionaries::default(),
+            codec: Codec::default(),
+            run: None,
+            careful: false,
+            failed: false,
+            scout: None,
+            unexplained: None,
+            recorded: Mutex::default(),
+        }
+    }
+
+    /// Sets what is to be read next.
+    pub(crate) fn read_instead(&mut self, tasks: impl Iterator<Item = Task>) {
+        self.tasks = tasks.collect();
+    }
+
+    /// Asks the scout what is to be read next.
+    fn ask_scout(&mut self) -> Result<Step> {
+        let Some(scout) = &mut self.scout else { return Ok(Step::Done) };
+        let Some(runs) = scout.next_runs()? else { return Ok(Step::Done) };
+        self.tasks.extend(runs.into_iter().map(Task::new));
+        Ok(Step::Again)
+    }
+
     /// Decodes a batch, or opens the next run. Each failure leaves less to do: single row groups, fewer rows at once, nulls for
     /// columns that fail, at last a run less.
     fn advance(&mut self) -> Result<Step> {
         let mut current = match self.run.take() {
             Some(current) => current,
             None => {
-                let Some(task) = self.tasks.pop_front() else { return Ok(Step::Done) };
+                let Some(task) = self.tasks.pop_front() else { return self.ask_scout() };
                 match self.start(task.clone()) {
                     Ok(current) => current,
                     Err(e) => {

@@ -122,6 +122,7 @@ pub(crate) struct Run {
 }
 
 /// A stripe and what is read of it.
+#[derive(Clone)]
 pub(crate) struct StripeJob {
     /// The stripe.
     pub(crate) stripe: Stripe,
@@ -129,6 +130,8 @@ pub(crate) struct StripeJob {
     pub(crate) layout: StripeLayout,
     /// Rows to decode.
     pub(crate) runs: VecDeque<Run>,
+    /// The same, one by one, where the filter's columns may leave out more of them before the others are decoded.
+    pub(crate) unseen: VecDeque<Run>,
     /// The row groups one by one, for going on behind damage; empty where the index does not say.
     pub(crate) groups: Vec<Run>,
     /// Where row groups begin, wanted or not: to see that what is in front of one ends there. In order.

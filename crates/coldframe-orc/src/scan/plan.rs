@@ -14,9 +14,10 @@ use std::sync::Arc;
 use coldframe_core::format::Fetch;
 use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, Result, Unit};
 
-use super::decode::DecodeStripe;
 use super::job::{Run, ScanShared, StripeJob};
 use super::ranges::{self, VALUES};
+use super::scout::ScoutShared;
+use super::unit::DecodeStripe;
 use crate::layout::index::{self, Positions};
 use crate::layout::proto::PositionIndex;
 use crate::layout::stripe::{Stripe, StripeLayout};
@@ -26,6 +27,7 @@ use crate::prune::stripes::StripePruner;
 /// Hands out stripes.
 pub(crate) struct StripePlan {
     scan: Arc<ScanShared>,
+    scout: Option<Arc<ScoutShared>>,
     stripes: VecDeque<Stripe>,
     prune: Option<StripePruner>,
     /// Rows that are still wanted, if nothing is filtered. Where damage is passed over nobody knows how many of them a stripe
@@ -41,12 +43,13 @@ impl StripePlan {
     /// A plan over `stripes`. With a filter, `limit` says nothing about what to decode.
     pub(crate) fn new(
         scan: ScanShared,
+        scout: Option<ScoutShared>,
         stripes: VecDeque<Stripe>,
         prune: Option<StripePruner>,
         limit: Option<u64>,
         lost: Option<Error>,
     ) -> Self {
-        Self { scan: Arc::new(scan), stripes, prune, limit, rest: None, lost }
+        Self { scan: Arc::new(scan), scout: scout.map(Arc::new), stripes, prune, limit, rest: None, lost }
     }
 
     /// The stripe's unit, from a row group on; `None` if no row of it is wanted.
@@ -71,12 +74,14 @@ impl StripePlan {
             stripe: stripe.clone(),
             layout,
             runs: VecDeque::new(),
+            unseen: VecDeque::new(),
             groups: Vec::new(),
             begins: Vec::new(),
             parts: Vec::new(),
         };
         let careful = self.scan.on_error != OnError::Raise;
-        let groups = if wanted.is_some() || careful { self.groups(&job)? } else { None };
+        let scout = self.scout.as_ref().filter(|scout| !careful && scout.is_useful());
+        let groups = if wanted.is_some() || careful || scout.is_some() { self.groups(&job)? } else { None };
         let wanted = wanted.filter(|w| groups.as_ref().is_some_and(|g| g.len() == w.len()));
         if wanted.is_none() {
             self.rest = None;
@@ -91,6 +96,11 @@ impl StripePlan {
                 job.runs.push_back(whole);
                 job.parts = ranges::whole(&self.scan, &job.layout);
             }
+        }
+        if scout.is_some() {
+            let mut keep = wanted.iter().flatten();
+            let keep = groups.iter().flatten().filter(|_| keep.next().is_none_or(|wanted| *wanted));
+            job.unseen = keep.cloned().collect();
         }
         if self.scan.nested {
             let begin = |group: &Run| Some((group.rows.start, group.positions.clone()?));
@@ -116,7 +126,7 @@ impl StripePlan {
             bytes: job.stripe.bytes.clone(),
             rows: Some(rows),
             structure: job.stripe.name(),
-            decode: Box::new(DecodeStripe { scan: self.scan.clone(), job }),
+            decode: Box::new(DecodeStripe { scan: self.scan.clone(), job, scout: self.scout.clone() }),
         }
     }
 

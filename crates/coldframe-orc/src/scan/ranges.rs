@@ -80,7 +80,7 @@ fn chunks_of(places: impl Iterator<Item = u64>) -> Vec<u64> {
     chunks
 }
 
-/// The runs of wanted groups, with which groups they are.
+/// The runs of wanted groups whose rows meet, with which groups they are.
 pub(crate) fn runs<'a>(
     groups: &'a [Run],
     wanted: &'a [bool],
@@ -93,10 +93,13 @@ pub(crate) fn runs<'a>(
         }
         let first = groups.get(at)?;
         let start = at;
-        while is(at) {
+        let mut last = first;
+        while let Some(group) =
+            groups.get(at).filter(|group| is(at) && (at == start || group.rows.start == last.rows.end))
+        {
+            last = group;
             at += 1;
         }
-        let last = groups.get(at - 1)?;
         let run = Run { rows: first.rows.start..last.rows.end, positions: first.positions.clone(), skip: 0 };
         Some((run, start..at))
     })

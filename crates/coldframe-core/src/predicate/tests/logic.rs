@@ -192,6 +192,8 @@ proptest! {
         if is_plain(&condition) {
             prop_assert_eq!(&answers, &expected, "{}", condition);
         }
+        let short: Vec<bool> = predicate.passing(&batch).unwrap().iter().collect();
+        prop_assert_eq!(short, passes(&answers), "{}", condition);
         // Pruning never loses a row that passes.
         if answers.contains(&Some(true)) {
             prop_assert!(predicate.may_match(&|column| Some(bounds(&rows, column))), "{}", condition);

@@ -1,0 +1,90 @@
+//! Which rows pass, where nobody asks which of the others are false and which cannot be told.
+//!
+//! Of several conditions that all have to hold, those on numbers come first. Where they leave few rows, the others are looked at for
+//! these alone:
+//!
+//! ```text
+//! quantity = 3        0 0 1 0 0 0 1 0 0 1 0 0      of all rows
+//! word = 'x'              1       0     1          of three
+//! passes              0 0 1 0 0 0 0 0 0 1 0 0
+//! ```
+
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_select::filter::filter_record_batch;
+use coldframe_encoding::Result;
+
+use super::Predicate;
+use crate::arrow_error;
+use crate::projection::outermost;
+
+/// Conditions are looked at for the rows that are left where these are at most one of so many.
+const FEW: usize = 4;
+
+impl Predicate {
+    /// True for the rows of `batch` for which [`Self::evaluate`] is true, false for all others.
+    pub fn passing(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
+        match self {
+            Self::And(all) => {
+                let mut parts: Vec<&Self> = all.iter().collect();
+                parts.sort_by_key(|part| part.is_dear());
+                all_of(&parts, batch)
+            }
+            Self::Or(any) => any.iter().try_fold(BooleanBuffer::new_unset(batch.num_rows()), |sum, part| {
+                Ok(if sum.count_set_bits() == sum.len() { sum } else { &sum | &part.passing(batch)? })
+            }),
+            _ => Ok(known(&self.evaluate(batch)?)),
+        }
+    }
+
+    /// Whether it compares other things than numbers.
+    fn is_dear(&self) -> bool {
+        match self {
+            Self::Null { .. } => false,
+            Self::Compare { value, .. } => !value.data_type().is_primitive(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.is_dear()),
+            Self::In { .. } | Self::Like { .. } => true,
+        }
+    }
+}
+
+fn all_of(parts: &[&Predicate], batch: &RecordBatch) -> Result<BooleanBuffer> {
+    let Some((first, rest)) = parts.split_first() else {
+        return Ok(BooleanBuffer::new_set(batch.num_rows()));
+    };
+    let passes = first.passing(batch)?;
+    let count = passes.count_set_bits();
+    if rest.is_empty() || count == 0 {
+        return Ok(passes);
+    }
+    if count > passes.len() / FEW {
+        return Ok(&passes & &all_of(rest, batch)?);
+    }
+    let left = filter_record_batch(&of_columns(rest, batch)?, &BooleanArray::new(passes.clone(), None));
+    Ok(spread(&passes, &all_of(rest, &left.map_err(arrow_error)?)?))
+}
+
+/// What of a batch conditions look at.
+fn of_columns(parts: &[&Predicate], batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut paths = Vec::new();
+    parts.iter().for_each(|part| part.columns(&mut paths));
+    let places = outermost(&batch.schema(), &paths)?;
+    batch.project(&places).map_err(arrow_error)
+}
+
+/// `passes`, of which only those rows stay that `of_them` says.
+fn spread(passes: &BooleanBuffer, of_them: &BooleanBuffer) -> BooleanBuffer {
+    let mut all = BooleanBufferBuilder::new(passes.len());
+    all.append_n(passes.len(), false);
+    for (row, _) in passes.set_indices().zip(of_them).filter(|(_, stays)| *stays) {
+        all.set_bit(row, true);
+    }
+    all.finish()
+}
+
+fn known(answers: &BooleanArray) -> BooleanBuffer {
+    match answers.nulls() {
+        Some(nulls) => answers.values() & nulls.inner(),
+        None => answers.values().clone(),
+    }
+}

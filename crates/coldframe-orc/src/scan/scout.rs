@@ -1,0 +1,115 @@
+//! Row groups that have a row which passes the filter, found by its columns alone, before the others are decoded.
+//!
+//! ```text
+//! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters leave
+//! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
+//! a row passes         x               x   x
+//! all columns        | v |           | v | v |         decoded, filtered once more by whoever asked
+//! ```
+//!
+//! Of the row groups that are left, nothing else is decompressed or decoded. Where a scout finds that most of them stay, it saves
+//! nothing, and the scan goes on without.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use coldframe_core::{Error, PlanRequest, Predicate, Projection, Result};
+
+use super::decode::{StripeBatches, Task};
+use super::job::{Run, ScanShared};
+use super::ranges;
+use crate::open::Shape;
+
+/// Row groups that are looked at together: few at first, since the scout may be of no use.
+const FIRST: usize = 4;
+const NEXT: usize = 16;
+
+/// What all scouts of a scan share.
+pub(crate) struct ScoutShared {
+    /// The filter's columns, as a scan of their own.
+    pub(crate) scan: Arc<ScanShared>,
+    predicate: Predicate,
+    /// Whether one was of no use.
+    futile: AtomicBool,
+}
+
+impl ScoutShared {
+    /// For a filtered scan; nothing where the filter takes all of its columns.
+    pub(crate) fn new(shape: &Arc<Shape>, request: &PlanRequest) -> Result<Option<Self>> {
+        let Some(predicate) = &request.scan.predicate else { return Ok(None) };
+        let mut names = Vec::new();
+        predicate.columns(&mut names);
+        let decode = Projection::resolve(&shape.schema, Some(&[]), &names)?.decode;
+        if decode.fields().is_empty() || decode == request.decode {
+            return Ok(None);
+        }
+        let own = PlanRequest { decode, scan: request.scan.clone(), damage: request.damage.clone() };
+        let scan = Arc::new(ScanShared::new(shape.clone(), &own)?);
+        Ok(Some(Self { scan, predicate: predicate.clone(), futile: AtomicBool::new(false) }))
+    }
+
+    /// Whether it is worth it to look.
+    pub(crate) fn is_useful(&self) -> bool {
+        !self.futile.load(Ordering::Relaxed)
+    }
+}
+
+/// The scout of one stripe.
+pub(crate) struct Scout {
+    shared: Arc<ScoutShared>,
+    batches: StripeBatches,
+    /// Row groups that it has not looked at.
+    left: VecDeque<Run>,
+    most: usize,
+}
+
+impl Scout {
+    /// Looks at `groups`; `batches` are those of the filter's columns.
+    pub(crate) fn new(shared: Arc<ScoutShared>, batches: StripeBatches, groups: VecDeque<Run>) -> Self {
+        Self { shared, batches, left: groups, most: FIRST }
+    }
+
+    /// The next runs of row groups to decode; `None` behind the last one. There may be none among those that were looked at.
+    pub(crate) fn next_runs(&mut self) -> Result<Option<Vec<Run>>> {
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let most = if self.shared.is_useful() { self.most } else { usize::MAX };
+        let groups: Vec<Run> = self.left.drain(..most.min(self.left.len())).collect();
+        let wanted = if most == usize::MAX { vec![true; groups.len()] } else { self.look(&groups)? };
+        Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()))
+    }
+
+    /// Which of the row groups have a row that passes.
+    fn look(&mut self, groups: &[Run]) -> Result<Vec<bool>> {
+        self.most = NEXT;
+        let all = vec![true; groups.len()];
+        self.batches.read_instead(ranges::runs(groups, &all).map(|(run, _)| Task::new(run)));
+        let mut passing = vec![false; groups.len()];
+        let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
+        for batch in self.batches.by_ref() {
+            let batch = batch?;
+            let mask = self.shared.predicate.passing(&batch)?;
+            let mut at = 0;
+            while at < mask.len() {
+                let Some(rows) = groups.get(group).map(|g| g.rows.clone()) else {
+                    return Err(Error::invalid("a scout was given more rows than it asked for"));
+                };
+                row = row.max(rows.start);
+                let here = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
+                if let Some(passes) = passing.get_mut(group) {
+                    *passes = *passes || mask.slice(at, here).count_set_bits() > 0;
+                }
+                at += here;
+                row += here as u64;
+                group += usize::from(row == rows.end);
+            }
+        }
+        let stay = passing.iter().filter(|passes| **passes).count();
+        if stay * 4 > passing.len() * 3 {
+            self.shared.futile.store(true, Ordering::Relaxed);
+        }
+        Ok(passing)
+    }
+}
