@@ -265,7 +265,7 @@ _KINDS = (_list, _list, _lists, _among, _expression_set, _null, _expression, _re
 
 
 def _quoted(column: Column) -> str:
-    return ".".join(f"`{step}`" for step in column.steps)
+    return ".".join("`" + step.replace("`", "``") + "`" for step in column.steps)
 
 
 def _sql(value: Any) -> str | None:

@@ -82,8 +82,8 @@ def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, 
     """How a table's files are opened: `given` are the options of its entry."""
     options = dict(given)
     if format not in TYPELESS:
-        # In tables.toml it names the columns of old ORC files; the types are the file's own, but for text that
-        # is none and decimals that state no digits.
+        # In tables.toml it names the columns of old ORC files. The types are the file's own, but for text
+        # that is none and decimals that state no digits.
         schema = options.pop("schema", None)
         if format in _WITH_TABLE and isinstance(schema, str) and _SAYS_MORE.search(schema):
             options.update(schema=schema, schema_of="table")
