@@ -5,7 +5,8 @@ usage: parquet_parity.py [--rows N] [--passes N] [--only WORD] [--folder DIR] [-
 
 The table has twelve columns: integers sorted and random, doubles, decimals, dates, timestamps, strings of few
 and of many values, with nulls. pyarrow writes both files with its own defaults, but for ORC's dictionaries,
-which it leaves out and Hive writes (key size threshold 0.8). Whole tables end in Arrow, polars' in its own frame. All take turns; a figure is the median of the passes.
+which it leaves out and Hive writes (key size threshold 0.8). Whole tables end in Arrow, polars' in its own
+frame. All take turns; a figure is the median of the passes.
 """
 
 from __future__ import annotations
