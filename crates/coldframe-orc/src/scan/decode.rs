@@ -17,11 +17,9 @@ use coldframe_core::{Change, Damage, Error, ErrorKind, OnError, Result, arrow_er
 use super::column::dictionary::Dictionaries;
 use super::column::input::{Held, Input, StoredStreams};
 use super::column::{self, ColumnReader, Misread};
-use super::job::{Run, ScanShared, StripeJob};
+use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
-use super::scout::Scout;
 use super::stream::{Codec, Stand};
-use super::unit::stored_bytes;
 use crate::layout::compression::Compression;
 use crate::layout::index::Positions;
 use crate::layout::stripe::StreamKind;
@@ -110,8 +108,6 @@ pub(crate) struct StripeBatches {
     /// Whether it goes by row groups, since something failed.
     careful: bool,
     failed: bool,
-    /// Who says what is to be read next.
-    pub(crate) scout: Option<Box<Scout>>,
     /// The failure since which it goes by row groups.
     unexplained: Option<Error>,
     /// What was recorded as lost: where a run begins, and the column; nothing for whole rows. A run that is read again, in
@@ -165,7 +161,6 @@ impl StripeBatches {
             run: None,
             careful: false,
             failed: false,
-            scout: None,
             unexplained: None,
             recorded: Mutex::default(),
         }
@@ -176,21 +171,13 @@ impl StripeBatches {
         self.tasks = tasks.collect();
     }
 
-    /// Asks the scout what is to be read next.
-    fn ask_scout(&mut self) -> Result<Step> {
-        let Some(scout) = &mut self.scout else { return Ok(Step::Done) };
-        let Some(runs) = scout.next_runs()? else { return Ok(Step::Done) };
-        self.tasks.extend(runs.into_iter().map(Task::new));
-        Ok(Step::Again)
-    }
-
     /// Decodes a batch, or opens the next run. Each failure leaves less to do: single row groups, fewer rows at once, nulls for
     /// columns that fail, at last a run less.
     fn advance(&mut self) -> Result<Step> {
         let mut current = match self.run.take() {
             Some(current) => current,
             None => {
-                let Some(task) = self.tasks.pop_front() else { return self.ask_scout() };
+                let Some(task) = self.tasks.pop_front() else { return Ok(Step::Done) };
                 match self.start(task.clone()) {
                     Ok(current) => current,
                     Err(e) => {

@@ -152,3 +152,23 @@ pub(crate) struct PartPlan {
     /// Its bytes in the file.
     pub(crate) bytes: Range<u64>,
 }
+
+/// Stored bytes of each column to decode, with those inside it.
+pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
+    let tree = &scan.shape.tree;
+    // Of all columns in front of each: a column's own are a difference.
+    let mut sums = vec![0u64; tree.columns().len() + 1];
+    for part in &job.parts {
+        if let Some(sum) = sums.get_mut(part.column + 1) {
+            *sum += part.bytes.end - part.bytes.start;
+        }
+    }
+    let mut all = 0u64;
+    for sum in &mut sums {
+        all = all.saturating_add(*sum);
+        *sum = all;
+    }
+    let before = |id: usize| sums.get(id).copied().unwrap_or(all);
+    let end = |id: usize| tree.get(id).map_or(id, |column| column.end);
+    scan.columns.iter().map(|(id, _)| before(end(*id)).saturating_sub(before(*id))).collect()
+}

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow_array::RecordBatch;
 use coldframe_core::{Error, PlanRequest, Predicate, Projection, Result};
 
 use super::decode::{StripeBatches, Task};
@@ -71,7 +72,7 @@ impl Scout {
     }
 
     /// The next runs of row groups to decode; `None` behind the last one. There may be none among those that were looked at.
-    pub(crate) fn next_runs(&mut self) -> Result<Option<Vec<Run>>> {
+    fn next_runs(&mut self) -> Result<Option<Vec<Run>>> {
         if self.left.is_empty() {
             return Ok(None);
         }
@@ -111,5 +112,41 @@ impl Scout {
             self.shared.futile.store(true, Ordering::Relaxed);
         }
         Ok(passing)
+    }
+}
+
+/// The batches of a stripe's row groups that its scout leaves.
+pub(crate) struct Scouted {
+    scout: Scout,
+    batches: StripeBatches,
+    failed: bool,
+}
+
+impl Scouted {
+    /// `batches` are those of all columns; the scout says which of them are read.
+    pub(crate) fn new(scout: Scout, batches: StripeBatches) -> Self {
+        Self { scout, batches, failed: false }
+    }
+}
+
+impl Iterator for Scouted {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed {
+            if let Some(batch) = self.batches.next() {
+                self.failed = batch.is_err();
+                return Some(batch);
+            }
+            match self.scout.next_runs() {
+                Ok(Some(runs)) => self.batches.read_instead(runs.into_iter().map(Task::new)),
+                Ok(None) => return None,
+                Err(e) => {
+                    self.failed = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        None
     }
 }

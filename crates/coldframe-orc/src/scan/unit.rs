@@ -7,8 +7,8 @@ use coldframe_core::{BatchIter, DecodeUnit, Result};
 
 use super::column::input::{StoredPart, StoredStreams};
 use super::decode::{StripeBatches, Task};
-use super::job::{ScanShared, StripeJob};
-use super::scout::{Scout, ScoutShared};
+use super::job::{ScanShared, StripeJob, stored_bytes};
+use super::scout::{Scout, ScoutShared, Scouted};
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
@@ -38,33 +38,13 @@ impl DecodeUnit for DecodeStripe {
             // Where the filter's columns are most of what is read, they are read but once.
             let all: u64 = stored_bytes(&scan, &job).iter().sum();
             let of_filter: u64 = batches.stored.iter().sum();
-            (of_filter <= all / 2).then(|| Box::new(Scout::new(shared, batches, unseen)))
+            (of_filter <= all / 2).then(|| Scout::new(shared, batches, unseen))
         });
         let mut batches = StripeBatches::new(scan, job, streams);
-        if scout.is_none() {
-            batches.read_instead(runs.into_iter().map(Task::new));
+        if let Some(scout) = scout {
+            return Ok(Box::new(Scouted::new(scout, batches)));
         }
-        batches.scout = scout;
+        batches.read_instead(runs.into_iter().map(Task::new));
         Ok(Box::new(batches))
     }
-}
-
-/// Stored bytes of each column to decode, with those inside it.
-pub(crate) fn stored_bytes(scan: &ScanShared, job: &StripeJob) -> Vec<u64> {
-    let tree = &scan.shape.tree;
-    // Of all columns in front of each: a column's own are a difference.
-    let mut sums = vec![0u64; tree.columns().len() + 1];
-    for part in &job.parts {
-        if let Some(sum) = sums.get_mut(part.column + 1) {
-            *sum += part.bytes.end - part.bytes.start;
-        }
-    }
-    let mut all = 0u64;
-    for sum in &mut sums {
-        all = all.saturating_add(*sum);
-        *sum = all;
-    }
-    let before = |id: usize| sums.get(id).copied().unwrap_or(all);
-    let end = |id: usize| tree.get(id).map_or(id, |column| column.end);
-    scan.columns.iter().map(|(id, _)| before(end(*id)).saturating_sub(before(*id))).collect()
 }
