@@ -41,6 +41,8 @@ lint: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/mypy
 	$(BIN)/python tests/lint/circles.py
+	$(BIN)/python tests/lint/dependencies.py
+	fuzz/run --lock
 	$(BIN)/python packaging/licences.py --check
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \
 	else echo 'cargo-deny is not installed: duplicate crates are not looked for (make audit installs it)'; fi

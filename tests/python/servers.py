@@ -128,7 +128,7 @@ class Hdfs(Server):
         if not line.startswith("READY "):
             self.stop()
             pytest.skip("HDFS does not start: " + (folder / "log").read_text()[-300:])
-        _, self.url, self.conf = line.split()
+        _, self.url, self.conf, self.web = line.split()
 
     @property
     def options(self) -> dict[str, str]:

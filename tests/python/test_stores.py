@@ -21,6 +21,8 @@ from servers import S3, Hdfs
 from truth import same
 
 import coldframe as cf
+from coldframe.pipeline import migrate
+from coldframe.pipeline.scheduling import InProcess
 from coldframe.sources import open_store
 
 pytestmark = pytest.mark.slow
@@ -332,8 +334,57 @@ class TestHdfs:
         store = open_store(f"{hdfs.url}/open", hdfs.options)
         with pytest.raises(cf.UnsupportedError, match=rf"{hdfs.url}/open/{size}.*is being written"):
             store.open(str(size))
+        visible = open_store(
+            f"{hdfs.url}/open", {**hdfs.options, "webhdfs": f"http://127.0.0.1:9,{hdfs.web}"}
+        )
+        (listed,) = [one for some in visible.list() for one in some if one.path == str(size)]
+        for known in (None, listed.identity):
+            content = (tmp_path / "bytes").read_bytes()[:size]
+            file = visible.open(str(size), known)
+            assert file.identity[0] == size
+            assert file.read(0, size) == content
+            assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
+        # In another process, which knows what this one saw.
+        assert visible.open(str(size), file.identity).read(0, 10) == content[:10]
+        with pytest.raises(OSError, match="was changed"):
+            visible.open(str(size), (size + 1, *file.identity[1:]))
         hdfs.tell("close")
-        assert store.open(str(size)).read(0, size) == (tmp_path / "bytes").read_bytes()[:size]
+        assert file.read(size - 700, size - 400) == content[size - 700 : size - 400]
+        assert store.open(str(size)).read(0, size) == content
+
+    def test_a_table_that_is_being_written(self, hdfs: Hdfs, tmp_path: Path) -> None:
+        """What its writer has flushed is read where that is asked for; a migration takes none of it."""
+        cf.write(TABLE, tmp_path / "x.rc", format="rcfile")
+        hdfs.tell(f"write /growing/t/x.rc {tmp_path}/x.rc {(tmp_path / 'x.rc').stat().st_size}")
+        url = f"{hdfs.url}/growing"
+        with pytest.raises(cf.UnsupportedError, match="being written"):
+            cf.scan(f"{url}/t", storage_options=hdfs.options).count()
+        options = {**hdfs.options, "webhdfs": hdfs.web}
+        assert cf.scan(f"{url}/t", storage_options=options).count() == TABLE.num_rows
+        assert cf.open(f"{url}/t/x.rc", storage_options=options).count() == TABLE.num_rows
+        stranger = {**options, "user": "stranger"}
+        hdfs.tell("forbid /growing")
+        with pytest.raises(PermissionError, match="growing"):
+            cf.open(f"{url}/t/x.rc", storage_options=stranger)
+        with pytest.raises(ValueError, match="webhdfs"):
+            migrate(InProcess(), url, tmp_path / "to", source_storage_options=options)
+        hdfs.tell("close")
+
+    def test_a_log_of_hbase_that_was_not_closed(self, hdfs: Hdfs) -> None:
+        """A listing has it without its last block: with no bytes at all, most often."""
+        root = Path(__file__).parents[1] / "data/hbase/files/orders"
+        (log,) = [one for one in root.glob("WALs/*/*") if one.is_file()]
+        store = open_store(f"{hdfs.url}/hbase", hdfs.options)
+        for path in (one for one in root.rglob("*") if one.is_file() and one != log):
+            store.put(str(path.relative_to(root)), path.read_bytes())
+        hdfs.tell(f"write /hbase/{log.relative_to(root)} {log} {log.stat().st_size}")
+        with pytest.raises(cf.UnsupportedError, match="being written"):
+            cf.scan(f"{hdfs.url}/hbase", storage_options=hdfs.options).to_table()
+        options = {**hdfs.options, "webhdfs": hdfs.web}
+        found = cf.scan(f"{hdfs.url}/hbase", storage_options=options).to_table()
+        assert found.num_rows > cf.scan(root, wal=False).count()
+        assert found.equals(cf.scan(root).to_table())
+        hdfs.tell("close")
 
     def test_a_file_of_the_same_length_and_another_time(self, hdfs: Hdfs) -> None:
         store = open_store(f"{hdfs.url}/replaced", hdfs.options)
@@ -383,6 +434,23 @@ class TestHdfs:
             hdfs.tell("start")
             hdfs.tell("start")
         assert same(file.read(), TABLE)
+
+    @pytest.mark.parametrize("megabytes", [0.1, 3.5])
+    def test_writing_beside_a_datanode_that_is_freshly_dead(self, hdfs: Hdfs, megabytes: float) -> None:
+        """The NameNode names it for new blocks until it has missed it for minutes; a block is 1 MiB here."""
+        store = open_store(f"{hdfs.url}/beside-{megabytes}", hdfs.options)
+        content = random.Random(21).randbytes(int(megabytes * (1 << 20)))
+        begun = store.create("begun")
+        begun.write(content)
+        hdfs.tell("stop")
+        try:
+            begun.write(content)
+            begun.finish()
+            store.put("x", content)
+            assert [store.read(name) for name in ("begun", "x")] == [2 * content, content]
+        finally:
+            hdfs.tell("start")
+        assert sorted(one.path for some in store.list() for one in some) == ["begun", "x"]
 
     def test_nobody_there(self) -> None:
         started = time.monotonic()

@@ -3,6 +3,7 @@
 //! Each guess must prove itself: a codec by giving exactly the bytes that the block's header states, a cell layout by
 //! reading a block to its end.
 
+mod copies;
 pub(crate) mod restore;
 pub(crate) mod walk;
 
@@ -21,6 +22,7 @@ use crate::layout::index::{BlockRef, IndexBlock};
 use crate::layout::trailer::{MAX_LEN, Trailer};
 use crate::open::{Parts, RawFile};
 use crate::options::Options;
+use copies::Copies;
 use walk::{Step, Walk};
 
 /// What a walk over the file finds.
@@ -92,12 +94,13 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
 
 fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<Found> {
     let mut walk = Walk::new(source.clone(), with_checksums, options.limits, 0..source.len());
-    let mut found = Found::default();
+    let (mut found, mut copies) = (Found::default(), Copies::default());
     while let Some(step) = walk.step()? {
         let Step::Block(offset, header) = step else { continue };
         let Ok(size) = u32::try_from(header.block_len()) else { continue };
         let block = BlockRef { offset, size };
         match header.block_type {
+            BlockType::Data | BlockType::EncodedData if copies.has(source.as_ref(), block, &header)? => {}
             BlockType::Data | BlockType::EncodedData => found.data.push(block),
             BlockType::FileInfo => found.info = Some(block),
             _ => {}

@@ -11,21 +11,22 @@
 //! NameNode's, at once and, without overwriting, exclusive: that is how files are published.
 
 mod read;
+mod upload;
+mod visible;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use coldframe_core::io::Identity;
 use coldframe_core::{Error, ReadAt, Result};
 use futures_util::stream::{BoxStream, StreamExt};
 use hdfs_native::client::FileStatus;
-use hdfs_native::file::FileWriter;
-use hdfs_native::{Client, ClientBuilder, HdfsError, WriteOptions};
+use hdfs_native::{Client, ClientBuilder, HdfsError};
 
-use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists, as_io, own_key};
+use self::upload::HdfsUpload;
+use crate::files::{Files, Listing, Mode, Reached, Stat, Upload, already_exists};
 use crate::options::{Kind, Options};
 use crate::runtime::{PerProcess, handle, kept, wait, within};
 
@@ -39,6 +40,8 @@ pub(crate) struct Cluster {
     options: Arc<Options>,
     /// How long it may be silent.
     patience: Duration,
+    /// Where its NameNodes' web servers are, for files that are being written; empty if those are not to be read.
+    webhdfs: Arc<str>,
     client: Arc<PerProcess<Client>>,
 }
 
@@ -56,7 +59,8 @@ pub(crate) fn connect(url: &str, given: &BTreeMap<String, String>) -> Result<Rea
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut options = options(given).map_err(named)?;
     let patience = options.take_time("timeout", Duration::from_secs(60)).map_err(named)?;
-    let cluster = cluster(&format!("{scheme}://{authority}"), options, patience);
+    let webhdfs = options.take("webhdfs").unwrap_or_default();
+    let cluster = cluster(&format!("{scheme}://{authority}"), options, patience, &webhdfs);
     cluster.client().map_err(named)?;
     Ok(Reached { files: Arc::new(HdfsFiles { cluster }), url: url.to_owned(), root: format!("/{path}") })
 }
@@ -67,13 +71,16 @@ pub(crate) fn options(given: &BTreeMap<String, String>) -> Result<Options> {
 }
 
 /// The connection of an earlier file, or a new one.
-fn cluster(base: &str, options: Options, patience: Duration) -> Cluster {
+fn cluster(base: &str, options: Options, patience: Duration, webhdfs: &str) -> Cluster {
     static ALL: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
-    let same = |c: &Cluster| *c.base == *base && *c.options == options && c.patience == patience;
+    let same = |c: &Cluster| {
+        *c.base == *base && *c.options == options && c.patience == patience && *c.webhdfs == *webhdfs
+    };
     kept(&ALL, same, || Cluster {
         base: base.into(),
         options: Arc::new(options.clone()),
         patience,
+        webhdfs: webhdfs.into(),
         client: Arc::new(PerProcess::new()),
     })
 }
@@ -95,6 +102,13 @@ impl Cluster {
             }
             builder.with_config(settings).build().map_err(error)
         })
+    }
+
+    /// Whom the cluster takes us for, as its client finds that out.
+    fn user(&self) -> Option<String> {
+        let variable = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
+        let given = self.options.get("user").map(str::to_owned);
+        given.or_else(|| variable("HADOOP_USER_NAME")).or_else(|| variable("USER"))
     }
 
     /// Waits for an answer.
@@ -158,19 +172,7 @@ impl Files for HdfsFiles {
     }
 
     fn create(&self, key: &str, mode: &Mode) -> Result<Box<dyn Upload>> {
-        let no_overwrite = no_overwrite(mode)?;
-        let client = self.cluster.client()?;
-        let temporary = own_key(key);
-        let writer = self.cluster.ask(client.create(&temporary, WriteOptions::default()))?;
-        let (cluster, key) = (self.cluster.clone(), key.to_owned());
-        Ok(Box::new(HdfsUpload {
-            cluster,
-            key,
-            temporary,
-            no_overwrite,
-            writer: Some(writer),
-            held: Vec::new(),
-        }))
+        Ok(Box::new(HdfsUpload::create(&self.cluster, key, no_overwrite(mode)?)?))
     }
 
     fn publish(&self, from: &str, to: &str, mode: &Mode) -> Result<()> {
@@ -229,75 +231,6 @@ impl Iterator for Entries {
             }
         }
         None
-    }
-}
-
-/// A file under a temporary name beside the one that it will have.
-struct HdfsUpload {
-    cluster: Cluster,
-    key: String,
-    temporary: String,
-    no_overwrite: bool,
-    writer: Option<FileWriter>,
-    held: Vec<u8>,
-}
-
-impl std::fmt::Debug for HdfsUpload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "HdfsUpload({})", self.key)
-    }
-}
-
-/// Bytes that are sent at once.
-const PIECE: usize = 1 << 20;
-
-impl HdfsUpload {
-    fn send(&mut self) -> Result<()> {
-        let held = Bytes::from(std::mem::take(&mut self.held));
-        if let Some(writer) = self.writer.as_mut().filter(|_| !held.is_empty()) {
-            self.cluster.ask(writer.write_bytes(held))?;
-        }
-        Ok(())
-    }
-}
-
-impl Write for HdfsUpload {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.held.extend_from_slice(bytes);
-        if self.held.len() >= PIECE {
-            self.send().map_err(as_io)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Upload for HdfsUpload {
-    fn finish(mut self: Box<Self>) -> Result<Stat> {
-        self.send()?;
-        if let Some(writer) = &mut self.writer {
-            self.cluster.ask(writer.close())?;
-        }
-        let client = self.cluster.client()?;
-        self.cluster.ask(client.rename(&self.temporary, &self.key, !self.no_overwrite))?;
-        self.writer = None;
-        let status = self.cluster.ask(client.get_file_info(&self.key))?;
-        Ok(Stat { path: self.key.clone(), ..stat_of(&status) })
-    }
-}
-
-impl Drop for HdfsUpload {
-    /// Takes back a file that will not be.
-    fn drop(&mut self) {
-        if self.writer.take().is_some()
-            && let Ok(client) = self.cluster.client()
-        {
-            // Where the cluster cannot be reached, the file keeps a name that readers leave out.
-            drop(self.cluster.ask(client.delete(&self.temporary, false)));
-        }
     }
 }
 

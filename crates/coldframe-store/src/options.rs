@@ -206,6 +206,12 @@ pub const OPTIONS: &[StoreOption] = &[
         aliases: &["effective_user"],
         help: "the user that HDFS is told; default HADOOP_USER_NAME",
     },
+    StoreOption {
+        name: "webhdfs",
+        of: &[Hdfs],
+        aliases: &[],
+        help: "where NameNodes have their web servers (http://nn:9870, several with commas), to read what can be seen of files that are being written",
+    },
 ];
 
 /// Variables that mean the same, the one that counts first, as the SDKs of AWS have it: an endpoint of S3 before one of all services, and

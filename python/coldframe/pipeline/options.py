@@ -72,6 +72,12 @@ class Options:
             raise ValueError("most_vanished must be from 0 to 1")
         if self.target_file_bytes < 0:
             raise ValueError("target_file_bytes must be at least 0")
+        if any(name.lower() == "webhdfs" for name in self.source_storage_options or ()):
+            raise ValueError(
+                "storage option `webhdfs` reads what can be seen of files that are being written: nobody"
+                " knows what is still to come, so a migration takes none of them; close them first"
+                " (`hdfs debug recoverLease`)"
+            )
 
     def leaves_behind(self, kind: str, of: str) -> bool:
         """Whether the user named what a directory holds: by its kind, or by itself."""

@@ -402,6 +402,9 @@ class World:
                 gone = {path for path in gone if claims.meant(path)}
                 self.done, self.maybe = self.done - gone, self.maybe - gone
             for table in claims.report.tables:
+                if any(reason.kind == "removed" for reason in table.verdict.reasons):
+                    # Also where the run fails by something else.
+                    self.done -= set(table.vanished)
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)

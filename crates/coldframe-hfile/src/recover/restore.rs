@@ -10,6 +10,7 @@
 
 use coldframe_core::{Error, ErrorContext, Result};
 
+use super::copies::Copies;
 use super::walk::{Step, Walk};
 use crate::layout::block::BlockType;
 use crate::layout::cell::row_of;
@@ -69,18 +70,22 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     Ok(RawFile::new(raw.source.clone(), parts, options))
 }
 
-/// All data blocks; `None` if one may be missing.
+/// All data blocks; `None` if one may be missing, or is there twice.
 fn data_blocks(raw: &RawFile) -> Result<Option<Vec<BlockRef>>> {
     let len = raw.source.len();
     let mut walk = Walk::new(raw.source.clone(), raw.context.with_checksums, raw.context.limits, 0..len);
-    let mut blocks = Vec::new();
+    let (mut blocks, mut copies) = (Vec::new(), Copies::default());
     while let Some(step) = walk.step()? {
         let Step::Block(offset, header) = step else { return Ok(None) };
         match header.block_type {
             BlockType::RootIndex | BlockType::FileInfo => return Ok(Some(blocks)),
             of if of.is_data() => {
                 let Ok(size) = u32::try_from(header.block_len()) else { return Ok(None) };
-                blocks.push(BlockRef { offset, size });
+                let block = BlockRef { offset, size };
+                if copies.has(raw.source.as_ref(), block, &header)? {
+                    return Ok(None);
+                }
+                blocks.push(block);
             }
             _ => {}
         }

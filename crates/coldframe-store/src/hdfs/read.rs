@@ -10,7 +10,7 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::file::FileReader;
 use hdfs_native::{Client, HdfsError};
 
-use super::{Cluster, error, stat_of};
+use super::{Cluster, error, stat_of, visible};
 use crate::ends::Ends;
 use crate::files::{changed, check};
 use crate::parts::gather;
@@ -42,25 +42,42 @@ pub(super) fn open(
     known: Option<&Identity>,
 ) -> Result<Arc<dyn ReadAt>> {
     let client = cluster.client()?;
-    let (status, reader) = cluster.ask(facts(&client, key))??;
+    let (status, reader) = match cluster.ask(facts(&client, key))?? {
+        Facts::Closed(status, reader) => (status, reader),
+        Facts::Open(_) if cluster.webhdfs.is_empty() => return Err(being_written()),
+        Facts::Open(status) => return visible::open(cluster, key, url, &status, known),
+    };
     let found = Identity { len: status.length as u64, ..stat_of(&status).identity() };
     if let Some(known) = known {
         check(known, &found)?;
     }
     let (reader, of_process) = (Arc::new(PerProcess::new()), reader);
-    reader.get(|| Ok(of_process))?;
+    reader.get(|| Ok(*of_process))?;
     let (len, modified) = (found.len, found.modified);
     let file = HdfsFile { cluster: cluster.clone(), key: key.into(), len, modified, reader };
     Ok(Arc::new(Ends::new(Arc::new(file), url, Vec::new())))
 }
 
-/// What the NameNode says of a file, and the places of its blocks. A file that is being written is an error.
+/// What the NameNode says of a file.
+enum Facts {
+    /// With the places of its blocks.
+    Closed(FileStatus, Box<FileReader>),
+    /// It is being written. The NameNode counts its complete blocks only ([`visible`]).
+    Open(FileStatus),
+}
+
+fn being_written() -> Error {
+    Error::unsupported(
+        "a file of HDFS that is being written: only the DataNodes of its last block know how much of it can be read. Close what its writer has left by `hdfs debug recoverLease -path ..`, or read what can be seen now: storage option `webhdfs=http://namenode:9870`",
+    )
+}
+
+/// What the NameNode says of a file.
 ///
-/// The NameNode counts complete blocks. How much of a last block can be read while it is written, its DataNodes know; Java's client asks
-/// them (`getReplicaVisibleLength`), hdfs-native neither does nor hands out where they are. Without that length such a file would be read
-/// as if its last block, often its only one, were not there. That it is being written shows in the space that is reserved for it: a
+/// Without the length that DataNodes know, a file that is being written would be read as if its last block, often its only one, were not
+/// there. That it is being written shows in the space that is reserved for it: a
 /// whole block for the last one. The status is asked for last, so that what was closed or replaced in between shows in it.
-async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<(FileStatus, FileReader)>> {
+async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<Facts>> {
     let reader = client.read(key).await?;
     let summary = client.get_content_summary(key).await?;
     let status = client.get_file_info(key).await?;
@@ -72,14 +89,12 @@ async fn facts(client: &Client, key: &str) -> hdfs_native::Result<Result<(FileSt
     // Where a writer has synchronized, the NameNode has heard of some of the last block, too.
     let is_more = status.length as u64 > len || summary.length > len;
     if is_more || (summary.space_consumed > 0 && reserved == Some(summary.space_consumed)) {
-        return Ok(Err(Error::unsupported(
-            "a file of HDFS that is being written: its last block is not complete, and how much of it can be read is not known here; wait until it is closed, or close what its writer has left by `hdfs debug recoverLease -path ..`",
-        )));
+        return Ok(Ok(Facts::Open(status)));
     }
     if status.length as u64 != len || summary.length != len {
         return Ok(Err(changed("it has another length")));
     }
-    Ok(Ok((status, reader)))
+    Ok(Ok(Facts::Closed(status, Box::new(reader))))
 }
 
 impl HdfsFile {
@@ -118,15 +133,16 @@ impl HdfsFile {
 
     /// The places of the blocks anew, if it is still the same file.
     async fn same(&self, client: &Client) -> Result<FileReader> {
-        let (status, reader) =
-            within(self.cluster.patience, facts(client, &self.key)).await?.map_err(|e| {
-                match error(e) {
-                    e if e.is_not_found() => changed("it is no longer there"),
-                    e => e,
-                }
-            })??;
+        let facts = within(self.cluster.patience, facts(client, &self.key)).await?;
+        let facts = facts.map_err(|e| match error(e) {
+            e if e.is_not_found() => changed("it is no longer there"),
+            e => e,
+        })??;
+        let Facts::Closed(status, reader) = facts else {
+            return Err(changed("it is being written again"));
+        };
         check(&self.identity(), &stat_of(&status).identity())?;
-        Ok(reader)
+        Ok(*reader)
     }
 
     async fn attempt(&self, reader: &FileReader, part: &Range<u64>) -> Result<hdfs_native::Result<Bytes>> {

@@ -20,8 +20,8 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
 /**
  * Cluster DIR [ha]: an HDFS of two DataNodes below DIR, on the loopback.
  *
- * <p>Prints {@code READY URL CONF}: the URL of its root and the directory that HADOOP_CONF_DIR should name. Then each line of standard
- * input is a command, answered by {@code OK} or {@code FAILED why}; the end of the input ends the cluster.
+ * <p>Prints {@code READY URL CONF WEB}: the URL of its root, the directory that HADOOP_CONF_DIR should name, and where the first
+ * NameNode has its web server. Then each line of standard input is a command, answered by {@code OK} or {@code FAILED why}; the end of the input ends the cluster.
  *
  * <pre>
  * stop            stops the next DataNode
@@ -62,7 +62,8 @@ public final class Cluster {
     try (PrintWriter out = new PrintWriter(new File(client, "hdfs-site.xml"))) {
       out.println("<configuration/>");
     }
-    System.out.println("READY " + url + " " + client);
+    String web = "http://localhost:" + cluster.getHttpUri(0).split(":")[2];
+    System.out.println("READY " + url + " " + client + " " + web);
 
     Deque<MiniDFSCluster.DataNodeProperties> stopped = new ArrayDeque<>();
     Deque<FSDataOutputStream> open = new ArrayDeque<>();

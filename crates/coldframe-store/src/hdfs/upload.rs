@@ -1,0 +1,300 @@
+//! Writing a file of HDFS.
+//!
+//! ```text
+//! temporary name   | block 0 | block 1 | block 2 ..      sent as it comes, renamed when it is whole
+//!                                      ^ a DataNode of this block does not answer
+//! another one      | block 0 | block 1 |                 read back from the first, and written on
+//! ```
+//!
+//! The NameNode takes ten minutes to notice that a DataNode is dead, and names it for new blocks until then. Java's client asks for
+//! the block again and leaves the dead one out. hdfs-native mends a block that is begun, but does not begin one elsewhere. So the file
+//! is begun again: first as it was, since a large cluster will name other DataNodes; then with one copy of one long block, which a
+//! single DataNode that lives can take. The NameNode is told how many copies there should be before the file gets its name, and makes
+//! them itself.
+//!
+//! Whether the DataNodes of a block answer shows when the first bytes of it are synchronized, while those are still at hand. A file
+//! that is sent in one piece needs no such call: all of it is at hand until it is closed.
+//!
+//! `hsync` of hdfs-native 0.14 never returns where the second DataNode of a block is dead: the task that sends packets waits for one
+//! more of them, and the one that would end it waits for that task. So it has a time limit of its own.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use coldframe_core::{Error, Result};
+use hdfs_native::file::FileWriter;
+use hdfs_native::{HdfsError, WriteOptions};
+
+use super::{Cluster, error, stat_of};
+use crate::files::{Stat, Upload, as_io, own_key};
+use crate::runtime::{wait, within};
+
+/// Bytes that are sent at once.
+const PIECE: usize = 1 << 20;
+
+/// How often a file is begun again for one block: as it was, and with a single copy.
+const AS_IT_WAS: usize = 1;
+const SINGLE: usize = 12;
+
+/// The part of the patience with a cluster that the DataNodes of a new block have to synchronize its first bytes.
+const SYNC_SHARE: u32 = 6;
+
+/// Bytes of a block where each has but one copy: few blocks, so that few can meet the dead DataNode. The NameNode wants so much room.
+const LONG_BLOCK: u64 = 1 << 30;
+
+/// A file under a temporary name beside the one that it will have.
+pub(super) struct HdfsUpload {
+    cluster: Cluster,
+    key: String,
+    no_overwrite: bool,
+    /// What it is until it is whole.
+    draft: Option<Draft>,
+    /// Bytes that were taken but not sent.
+    held: Vec<u8>,
+    /// Bytes that were sent.
+    sent: u64,
+}
+
+/// A file that is being written.
+struct Draft {
+    name: String,
+    writer: FileWriter,
+    /// How many copies of it there should be in the end, where it is written with fewer.
+    copies: Option<u32>,
+    /// Bytes written.
+    len: u64,
+    /// Bytes of a block, once they have been asked for; nothing where blocks cannot be synchronized (erasure coding).
+    block: Option<Option<u64>>,
+}
+
+/// Whether a piece went out, or why the DataNodes did not take it.
+type Sent = Result<(), Error>;
+
+impl std::fmt::Debug for HdfsUpload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HdfsUpload({})", self.key)
+    }
+}
+
+impl HdfsUpload {
+    /// Begins a file; folders above it are made.
+    pub(super) fn create(cluster: &Cluster, key: &str, no_overwrite: bool) -> Result<Self> {
+        let draft = Draft::create(cluster, key, WriteOptions::default(), None)?;
+        let (cluster, key) = (cluster.clone(), key.to_owned());
+        Ok(Self { cluster, key, no_overwrite, draft: Some(draft), held: Vec::new(), sent: 0 })
+    }
+
+    /// Sends what is held, and makes sure that the DataNodes of each new block have something of it.
+    fn send(&mut self) -> Result<()> {
+        let held = Bytes::from(std::mem::take(&mut self.held));
+        let len = held.len() as u64;
+        let Some(draft) = self.draft.as_mut().filter(|_| len > 0) else { return Ok(()) };
+        if let Err(e) = draft.write_and_sync(&self.cluster, &held)? {
+            self.begin_again(&held, false, e)?;
+        }
+        self.sent += len;
+        Ok(())
+    }
+
+    /// Sends all there is of a file that is held as a whole.
+    fn send_whole(&mut self) -> Result<()> {
+        let held = Bytes::from(std::mem::take(&mut self.held));
+        let Some(draft) = self.draft.as_mut().filter(|_| !held.is_empty()) else { return Ok(()) };
+        match draft.write_whole(&self.cluster, &held)? {
+            Ok(()) => Ok(()),
+            Err(e) => self.begin_again(&held, true, e),
+        }
+    }
+
+    /// Begins the file again where a new block could not be begun, and sends `piece`, which may be all of it. The error is what went
+    /// wrong.
+    fn begin_again(&mut self, piece: &Bytes, is_whole: bool, e: Error) -> Result<()> {
+        let Some(old) = self.draft.take() else { return Err(e) };
+        let Draft { name, writer, copies, .. } = old;
+        // It keeps the lease.
+        drop(writer);
+        let done = self.copied_draft(&name, copies, piece, is_whole, e);
+        if let Ok(client) = self.cluster.client() {
+            // Where it cannot be deleted, it keeps a name that readers leave out.
+            drop(self.cluster.ask(client.delete(&name, false)));
+        }
+        self.draft = Some(done?);
+        Ok(())
+    }
+
+    /// A draft with the blocks of `old` and, behind them, `piece`.
+    fn copied_draft(
+        &self,
+        old: &str,
+        copies: Option<u32>,
+        piece: &Bytes,
+        is_whole: bool,
+        mut e: Error,
+    ) -> Result<Draft> {
+        let client = self.cluster.client()?;
+        let status = self.cluster.ask(client.get_file_info(old))?;
+        let copies = copies.or(status.replication);
+        for attempt in 0..AS_IT_WAS + SINGLE {
+            let options = WriteOptions::default();
+            let (options, copies) = if attempt < AS_IT_WAS {
+                (options, None)
+            } else {
+                (options.replication(1).block_size(LONG_BLOCK.max(status.blocksize.unwrap_or(0))), copies)
+            };
+            let mut draft = Draft::create(&self.cluster, &self.key, options, copies)?;
+            let filled = match is_whole {
+                true => draft.write_whole(&self.cluster, piece)?,
+                false => draft.fill(&self.cluster, old, self.sent, piece)?,
+            };
+            match filled {
+                Ok(()) => return Ok(draft),
+                Err(other) => {
+                    e = other;
+                    drop(self.cluster.ask(client.delete(&draft.name, false)));
+                }
+            }
+        }
+        Err(e)
+    }
+}
+
+impl Draft {
+    fn create(cluster: &Cluster, key: &str, options: WriteOptions, copies: Option<u32>) -> Result<Self> {
+        let name = own_key(key);
+        let writer = cluster.ask(cluster.client()?.create(&name, options))?;
+        Ok(Self { name, writer, copies, len: 0, block: None })
+    }
+
+    fn write(&mut self, cluster: &Cluster, bytes: Bytes) -> Result<Sent> {
+        self.len += bytes.len() as u64;
+        answer(wait(within(cluster.patience, self.writer.write_bytes(bytes)))??.map(drop))
+    }
+
+    /// Writes `bytes`, and where a block begins, waits until its DataNodes have the first of them.
+    fn write_and_sync(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let block = self.block(cluster)?.filter(|block| *block > 0);
+            let done = block.map_or(1, |block| self.len % block);
+            let left = block.map_or(u64::MAX, |block| block - done);
+            let end = bytes.len().min(at.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)));
+            let written = match self.write(cluster, bytes.slice(at..end))? {
+                Ok(()) if done == 0 => self.sync(cluster)?,
+                other => other,
+            };
+            if written.is_err() {
+                return Ok(written);
+            }
+            at = end;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Bytes of a block.
+    fn block(&mut self, cluster: &Cluster) -> Result<Option<u64>> {
+        if self.block.is_none() {
+            let client = cluster.client()?;
+            self.block = Some(cluster.ask(client.get_file_info(&self.name))?.blocksize);
+        }
+        Ok(self.block.flatten())
+    }
+
+    /// Waits until the DataNodes have what was written.
+    fn sync(&mut self, cluster: &Cluster) -> Result<Sent> {
+        let synced = match wait(within(cluster.patience / SYNC_SHARE, self.writer.hsync()))? {
+            Ok(synced) => synced,
+            Err(silent) => return Ok(Err(silent.into())),
+        };
+        match synced {
+            Err(HdfsError::OperationFailed(why)) if why.contains("erasure") => {
+                self.block = Some(None);
+                Ok(Ok(()))
+            }
+            other => answer(other),
+        }
+    }
+
+    /// Writes all there is of a file.
+    fn write_whole(&mut self, cluster: &Cluster, bytes: &Bytes) -> Result<Sent> {
+        match self.write(cluster, bytes.clone())? {
+            Ok(()) => answer(wait(within(cluster.patience, self.writer.close()))??),
+            failed => Ok(failed),
+        }
+    }
+
+    /// Writes the complete blocks of `old`, then what of `piece`, which begins at byte `at`, lies behind them.
+    fn fill(&mut self, cluster: &Cluster, old: &str, at: u64, piece: &Bytes) -> Result<Sent> {
+        let reader = cluster.ask(cluster.client()?.read(old))?;
+        let len = reader.file_length();
+        // Bytes of a block that was begun are gone with its DataNodes.
+        let behind = usize::try_from(at).ok().and_then(|at| len.checked_sub(at));
+        let Some(rest) = behind.filter(|n| *n <= piece.len()).map(|n| piece.slice(n..)) else {
+            return Err(Error::from(io::Error::other(
+                "all DataNodes of a block failed while it was written",
+            )));
+        };
+        for start in (0..len).step_by(PIECE) {
+            let bytes = cluster.ask(reader.read_range(start, PIECE.min(len - start)))?;
+            let written = self.write_and_sync(cluster, &bytes)?;
+            if written.is_err() {
+                return Ok(written);
+            }
+        }
+        self.write_and_sync(cluster, &rest)
+    }
+}
+
+/// The failure of a DataNode, as it may be, apart from all others.
+fn answer(sent: hdfs_native::Result<()>) -> Result<Sent> {
+    match sent {
+        Ok(()) => Ok(Ok(())),
+        Err(e @ (HdfsError::IOError(_) | HdfsError::DataTransferError(_))) => Ok(Err(error(e))),
+        Err(e) => Err(error(e)),
+    }
+}
+
+impl Write for HdfsUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= PIECE {
+            self.send().map_err(as_io)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Upload for HdfsUpload {
+    fn finish(mut self: Box<Self>) -> Result<Stat> {
+        if self.sent == 0 {
+            self.send_whole()?;
+        } else {
+            self.send()?;
+        }
+        let client = self.cluster.client()?;
+        let Some(draft) = &mut self.draft else { return Err(Error::invalid("an upload that failed before")) };
+        self.cluster.ask(draft.writer.close())?;
+        if let Some(copies) = draft.copies {
+            self.cluster.ask(client.set_replication(&draft.name, copies))?;
+        }
+        self.cluster.ask(client.rename(&draft.name, &self.key, !self.no_overwrite))?;
+        self.draft = None;
+        let status = self.cluster.ask(client.get_file_info(&self.key))?;
+        Ok(Stat { path: self.key.clone(), ..stat_of(&status) })
+    }
+}
+
+impl Drop for HdfsUpload {
+    /// Takes back a file that will not be.
+    fn drop(&mut self) {
+        if let Some(draft) = self.draft.take()
+            && let Ok(client) = self.cluster.client()
+        {
+            // Where the cluster cannot be reached, the file keeps a name that readers leave out.
+            drop(self.cluster.ask(client.delete(&draft.name, false)));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+"""Tells which dependencies of the Rust crates nothing names.
+
+    python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if any
+
+A dependency is named in the code of its crate (one of [dependencies] below src), or in a feature of its
+Cargo.toml (`dep:reqwest`): some are there only to switch on what another crate leaves out. One of the
+workspace is named by a crate.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# As a value of any type: one of the two is not there.
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
+LIBRARIES = {"md-5": "md5"}
+"""Packages whose library has another name."""
+
+
+def declared(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The dependencies of a crate with the section that they stand in."""
+    for place in (manifest, *manifest.get("target", {}).values()):
+        for section in SECTIONS:
+            for name in place.get(section, {}):
+                yield section, name
+
+
+def source(crate: Path, section: str) -> str:
+    """The Rust of a crate that a section is for, without comments."""
+    files = [path for path in crate.rglob("*.rs") if "target" not in path.relative_to(crate).parts]
+    if section == "dependencies" and (crate / "src").exists():
+        files = [path for path in files if path.relative_to(crate).parts[0] == "src"]
+    return re.sub(r"//[^\n]*", "", "\n".join(path.read_text() for path in files))
+
+
+def unused(crate: Path) -> Iterator[str]:
+    manifest = tomllib.loads((crate / "Cargo.toml").read_text())
+    features = " ".join(word for words in manifest.get("features", {}).values() for word in words)
+    code = {section: source(crate, section) for section in SECTIONS}
+    for section, name in declared(manifest):
+        library = LIBRARIES.get(name, name).replace("-", "_")
+        is_named = re.search(rf"\b{library}\b", code[section]) or re.search(rf"\b{name}\b", features)
+        if not is_named:
+            yield f"{crate.name}: {name} of [{section}]"
+
+
+def main(root: Path) -> int:
+    workspace = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]
+    crates = [path.parent for path in sorted(root.glob("crates/*/Cargo.toml"))]
+    crates += [path for path in (root / "benches", root / "fuzz") if (path / "Cargo.toml").exists()]
+    found = [line for crate in crates for line in unused(crate)]
+    named = {
+        name for crate in crates for _, name in declared(tomllib.loads((crate / "Cargo.toml").read_text()))
+    }
+    found += [f"workspace: {name}" for name in workspace.get("dependencies", {}) if name not in named]
+    for line in found:
+        print(f"nothing names {line}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]))
