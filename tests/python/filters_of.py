@@ -48,7 +48,11 @@ class Test:
         return list(numbered.filter(self.meaning).column("row number").to_pylist())
 
     def __str__(self) -> str:
-        return f"{type(self.filter).__name__} {self.filter}"
+        # Not every date of a file is one of Python's.
+        try:
+            return f"{type(self.filter).__name__} {self.filter}"
+        except (OverflowError, ValueError):
+            return f"{type(self.filter).__name__} of `{self.column}`"
 
 
 def columns(full: Any) -> list[Column]:

@@ -19,6 +19,7 @@
 //! | [`words`] | SQL to tokens: of filters, of statements that create tables |
 //! | [`arrays`] | strings and offsets checked in bulk |
 //! | [`salvage`] | what is lost of a unit and what stays; batches that fit |
+//! | [`scout`] | a filter's columns first, the others where a row passes |
 //! | [`damage`], [`layout`], [`value`] | what was lost; where each byte belongs; what a file says of itself |
 //! | [`changes`] | values that are not handed out as they are in the file |
 //! | [`proof`] | what `verify` compares |
@@ -41,6 +42,7 @@ pub mod proof;
 mod request;
 pub mod salvage;
 pub mod scan;
+pub mod scout;
 pub mod threads;
 pub mod types;
 pub mod value;
@@ -63,6 +65,7 @@ pub use projection::Projection;
 pub use proof::{Checksums, Proof};
 pub use request::Scan;
 pub use scan::{ScanReader, UnitPlace};
+pub use scout::Scouting;
 pub use value::Value;
 
 /// An Arrow error as one of ours: only data that breaks Arrow's own rules gets here.

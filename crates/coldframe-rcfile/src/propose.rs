@@ -76,7 +76,7 @@ pub(crate) fn proposal(file: &RawFile) -> Result<Option<Value>> {
         Decoders::new(columns.collect(), schema.clone(), file.shape.codec, file.shape.limits, false);
     let scan = Scan { on_error: OnError::Skip, batch_rows: ROWS, ..Scan::default() };
     let request = PlanRequest { scan, decode: schema.clone(), damage: DamageLog::default() };
-    let mut plan = GroupPlan::new(file.walk(), file.source.clone(), decoders, request, 0..file.len());
+    let mut plan = GroupPlan::new(file.walk(), file.source.clone(), decoders, request, 0..file.len())?;
     let (mut votes, mut rows) = (Votes::default(), 0);
     'groups: while let Some(unit) = plan.next_unit()? {
         let bytes = unit.fetch.iter().map(|f| f.source.read(f.range.clone())).collect::<Result<_>>()?;

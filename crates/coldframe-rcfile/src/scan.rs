@@ -3,3 +3,4 @@
 pub(crate) mod columns;
 mod decode;
 pub(crate) mod plan;
+pub(crate) mod scout;

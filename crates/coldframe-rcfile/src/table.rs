@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use coldframe_core::{
-    Changes, Checksums, Damage, Error, ErrorContext, Node, OpenOptions, Plan, PlanRequest, Proof, Result,
-    Source, Split, TableFile, Value,
+    Checksums, Damage, Error, ErrorContext, Node, OpenOptions, Plan, PlanRequest, Proof, Result, Source,
+    Split, TableFile, Value,
 };
 
 use crate::layout::{Header, SYNC_INTERVAL};
@@ -76,11 +76,11 @@ impl RcFile {
         found.collect()
     }
 
-    /// The decoders of the columns of `decode`.
-    fn decoders(&self, decode: &SchemaRef, changes: &Changes) -> Result<Decoders> {
-        let places = self.find_columns(decode)?;
+    /// The decoders of the columns that are wanted.
+    fn decoders(&self, request: &PlanRequest) -> Result<Decoders> {
+        let places = self.find_columns(&request.decode)?;
         let table = &self.0.table;
-        let options = SerdeOptions { changes: changes.clone(), ..table.options.clone() };
+        let options = SerdeOptions { changes: request.damage.changes().clone(), ..table.options.clone() };
         let mut columns = Vec::with_capacity(places.len());
         let mut fields = Vec::with_capacity(places.len());
         for index in &places {
@@ -139,9 +139,9 @@ impl TableFile for RcFile {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        let decoders = self.decoders(&request.decode, request.damage.changes())?;
+        let decoders = self.decoders(request)?;
         let (walk, source) = (self.0.walk(), self.0.source.clone());
-        Ok(Box::new(GroupPlan::new(walk, source, decoders, request.clone(), split.range.clone())))
+        Ok(Box::new(GroupPlan::new(walk, source, decoders, request.clone(), split.range.clone())?))
     }
 
     fn proposal(&self) -> Result<Option<Value>> {

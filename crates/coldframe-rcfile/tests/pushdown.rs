@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
 use coldframe_core::{
@@ -194,4 +194,67 @@ fn a_scan_holds_one_row_group() {
         assert!(seen as u64 <= reader.units() * 100_000);
     }
     assert_eq!((seen, groups), (400_000, 4));
+}
+
+fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
+    let one = |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    Predicate::Or(values.into_iter().map(one).collect())
+}
+
+/// Rows that pass give all of their cells, however few or many they are and however a batch cuts them.
+#[test]
+fn rows_that_pass_are_whole_wherever_they_stand() {
+    let (_, file, _) = large_file();
+    let all = rows::read(&file, OnError::Raise).unwrap().batch;
+    let below = |n: i64| Predicate::compare("id", Op::Lt, Arc::new(Int64Array::from(vec![n])) as ArrayRef);
+    let filters = [
+        any_of([0]),
+        any_of([399_999]),
+        any_of([100_000, 99_999, 262_143, 262_144]),
+        any_of((0..40).map(|i| 7 + i * 9_973)),
+        below(1),
+        below(20_000),
+        below(100_000),
+        !below(399_000),
+        any_of([-1]),
+    ];
+    for predicate in filters {
+        let keep = predicate.clone().bind(&all.schema()).unwrap().evaluate(&all).unwrap();
+        let want = filter_record_batch(&all, &keep).unwrap();
+        for batch_rows in [1000, 65_536, 1 << 20] {
+            let scan = Scan { predicate: Some(predicate.clone()), batch_rows, ..Scan::default() };
+            let got = rows::scan(&file, &scan, None).unwrap().batch;
+            assert_eq!(got, want, "{predicate:?} in batches of {batch_rows}");
+        }
+    }
+}
+
+/// Cells of rows that do not pass are not looked at: what is wrong with them ends no scan of other rows, and is found by one of
+/// all, or of these, with the row that it is in.
+#[test]
+fn other_columns_are_decoded_where_a_row_passes() {
+    let ids: ArrayRef = Arc::new((0..1000i64).collect::<Int64Array>());
+    let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true; 1000]));
+    let batch = arrow_array::RecordBatch::try_from_iter([("id", ids), ("a", flags)]).unwrap();
+    let options = [("serde", Value::from("binary")), ("record_interval", Value::Int(100))];
+    let mut bytes = written(&RcFileFormat, &[batch], &options).unwrap().to_vec();
+    // Row 555: the sixth group's cells are bytes 1, one behind the other.
+    let flags = |w: &[u8]| w[0] != 1 && w[1..].iter().all(|b| *b == 1);
+    let groups: Vec<usize> = (0..bytes.len() - 100).filter(|at| flags(&bytes[*at..=*at + 100])).collect();
+    assert_eq!(groups.len(), 10);
+    bytes[groups[5] + 1 + 55] = 7;
+    let mut options = OpenOptions {
+        schema: Some(coldframe_core::SchemaSpec::Ddl("id bigint, a boolean".to_owned())),
+        ..OpenOptions::default()
+    };
+    options.extra.insert("serde".to_owned(), Value::from("binary"));
+    let file = RcFile::open(&Source::file("flags", Arc::new(Bytes::from(bytes))), &options).unwrap();
+    let read = |predicate| rows::scan(&file, &Scan { predicate, ..Scan::default() }, None).unwrap();
+    let others = read(Some(any_of([3, 554, 556])));
+    assert!(others.error.is_none() && others.batch.num_rows() == 3, "{:?}", others.error);
+    let many = Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![500])) as ArrayRef);
+    for wrong in [Some(any_of([555])), Some(many), None] {
+        let e = read(wrong).error.unwrap().to_string();
+        assert!(e.contains("row group 5") && e.contains("column 1 (`a`): row 55"), "{e}");
+    }
 }

@@ -4,6 +4,7 @@ pub(crate) mod assemble;
 pub(crate) mod decode;
 pub(crate) mod leaf;
 pub(crate) mod plan;
+pub(crate) mod scout;
 pub(crate) mod survey;
 
 use std::sync::Arc;

@@ -18,6 +18,7 @@ use crate::options::Options;
 use crate::recover::{Rebuilt, last_footer, rebuild};
 use crate::scan::ScanContext;
 use crate::scan::plan::GroupPlan;
+use crate::scan::scout::Scout;
 use crate::{inspect, verify};
 
 /// An open Redfile.
@@ -149,7 +150,7 @@ impl TableFile for RedFile {
         if request.scan.on_error != OnError::Raise && part == 0 && split.range.start == 0 {
             verify::lost(&self.raw).into_iter().for_each(|damage| request.damage.push(damage));
         }
-        Ok(Box::new(GroupPlan::new(scan, groups)))
+        Ok(Box::new(GroupPlan::new(scan, Scout::new(request)?, groups)))
     }
 
     fn inspect(&self) -> Result<Node> {

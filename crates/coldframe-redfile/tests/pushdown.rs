@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StructArray};
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
 use coldframe_core::{DamageLog, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, scan};
 use coldframe_redfile::RedFile;
 use coldframe_redfile::write::{WriteOptions, Writer};
@@ -96,4 +98,94 @@ fn filters_are_applied_without_statistics() {
     let mut expected = [chunks(&file, 0), chunks(&file, 2)].concat();
     expected.sort_by_key(|r| r.start);
     assert_eq!(ranges(&log), expected);
+}
+
+/// A table with nulls and lists, in row groups of 5000 and pages of a few hundred rows.
+fn paged() -> (Vec<u8>, RecordBatch) {
+    const ROWS: i64 = 20_000;
+    let ids = Arc::new(Int64Array::from_iter_values(0..ROWS)) as ArrayRef;
+    let number = (0..ROWS).map(|i| (i % 7 != 0).then_some(i * 3)).collect::<Int64Array>();
+    let text = (0..ROWS).map(|i| (i % 5 != 0).then(|| format!("row {i}"))).collect::<BinaryArray>();
+    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(
+        (0..ROWS).map(|i| Some((0..i % 4).map(|k| Some(i + k)).collect::<Vec<_>>())),
+    );
+    let (_, offsets, values, _) = lists.into_parts();
+    let item = Arc::new(Field::new("element", DataType::Int64, false));
+    let lists = ListArray::new(item.clone(), offsets, values, None);
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("number", DataType::Int64, true),
+        Field::new("text", DataType::Binary, true),
+        Field::new("list", DataType::List(item), false),
+    ]));
+    let columns = vec![ids, Arc::new(number) as ArrayRef, Arc::new(text), Arc::new(lists)];
+    let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
+    let options = WriteOptions { row_group_rows: 5000, page_bytes: 4096, ..WriteOptions::default() };
+    let mut writer = Writer::new(Vec::new(), &schema, options).unwrap();
+    writer.write(&batch).unwrap();
+    (writer.finish().unwrap().0, batch)
+}
+
+fn opened(bytes: Vec<u8>) -> RedFile {
+    let source = Source::file("paged", Arc::new(bytes::Bytes::from(bytes)));
+    RedFile::open(&source, &OpenOptions::default()).unwrap()
+}
+
+fn any_of(values: impl IntoIterator<Item = i64>) -> Predicate {
+    let one = |value| Predicate::compare("id", Op::Eq, Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    Predicate::Or(values.into_iter().map(one).collect())
+}
+
+/// Rows that pass are whole, however few or many they are and however pages and batches cut them.
+#[test]
+fn rows_that_pass_are_whole_wherever_they_stand() {
+    let file = opened(paged().0);
+    let all = read(&file, &Scan::default());
+    let all = concat_batches(&all[0].schema(), &all).unwrap();
+    let below = |n: i64| Predicate::compare("id", Op::Lt, Arc::new(Int64Array::from(vec![n])) as ArrayRef);
+    let filters = [
+        any_of([0]),
+        any_of([19_999]),
+        any_of([299, 300, 4_999, 5_000, 10_299]),
+        any_of((0..30).map(|i| 7 + i * 613)),
+        below(1),
+        below(700),
+        !below(19_000),
+        below(12_345),
+        any_of([-1]),
+    ];
+    for predicate in filters {
+        let keep = predicate.clone().bind(&all.schema()).unwrap().evaluate(&all).unwrap();
+        let want = filter_record_batch(&all, &keep).unwrap();
+        for batch_rows in [100, 1000, 65_536] {
+            let scan = Scan { predicate: Some(predicate.clone()), batch_rows, ..Scan::default() };
+            let got = concat_batches(&all.schema(), &read(&file, &scan)).unwrap();
+            assert_eq!(got, want, "{predicate:?} in batches of {batch_rows}");
+        }
+    }
+}
+
+/// Pages of other columns in which no row passes are not opened: what is wrong with one ends no scan of other rows.
+#[test]
+fn other_columns_are_opened_where_a_row_passes() {
+    let mut bytes = paged().0;
+    // The length of a value, beyond its page.
+    let at = bytes.windows(9).position(|w| w == b"row 10001").unwrap();
+    bytes[at - 4..at].copy_from_slice(&[0xff; 4]);
+    let file = opened(bytes);
+    let rows = |predicate: Predicate| {
+        let scan = Scan { predicate: Some(predicate), ..Scan::default() };
+        let mut reader =
+            ScanReader::try_new(&file, &scan, &file.splits(u64::MAX).unwrap()[0], DamageLog::default())?;
+        let mut rows = 0;
+        while let Some(batch) = reader.next_batch()? {
+            rows += batch.num_rows();
+        }
+        Ok::<_, coldframe_core::Error>(rows)
+    };
+    assert_eq!(rows(any_of([3, 9_000, 12_000, 19_000])).unwrap(), 4);
+    let e = rows(any_of([10_001])).unwrap_err().to_string();
+    assert!(e.contains("column `text`"), "{e}");
+    let many = Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![10_000])) as ArrayRef);
+    assert!(rows(many).is_err());
 }

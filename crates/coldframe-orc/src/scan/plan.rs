@@ -80,7 +80,7 @@ impl StripePlan {
             parts: Vec::new(),
         };
         let careful = self.scan.on_error != OnError::Raise;
-        let scout = self.scout.as_ref().filter(|scout| !careful && scout.is_useful());
+        let scout = self.scout.as_ref().filter(|scout| scout.is_useful());
         let groups = if wanted.is_some() || careful || scout.is_some() { self.groups(&job)? } else { None };
         let wanted = wanted.filter(|w| groups.as_ref().is_some_and(|g| g.len() == w.len()));
         if wanted.is_none() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
-use coldframe_core::{Error, PlanRequest, Predicate, Projection, Result};
+use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
 use super::decode::{StripeBatches, Task};
 use super::job::{Run, ScanShared};
@@ -30,7 +30,7 @@ const NEXT: usize = 16;
 pub(crate) struct ScoutShared {
     /// The filter's columns, as a scan of their own.
     pub(crate) scan: Arc<ScanShared>,
-    predicate: Predicate,
+    scouting: Scouting,
     /// Whether one was of no use.
     futile: AtomicBool,
 }
@@ -38,16 +38,14 @@ pub(crate) struct ScoutShared {
 impl ScoutShared {
     /// For a filtered scan; nothing where the filter takes all of its columns.
     pub(crate) fn new(shape: &Arc<Shape>, request: &PlanRequest) -> Result<Option<Self>> {
-        let Some(predicate) = &request.scan.predicate else { return Ok(None) };
-        let mut names = Vec::new();
-        predicate.columns(&mut names);
-        let decode = Projection::resolve(&shape.schema, Some(&[]), &names)?.decode;
+        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
+        let decode = Projection::resolve(&shape.schema, Some(&[]), &scouting.paths())?.decode;
         if decode.fields().is_empty() || decode == request.decode {
             return Ok(None);
         }
         let own = PlanRequest { decode, scan: request.scan.clone(), damage: request.damage.clone() };
         let scan = Arc::new(ScanShared::new(shape.clone(), &own)?);
-        Ok(Some(Self { scan, predicate: predicate.clone(), futile: AtomicBool::new(false) }))
+        Ok(Some(Self { scan, scouting, futile: AtomicBool::new(false) }))
     }
 
     /// Whether it is worth it to look.
@@ -91,7 +89,7 @@ impl Scout {
         let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
         for batch in self.batches.by_ref() {
             let batch = batch?;
-            let mask = self.shared.predicate.passing(&batch)?;
+            let mask = self.shared.scouting.passing(&batch)?;
             let mut at = 0;
             while at < mask.len() {
                 let Some(rows) = groups.get(group).map(|g| g.rows.clone()) else {

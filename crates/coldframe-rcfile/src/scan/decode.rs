@@ -18,9 +18,12 @@ use std::sync::Arc;
 use arrow_buffer::{Buffer, OffsetBuffer};
 use bytes::Bytes;
 use coldframe_core::salvage::{Loss, Salvage};
-use coldframe_core::{BatchIter, Damage, DamageLog, DecodeUnit, Error, OnError, PlanRequest, Result, arrays};
+use coldframe_core::{
+    BatchIter, Damage, DamageLog, DecodeUnit, Error, ErrorContext, OnError, PlanRequest, Result, arrays,
+};
 
 use self::batches::Batches;
+pub(super) use self::batches::take_cells;
 use super::columns::{Column, Decoders};
 use crate::layout::key::{CellLengths, Census, ColumnKey, count_cells};
 use crate::layout::row_group::RowGroup;
@@ -68,8 +71,7 @@ impl DecodeUnit for DecodeGroup {
         let mut cells = Vec::with_capacity(decoders.columns.len());
         let mut failed = Vec::new();
         for (i, column) in decoders.columns.iter().enumerate() {
-            let key = column.in_file.and_then(|i| self.group.key.columns.get(i));
-            let Some((key, disk)) = key.zip(column.in_file.and_then(|_| bytes.next())) else {
+            let Some((key, disk)) = self.key(column).zip(column.in_file.and_then(|_| bytes.next())) else {
                 cells.push(None);
                 continue;
             };
@@ -125,6 +127,22 @@ pub(super) enum Places {
 }
 
 impl DecodeGroup {
+    /// What the group's key says of a column; `None` where the file does not have it.
+    fn key(&self, column: &Column) -> Option<&ColumnKey> {
+        column.in_file.and_then(|i| self.group.key.columns.get(i))
+    }
+
+    /// The cells of the column with this place among the wanted ones.
+    pub(super) fn column_cells(&self, place: usize, disk: &Bytes) -> Result<Option<ColumnCells>> {
+        let key = self.columns().get(place).and_then(|column| self.key(column));
+        key.map(|key| self.titled(place, self.cells(key, disk))).transpose()
+    }
+
+    /// `found`, with the column's title in front of an error.
+    pub(super) fn titled<T>(&self, place: usize, found: Result<T>) -> Result<T> {
+        found.within(|| self.columns().get(place).map_or_else(String::new, Column::title))
+    }
+
     /// The cells of a column that agrees with its key.
     fn cells(&self, key: &ColumnKey, disk: &Bytes) -> Result<ColumnCells> {
         if key.lengths.is_empty() {

@@ -9,10 +9,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{Damage, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit};
+use coldframe_core::{
+    Damage, DecodeUnit, Error, ErrorContext, OnError, Plan, PlanRequest, ReadAt, Result, Unit,
+};
 
 use super::columns::Decoders;
 use super::decode::DecodeGroup;
+use super::scout::{Scout, ScoutGroup};
 use crate::layout::key::count_cells;
 use crate::layout::row_group::RowGroup;
 use crate::walk::Walk;
@@ -22,6 +25,8 @@ pub(crate) struct GroupPlan {
     walk: Walk,
     source: Arc<dyn ReadAt>,
     decoders: Arc<Decoders>,
+    /// Who looks at the filter's columns first.
+    scout: Option<Arc<Scout>>,
     request: PlanRequest,
     /// Where the next group is expected; `None` before the first.
     at: Option<u64>,
@@ -38,8 +43,11 @@ impl GroupPlan {
         decoders: Decoders,
         request: PlanRequest,
         split: Range<u64>,
-    ) -> Self {
-        Self { walk, source, decoders: Arc::new(decoders), request, at: None, split, seen: 0 }
+    ) -> Result<Self> {
+        // What looks back at the rows before it needs them all.
+        let scout =
+            if decoders.at_once { None } else { Scout::new(&request, &decoders.schema)?.map(Arc::new) };
+        Ok(Self { walk, source, decoders: Arc::new(decoders), scout, request, at: None, split, seen: 0 })
     }
 
     fn skips(&self) -> bool {
@@ -129,13 +137,13 @@ impl GroupPlan {
             .filter_map(|i| ranges.get(i))
             .map(|range| Fetch { source: self.source.clone(), range: range.clone() })
             .collect();
-        Unit {
-            fetch,
-            bytes: group.start()..group.end(),
-            rows: Some(group.key.rows),
-            structure: format!("row group {number}"),
-            decode: Box::new(DecodeGroup::new(self.decoders.clone(), group, &self.request, number)),
-        }
+        let (bytes, rows) = (group.start()..group.end(), Some(group.key.rows));
+        let all = DecodeGroup::new(self.decoders.clone(), group, &self.request, number);
+        let decode: Box<dyn DecodeUnit> = match &self.scout {
+            Some(scout) => Box::new(ScoutGroup { scout: scout.clone(), all }),
+            None => Box::new(all),
+        };
+        Unit { fetch, bytes, rows, structure: format!("row group {number}"), decode }
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_core::salvage::{Fate, Loss, MOST_BATCH_BYTES, Salvage, Stretch, fitting};
@@ -38,7 +38,14 @@ pub(crate) struct DecodeGroup {
 
 impl DecodeUnit for DecodeGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let Self { scan, group } = *self;
+        Ok(Box::new(self.batches(bytes)?))
+    }
+}
+
+impl DecodeGroup {
+    /// The batches of the group.
+    pub(super) fn batches(self, bytes: Vec<Bytes>) -> Result<Batches> {
+        let Self { scan, group } = self;
         let mut decompressor = Decompressor::new();
         let nullable = scan.columns.iter().map(|c| c.field().is_nullable());
         let mut salvage = Salvage::new(scan.on_error, nullable, scan.damage.clone());
@@ -92,17 +99,7 @@ impl DecodeUnit for DecodeGroup {
         let batch_rows = scan.batch_rows.min(most_rows.max(1));
         may_retry |= unpacked > MOST_BATCH_BYTES;
         let search = Search { rows: batch_rows, left: MOST_SEARCHES, found: None };
-        Ok(Box::new(Batches {
-            scan,
-            group,
-            readers,
-            stretches,
-            salvage,
-            decompressor,
-            batch_rows,
-            may_retry,
-            search,
-        }))
+        Ok(Batches { scan, group, readers, stretches, salvage, decompressor, batch_rows, may_retry, search })
     }
 }
 
@@ -135,14 +132,14 @@ fn loss(group: &Group, leaf: &str, e: &Error, bytes: Range<u64>, rows: Range<u64
 type Readers = BTreeMap<usize, LeafReader>;
 
 /// The batches of a row group.
-struct Batches {
-    scan: Arc<ScanContext>,
-    group: Arc<Group>,
+pub(super) struct Batches {
+    pub(super) scan: Arc<ScanContext>,
+    pub(super) group: Arc<Group>,
     readers: Readers,
     stretches: VecDeque<Stretch>,
     salvage: Salvage,
     decompressor: Decompressor,
-    batch_rows: usize,
+    pub(super) batch_rows: usize,
     may_retry: bool,
     search: Search,
 }
@@ -158,7 +155,7 @@ struct Search {
 }
 
 /// Why a batch could not be read: the column, by its place among those of the scan.
-struct Failed(usize, Error);
+pub(super) struct Failed(pub(super) usize, pub(super) Error);
 
 impl Batches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -193,7 +190,12 @@ impl Batches {
         fate: &Fate,
     ) -> Result<(Option<RecordBatch>, usize)> {
         loop {
-            let Failed(column, e) = match self.read_fitting(rows, fate) {
+            let read = self.read_fitting(rows, fate, &|_| true).and_then(|(arrays, rows)| {
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                let batch = RecordBatch::try_new_with_options(self.scan.schema.clone(), arrays, &options);
+                Ok((batch.map_err(|e| Failed(0, arrow_error(e)))?, rows))
+            });
+            let Failed(column, e) = match read {
                 Ok((batch, rows)) => {
                     self.record_found();
                     self.search.rows = self.search.rows.saturating_mul(2).min(self.batch_rows);
@@ -234,12 +236,18 @@ impl Batches {
         self.salvage.lose_rows(loss(&self.group, name, &e, bytes, rows));
     }
 
-    /// The next `rows` rows, or as many as an array can hold. The readers stay where they were if there is an error.
-    fn read_fitting(&mut self, rows: usize, fate: &Fate) -> Result<(RecordBatch, usize), Failed> {
+    /// The columns that `wanted` takes of the next `rows` rows, or of as many as an array can hold. The readers stay where they
+    /// were if there is an error.
+    pub(super) fn read_fitting(
+        &mut self,
+        rows: usize,
+        fate: &Fate,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<(Vec<ArrayRef>, usize), Failed> {
         let mut failed = None;
         let read = fitting(rows, |rows| {
             let before = self.may_retry.then(|| self.readers.clone());
-            self.read(rows, fate).map_err(|Failed(column, e)| {
+            self.read(rows, fate, wanted).map_err(|Failed(column, e)| {
                 if let Some(before) = before {
                     self.readers = before;
                 }
@@ -250,10 +258,15 @@ impl Batches {
         read.map_err(|e| Failed(failed.unwrap_or_default(), e))
     }
 
-    fn read(&mut self, rows: usize, fate: &Fate) -> Result<RecordBatch, Failed> {
+    fn read(
+        &mut self,
+        rows: usize,
+        fate: &Fate,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<ArrayRef>, Failed> {
         let scan = self.scan.clone();
         let mut arrays = Vec::with_capacity(scan.columns.len());
-        for (i, column) in scan.columns.iter().enumerate() {
+        for (i, column) in scan.columns.iter().enumerate().filter(|(i, _)| wanted(*i)) {
             let lost = matches!(fate, Fate::Null(columns) if columns.get(i) == Some(&true));
             let mut places = Vec::new();
             column.leaf_places(&mut places);
@@ -275,12 +288,30 @@ impl Batches {
             };
             arrays.push(array.map_err(|e| Failed(i, e))?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(scan.schema.clone(), arrays, &options)
-            .map_err(|e| Failed(0, arrow_error(e)))
+        Ok(arrays)
     }
 
-    fn finish(&mut self) -> Result<()> {
+    /// Passes over the next `rows` rows of the columns that `wanted` takes.
+    pub(super) fn pass_over(&mut self, rows: usize, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
+        for (_, column) in self.scan.columns.iter().enumerate().filter(|(i, _)| wanted(*i)) {
+            let mut places = Vec::new();
+            column.leaf_places(&mut places);
+            for place in places {
+                let Some(reader) = self.readers.get_mut(&place) else { continue };
+                let skipped = reader.skip(rows, &mut self.decompressor);
+                skipped.within(|| format!("column `{}`", self.scan.file.leaf_name(place)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves nothing to read.
+    pub(super) fn stop(&mut self) {
+        self.stretches.clear();
+        self.readers.clear();
+    }
+
+    pub(super) fn finish(&mut self) -> Result<()> {
         if self.scan.on_error != OnError::Raise {
             return Ok(());
         }
@@ -299,8 +330,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch();
         if next.is_err() {
-            self.stretches.clear();
-            self.readers.clear();
+            self.stop();
         }
         let group = &self.group;
         next.map_err(|e| e.at(group.start)).transpose()

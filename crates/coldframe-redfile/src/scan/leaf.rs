@@ -225,9 +225,31 @@ impl LeafReader {
         Err(Error::corrupt(format!("expected {left} more rows, found the end of the pages")))
     }
 
+    /// Passes over the pages that hold no more than `rows` rows, from the next one on, without decompressing them; how many rows.
+    fn pass_pages(&mut self, rows: usize) -> Result<usize> {
+        // What a page of a repeated leaf has of rows, only its levels tell.
+        if self.context.leaf.max_repetition > 0 || self.page.as_ref().is_some_and(|p| p.at < p.count) {
+            return Ok(0);
+        }
+        self.close_page()?;
+        let mut passed = 0;
+        while let Parts::Walk(walk) = &mut self.parts
+            && passed < rows
+            && let Some(page) = self.next.take().map_or_else(|| walk.next_page(), |page| Ok(Some(page)))?
+        {
+            if page.data.num_values > rows - passed {
+                self.next = Some(page);
+                break;
+            }
+            passed += page.data.num_values;
+        }
+        Ok(passed)
+    }
+
     /// Passes over `rows` rows, lost ones among them.
     pub(crate) fn skip(&mut self, mut rows: usize, decompressor: &mut Decompressor) -> Result<()> {
         while rows > 0 {
+            rows -= self.pass_pages(rows)?;
             let left = self.advance(rows, decompressor, |page, _, present| page.values.skip(present))?;
             let Parts::Surveyed(parts) = &mut self.parts else { break };
             match parts.front_mut() {

@@ -4,22 +4,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coldframe_core::format::Fetch;
-use coldframe_core::{Plan, Result, Unit};
+use coldframe_core::{DecodeUnit, Plan, Result, Unit};
 
 use super::ScanContext;
 use super::decode::DecodeGroup;
+use super::scout::{Scout, ScoutGroup};
 use crate::open::groups::Group;
 
 /// Hands out row groups.
 pub(crate) struct GroupPlan {
     scan: Arc<ScanContext>,
+    /// Who looks at the filter's columns first.
+    scout: Option<Arc<Scout>>,
     groups: VecDeque<Arc<Group>>,
 }
 
 impl GroupPlan {
     /// A plan over `groups`.
-    pub(crate) fn new(scan: ScanContext, groups: VecDeque<Arc<Group>>) -> Self {
-        Self { scan: Arc::new(scan), groups }
+    pub(crate) fn new(scan: ScanContext, scout: Option<Scout>, groups: VecDeque<Arc<Group>>) -> Self {
+        Self { scan: Arc::new(scan), scout: scout.map(Arc::new), groups }
     }
 }
 
@@ -35,12 +38,13 @@ impl Plan for GroupPlan {
             let range = chunk.range.start.min(end)..end;
             fetch.push(Fetch { source: source.clone(), range });
         }
-        Ok(Some(Unit {
-            fetch,
-            bytes: group.start..group.end.max(group.start),
-            rows: Some(group.rows),
-            structure: group.name(),
-            decode: Box::new(DecodeGroup { scan: self.scan.clone(), group }),
-        }))
+        let (bytes, rows) = (group.start..group.end.max(group.start), Some(group.rows));
+        let structure = group.name();
+        let all = DecodeGroup { scan: self.scan.clone(), group };
+        let decode: Box<dyn DecodeUnit> = match &self.scout {
+            Some(scout) => Box::new(ScoutGroup { scout: scout.clone(), all }),
+            None => Box::new(all),
+        };
+        Ok(Some(Unit { fetch, bytes, rows, structure, decode }))
     }
 }

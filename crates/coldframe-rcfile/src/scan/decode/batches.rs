@@ -127,10 +127,7 @@ impl Batches {
         for (i, column) in self.columns.iter_mut().enumerate() {
             let is_null = null.as_ref().is_some_and(|null| null.get(i) == Some(&true));
             let taken = match column.as_mut().filter(|_| !is_null) {
-                Some(column) => {
-                    let title = || self.unit.columns().get(i).map_or_else(String::new, |c| c.title());
-                    Some(take_cells(column, rows, first_row).within(title)?)
-                }
+                Some(column) => Some(self.unit.titled(i, take_cells(column, rows, first_row))?),
                 None => None,
             };
             cells.push(taken);
@@ -140,7 +137,7 @@ impl Batches {
 }
 
 /// The next `rows` cells of a column. They lie within its bytes: these were compared when the column was taken apart.
-fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
+pub(in crate::scan) fn take_cells(column: &mut ColumnCells, rows: usize, first_row: u64) -> Result<Cells> {
     let offsets = match &mut column.places {
         Places::Nulled => OffsetBuffer::new_zeroed(rows),
         Places::All(offsets, done) => {
@@ -167,10 +164,20 @@ fn is_of_a_cell(e: &Error) -> bool {
 impl DecodeGroup {
     /// Rows `start..start + rows` of a batch's cells.
     fn decode_rows(&self, cells: &[Option<Cells>], start: usize, rows: usize) -> Result<RecordBatch> {
-        let arrays = cells
-            .iter()
-            .zip(self.columns())
-            .map(|(cells, column)| match cells {
+        self.batch(self.decode_columns(cells, start, rows, |_| true)?, rows)
+    }
+
+    /// The same of the columns whose places `wanted` takes.
+    pub(in crate::scan) fn decode_columns(
+        &self,
+        cells: &[Option<Cells>],
+        start: usize,
+        rows: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<ArrayRef>> {
+        let columns = cells.iter().zip(self.columns()).enumerate().filter(|(i, _)| wanted(*i));
+        columns
+            .map(|(_, (cells, column))| match cells {
                 None => Ok(new_null_array(&column.data_type, rows)),
                 Some(cells) => {
                     let part = part(cells, start, rows);
@@ -180,11 +187,10 @@ impl DecodeGroup {
                         .within(|| column.title())
                 }
             })
-            .collect::<Result<Vec<_>>>()?;
-        self.batch(arrays, rows)
+            .collect()
     }
 
-    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    pub(in crate::scan) fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.decoders.schema.clone(), arrays, &options).map_err(arrow_error)
     }

@@ -1,0 +1,251 @@
+//! The filter's columns of a row group first; the others only for rows that pass.
+//!
+//! ```text
+//! rows of the group   | batch 0 | batch 1 | batch 2 | batch 3 |
+//! a row passes                      x                   x x
+//! filter's columns    | v v v v | v v v v | v v v v | v v v v |
+//! others              |         |   v     |         |     v v |    not decompressed before the first `x` of the group
+//! ```
+//!
+//! Cells are independent: of a batch in which few rows pass, the cells of these rows alone are put together and decoded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::filter::filter;
+use bytes::Bytes;
+use coldframe_core::salvage::fitting;
+use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, arrays, arrow_error};
+
+use super::decode::{ColumnCells, DecodeGroup, take_cells};
+use crate::serde::Cells;
+
+/// Cells are put together where at most one row of so many passes.
+const FEW: usize = 8;
+
+/// What the scouts of all row groups share.
+pub(crate) struct Scout {
+    scouting: Scouting,
+    /// Which of the wanted columns are the filter's.
+    of_filter: Vec<bool>,
+    /// These columns.
+    schema: SchemaRef,
+}
+
+impl Scout {
+    /// For a filtered scan of the columns of `decoded`; nothing where the filter takes all of them, or none.
+    pub(crate) fn new(request: &PlanRequest, decoded: &SchemaRef) -> Result<Option<Self>> {
+        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
+        let Some(of_filter) = scouting.columns(decoded)? else { return Ok(None) };
+        let fields = decoded.fields().iter().zip(&of_filter).filter(|(_, wanted)| **wanted);
+        let schema = Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()));
+        Ok(Some(Self { scouting, of_filter, schema }))
+    }
+}
+
+/// A row group to decode where a row passes.
+pub(super) struct ScoutGroup {
+    pub(super) scout: Arc<Scout>,
+    pub(super) all: DecodeGroup,
+}
+
+impl DecodeUnit for ScoutGroup {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let Self { scout, all: unit } = *self;
+        let mut bytes = bytes.into_iter();
+        let stored = unit.columns().iter().map(|column| column.in_file.and_then(|_| bytes.next())).collect();
+        let columns = unit.columns().iter().map(|_| None).collect();
+        let ready = VecDeque::new();
+        let mut scouted = Scouted { unit, scout, stored, columns, looked_at: 0, others_at: 0, ready };
+        scouted.open(true)?;
+        Ok(Box::new(scouted))
+    }
+}
+
+/// The batches of a row group in which a row passes.
+struct Scouted {
+    unit: DecodeGroup,
+    scout: Arc<Scout>,
+    /// The columns' bytes, until somebody wants their cells.
+    stored: Vec<Option<Bytes>>,
+    /// Cells of the columns that are read.
+    columns: Vec<Option<ColumnCells>>,
+    /// Rows whose cells the filter's columns gave, and the others.
+    looked_at: u64,
+    others_at: u64,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Scouted {
+    /// Decompresses the columns of the filter, or the others.
+    fn open(&mut self, of_filter: bool) -> Result<()> {
+        for (i, _) in self.scout.of_filter.iter().enumerate().filter(|(_, of)| **of == of_filter) {
+            if let (Some(stored), Some(place)) = (self.stored.get_mut(i), self.columns.get_mut(i))
+                && let Some(disk) = stored.take()
+            {
+                *place = self.unit.column_cells(i, &disk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next `rows` cells of the columns of the filter, or of the others; `None` for the rest.
+    fn take(&mut self, of_filter: bool, rows: usize, first_row: u64) -> Result<Vec<Option<Cells>>> {
+        let mut taken = Vec::with_capacity(self.columns.len());
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            let column = column.as_mut().filter(|_| self.scout.of_filter.get(i) == Some(&of_filter));
+            taken.push(column.map(|c| self.unit.titled(i, take_cells(c, rows, first_row))).transpose()?);
+        }
+        Ok(taken)
+    }
+
+    /// Passes over the other columns' cells of rows that were looked at.
+    fn catch_up(&mut self, to: u64) -> Result<()> {
+        while self.others_at < to {
+            let rows = usize::try_from(to - self.others_at).unwrap_or(usize::MAX).min(self.unit.most_rows);
+            self.take(false, rows, self.others_at)?;
+            self.others_at += rows as u64;
+        }
+        Ok(())
+    }
+
+    /// Looks at the next rows; the batches of those that pass are ready then. Whether there were any rows.
+    fn look(&mut self) -> Result<bool> {
+        let left = self.unit.group.key.rows - self.looked_at;
+        let rows = usize::try_from(left).unwrap_or(usize::MAX).min(self.unit.most_rows);
+        if rows == 0 {
+            self.unit.finish(&mut self.columns);
+            return Ok(false);
+        }
+        let first_row = self.looked_at;
+        let cells = self.take(true, rows, first_row)?;
+        self.looked_at += rows as u64;
+        let mut others = None;
+        let mut start = 0;
+        while start < rows {
+            let which = self.scout.of_filter.clone();
+            let (arrays, here) = fitting(rows - start, |n| {
+                self.unit.decode_columns(&cells, start, n, |i| which.get(i) == Some(&true))
+            })?;
+            let options = RecordBatchOptions::new().with_row_count(Some(here));
+            let batch = RecordBatch::try_new_with_options(self.scout.schema.clone(), arrays, &options);
+            let batch = batch.map_err(arrow_error)?;
+            let passing = self.scout.scouting.passing(&batch)?;
+            if passing.count_set_bits() > 0 {
+                if others.is_none() {
+                    self.open(false)?;
+                    self.catch_up(first_row)?;
+                    others = Some(self.take(false, rows, first_row)?);
+                    self.others_at = self.looked_at;
+                }
+                let others = others.as_deref().unwrap_or_default();
+                self.complete(batch.columns(), others, start, &passing)?;
+            }
+            start += here;
+        }
+        Ok(true)
+    }
+
+    /// Decodes the other columns of the rows at `start`, as many as `passing` has, or those that pass.
+    fn complete(
+        &mut self,
+        known: &[ArrayRef],
+        others: &[Option<Cells>],
+        start: usize,
+        passing: &BooleanBuffer,
+    ) -> Result<()> {
+        let rows = passing.len();
+        let stay = passing.count_set_bits();
+        if stay <= rows / FEW
+            && let Some(few) = gather(others, start, passing)?
+            && let Ok(decoded) = self.unit.decode_columns(&few, 0, stay, |i| self.is_other(i))
+        {
+            let mask = BooleanArray::new(passing.clone(), None);
+            let known = known.iter().map(|array| filter(array, &mask).map_err(arrow_error));
+            let known = known.collect::<Result<Vec<_>>>()?;
+            return self.hand_out(known, decoded, stay);
+        }
+        // All rows; also where a cell does not decode, for an error that names its row.
+        let mut at = 0;
+        while at < rows {
+            let (decoded, here) = fitting(rows - at, |n| {
+                self.unit.decode_columns(others, start + at, n, |i| self.is_other(i))
+            })?;
+            let known = known.iter().map(|array| array.slice(at, here)).collect();
+            self.hand_out(known, decoded, here)?;
+            at += here;
+        }
+        Ok(())
+    }
+
+    fn is_other(&self, column: usize) -> bool {
+        self.scout.of_filter.get(column) == Some(&false)
+    }
+
+    /// Puts the columns in their order and the batch with those that are ready.
+    fn hand_out(&mut self, known: Vec<ArrayRef>, decoded: Vec<ArrayRef>, rows: usize) -> Result<()> {
+        let (mut known, mut decoded) = (known.into_iter(), decoded.into_iter());
+        let order =
+            self.scout.of_filter.iter().filter_map(|of| if *of { known.next() } else { decoded.next() });
+        let batch = self.unit.batch(order.collect(), rows)?;
+        let most = self.unit.batch_rows;
+        self.ready.extend((0..rows).step_by(most).map(|at| batch.slice(at, most.min(rows - at))));
+        Ok(())
+    }
+}
+
+/// The cells of the passing rows among those from `start` on, one behind the other; `None` where they are more than fit.
+fn gather(
+    cells: &[Option<Cells>],
+    start: usize,
+    passing: &BooleanBuffer,
+) -> Result<Option<Vec<Option<Cells>>>> {
+    let mut gathered = Vec::with_capacity(cells.len());
+    for cells in cells {
+        let Some(cells) = cells else {
+            gathered.push(None);
+            continue;
+        };
+        let (mut data, mut ends) = (Vec::new(), Vec::with_capacity(passing.count_set_bits() + 1));
+        ends.push(0);
+        for (from, to) in passing.set_slices() {
+            let Some(offsets) = cells.offsets.get(start + from..=start + to) else { return Ok(None) };
+            let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Ok(None) };
+            let Ok(base) = i32::try_from(data.len()) else { return Ok(None) };
+            let Some(shift) = base.checked_sub(*first) else { return Ok(None) };
+            if last.checked_add(shift).is_none() {
+                return Ok(None);
+            }
+            ends.extend(offsets.iter().skip(1).map(|offset| offset.wrapping_add(shift)));
+            let place = usize::try_from(*first).unwrap_or(0)..usize::try_from(*last).unwrap_or(0);
+            data.extend_from_slice(cells.data.get(place).unwrap_or_default());
+        }
+        let (offsets, nulled, first_row) = (arrays::offsets(ends)?, cells.nulled, cells.first_row);
+        gathered.push(Some(Cells { data: Buffer::from_vec(data), offsets, nulled, first_row }));
+    }
+    Ok(Some(gathered))
+}
+
+impl Iterator for Scouted {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
+            }
+            match self.look() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(e) => {
+                    // Nothing is read behind an error.
+                    self.looked_at = self.unit.group.key.rows;
+                    return Some(Err(e));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The filter's columns of a row group first; of the others, the stretches of rows in which one passes.
+//!
+//! ```text
+//! rows of a batch     . . . . . . . x . . . x . . . . . . . . . . . . . . x . . . . . . .
+//! filter's columns    v v v v v v v v v v v v v v v v v v v v v v v v v v v v v v v v v v
+//! others                            v v v v v                             v
+//! pages of others     |           |           |           |           |           |       those without a `v` are not opened
+//! ```
+//!
+//! Rows that pass are read together with those between them where these are few: to begin a stretch costs as much as to
+//! read some hundred rows.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use coldframe_core::salvage::{Fate, MOST_BATCH_BYTES};
+use coldframe_core::{BatchIter, DecodeUnit, PlanRequest, Result, Scouting, arrow_error};
+
+use super::decode::{Batches, DecodeGroup, Failed};
+
+/// Rows that do not pass, between two that do, that are read with them.
+const BETWEEN: usize = 512;
+/// Batches are read in stretches where at most one row of so many passes.
+const FEW: usize = 8;
+
+/// What the scouts of all row groups share.
+#[derive(Debug)]
+pub(crate) struct Scout {
+    scouting: Scouting,
+    /// Which of the wanted columns are the filter's.
+    of_filter: Vec<bool>,
+    /// These columns.
+    schema: SchemaRef,
+}
+
+impl Scout {
+    /// For a filtered scan; nothing where the filter takes all of its columns, or none.
+    pub(crate) fn new(request: &PlanRequest) -> Result<Option<Self>> {
+        let Some(scouting) = Scouting::new(request) else { return Ok(None) };
+        let Some(of_filter) = scouting.columns(&request.decode)? else { return Ok(None) };
+        let fields = request.decode.fields().iter().zip(&of_filter).filter(|(_, wanted)| **wanted);
+        let schema = Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()));
+        Ok(Some(Self { scouting, of_filter, schema }))
+    }
+}
+
+/// A row group to decode where a row passes.
+pub(super) struct ScoutGroup {
+    pub(super) scout: Arc<Scout>,
+    pub(super) all: DecodeGroup,
+}
+
+impl DecodeUnit for ScoutGroup {
+    fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let (scout, batches) = (self.scout, self.all.batches(bytes)?);
+        Ok(Box::new(Scouted { scout, batches, at: 0, ready: VecDeque::new() }))
+    }
+}
+
+/// The batches of a row group in which a row passes.
+struct Scouted {
+    scout: Arc<Scout>,
+    batches: Batches,
+    /// Rows that were looked at.
+    at: u64,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Scouted {
+    /// Looks at the next rows; the batches of those that pass are ready then. Whether there were any rows.
+    fn look(&mut self) -> Result<bool> {
+        let scout = self.scout.clone();
+        let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
+        if left == 0 {
+            self.batches.finish()?;
+            return Ok(false);
+        }
+        let of_filter = |column: usize| scout.of_filter.get(column) == Some(&true);
+        let most = left.min(self.batches.batch_rows);
+        let (known, rows) = self.read(most, &of_filter)?;
+        self.at += rows as u64;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let known =
+            RecordBatch::try_new_with_options(scout.schema.clone(), known, &options).map_err(arrow_error)?;
+        let passing = scout.scouting.passing(&known)?;
+        let few = passing.count_set_bits() <= rows / FEW;
+        let others = |column: usize| !of_filter(column);
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for stretch in stretches(&passing, if few { BETWEEN } else { rows }) {
+            self.batches.pass_over(stretch.start - at, &others)?;
+            at = stretch.start;
+            while at < stretch.end {
+                let (decoded, here) = self.read(stretch.end - at, &others)?;
+                let batch = self.whole(&known.slice(at, here), decoded)?;
+                parts.push(if few { of_rows(&batch, &passing.slice(at, here))? } else { batch });
+                at += here;
+            }
+        }
+        self.batches.pass_over(rows - at, &others)?;
+        self.ready.extend(together(parts)?);
+        Ok(true)
+    }
+
+    fn read(&mut self, rows: usize, wanted: &dyn Fn(usize) -> bool) -> Result<(Vec<ArrayRef>, usize)> {
+        let all = Fate::Kept;
+        self.batches.read_fitting(rows, &all, wanted).map_err(|Failed(_, e)| e)
+    }
+
+    /// The columns in their order.
+    fn whole(&self, known: &RecordBatch, decoded: Vec<ArrayRef>) -> Result<RecordBatch> {
+        let (mut of_filter, mut others) = (known.columns().iter().cloned(), decoded.into_iter());
+        let order =
+            self.scout.of_filter.iter().filter_map(|of| if *of { of_filter.next() } else { others.next() });
+        let options = RecordBatchOptions::new().with_row_count(Some(known.num_rows()));
+        let schema = self.batches.scan.schema.clone();
+        RecordBatch::try_new_with_options(schema, order.collect(), &options).map_err(arrow_error)
+    }
+}
+
+/// The stretches of rows from one that passes to another, at most `between` rows after it.
+fn stretches(passing: &BooleanBuffer, between: usize) -> Vec<Range<usize>> {
+    let mut stretches: Vec<Range<usize>> = Vec::new();
+    for (from, to) in passing.set_slices() {
+        match stretches.last_mut() {
+            Some(last) if from - last.end <= between => last.end = to,
+            _ => stretches.push(from..to),
+        }
+    }
+    stretches
+}
+
+fn of_rows(batch: &RecordBatch, passing: &BooleanBuffer) -> Result<RecordBatch> {
+    filter_record_batch(batch, &BooleanArray::new(passing.clone(), None)).map_err(arrow_error)
+}
+
+/// Short batches as one.
+fn together(parts: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
+    let bytes: usize = parts.iter().map(RecordBatch::get_array_memory_size).sum();
+    match parts.first() {
+        Some(first) if parts.len() > 1 && bytes as u64 <= MOST_BATCH_BYTES => {
+            Ok(vec![concat_batches(&first.schema(), &parts).map_err(arrow_error)?])
+        }
+        _ => Ok(parts),
+    }
+}
+
+impl Iterator for Scouted {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
+            }
+            match self.look() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(e) => {
+                    self.batches.stop();
+                    self.at = self.batches.group.rows;
+                    return Some(Err(e.at(self.batches.group.start)));
+                }
+            }
+        }
+    }
+}
