@@ -21,9 +21,8 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// An error as it counts here. Where damage is passed over, what nobody reads in one part of a table (a version, an
-    /// algorithm, an encoding with a number of no meaning) is damage of that part, and the rest goes on; where it is raised,
-    /// it is what it is.
+    /// Under `skip` and `null`, an unsupported feature in one part of a table (a version, an algorithm, an encoding number
+    /// without a meaning) counts as damage of that part, and the scan goes on. Under `raise` the error stays as it is.
     #[must_use]
     pub fn weigh(self, e: Error) -> Error {
         if self == Self::Raise { e } else { e.as_damage() }
@@ -57,7 +56,7 @@ impl Damage {
     }
 }
 
-/// A part of a table that cannot be read, as long as nobody knows whether it may be passed over: damaged, or by a version, an
+/// A part of a table that cannot be read, before `on_error` decides to raise or skip: it is damaged, or has a version, an
 /// algorithm or a feature that this reader does not know.
 #[derive(Clone, Debug)]
 pub struct Fault {

@@ -82,7 +82,7 @@ impl ScanReader {
         scan.predicate = scan.predicate.filter(|_| scan.prune);
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let plan = file.plan(&request, split)?;
-        // Who wants few rows does not want the units behind them.
+        // With a limit, do not prefetch.
         let units = Ahead::new(plan, ahead);
         Ok(Self { units, current: None, request, predicate, projection, left, done: false, decoded: 0 })
     }

@@ -8,7 +8,16 @@
 //!
 //! Columns go by name, in any case where that is unambiguous. [`wider`] has the rules for types. What has no common type
 //! (text and numbers, decimals and doubles, instants and wall clocks) is an error that names a file for each of the two.
+//!
+//! | module | holds |
+//! |---|---|
+//! | this | one schema for many files |
+//! | `widen` | the type that holds the values of two |
+//! | [`mod@arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
+//! | [`mod@conform`] | batches in exactly the types of a target, where no value changes by it |
 
+pub mod arrange;
+pub mod conform;
 mod name;
 mod widen;
 
@@ -16,6 +25,8 @@ use std::collections::{HashMap, HashSet};
 
 use arrow_schema::{Field, Schema};
 
+pub use arrange::{Arrangement, with_fields};
+pub use conform::conform;
 pub use name::name;
 pub use widen::{MAX_PRECISION, Unlike, wider};
 

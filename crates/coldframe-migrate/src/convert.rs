@@ -14,9 +14,8 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use coldframe::writing::stream_error;
 use coldframe::{Dest, Result};
+use coldframe_core::types::{Arrangement, conform};
 
-use crate::arrange::Arrangement;
-use crate::conform::conform;
 use crate::target::{Finished, TargetFile, TargetFormat};
 use crate::{Fingerprint, Observed};
 

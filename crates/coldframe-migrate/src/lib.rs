@@ -4,8 +4,6 @@
 //! | module | holds |
 //! |---|---|
 //! | [`convert`](mod@convert) | the unit of work: a part of a source becomes files |
-//! | [`arrange`] | a file's columns as the table has them: in its order, under its names, nulls where the file lacks some |
-//! | [`conform`](mod@conform) | batches in exactly the types of a target, where no value changes by it |
 //! | [`target`] | a file of the target, whatever its format |
 //! | [`parquet_file`] | Parquet files, with a checksum on each page |
 //! | [`fingerprint`] | rows as sums that neither their order nor their types' details change |
@@ -14,8 +12,6 @@
 //! Python plans, schedules and commits (`coldframe.pipeline`), and has what was written read back by Arrow's C++ library, another
 //! implementation than this one.
 
-pub mod arrange;
-pub mod conform;
 pub mod convert;
 pub mod fingerprint;
 mod hashed;
@@ -23,8 +19,6 @@ pub mod observed;
 pub mod parquet_file;
 pub mod target;
 
-pub use arrange::{Arrangement, with_fields};
-pub use conform::conform;
 pub use convert::{Converted, Decoded, Names, Seen, Shape, convert, decode};
 pub use fingerprint::{ColumnPrint, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};

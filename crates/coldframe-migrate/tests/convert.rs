@@ -13,9 +13,10 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use coldframe::store::Mode;
+use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, Value};
 use coldframe_migrate::{
-    Arrangement, Fingerprint, Names, ParquetOptions, Shape, TargetFile, TargetFormat, convert, decode,
+    Fingerprint, Names, ParquetOptions, Shape, TargetFile, TargetFormat, convert, decode,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

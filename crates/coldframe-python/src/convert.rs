@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatchReader;
 use coldframe::store::{Mode, Store};
+use coldframe::types::Arrangement;
 use coldframe::{Dest, Error, Result, WriteOptions};
 use coldframe_migrate::{
-    Arrangement, Converted, Decoded, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
+    Converted, Decoded, Finished, Names, ParquetOptions, Shape, TargetFile, TargetFormat,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -27,7 +27,7 @@ pub(crate) fn conform_batch<'py>(
     }
     let (found, wanted) = (import_batch(batch)?, import_schema(target)?);
     let made = py.detach(|| {
-        let made = coldframe_migrate::conform(&found, &wanted)?;
+        let made = coldframe::types::conform(&found, &wanted)?;
         let (schema, columns, rows) = made.into_parts();
         let structs = StructArray::try_new_with_length(schema.fields().clone(), columns, None, rows);
         structs.map(|structs| BareArray::new(&structs)).map_err(|e| Error::schema(e.to_string()))
@@ -72,7 +72,7 @@ pub(crate) fn with_fields<'py>(
         return Ok(array.clone());
     }
     let found = import_array(array)?;
-    let made = py.detach(|| coldframe_migrate::with_fields(&found, &wanted)).map_err(to_python)?;
+    let made = py.detach(|| coldframe::types::with_fields(&found, &wanted)).map_err(to_python)?;
     if made.data_type() == found.data_type() {
         return Ok(array.clone());
     }

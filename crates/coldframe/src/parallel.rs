@@ -42,8 +42,8 @@ fn awaited(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// A job that nobody waits for. Who waits for one holds the lock: to wait for that with a split begun could be for ever, since
-/// the next job may come only when this split's rows have been taken.
+/// Takes a job only if one is ready. A thread that waits for a job holds the lock: blocking on it in the middle of a split could
+/// deadlock, since the next job may come only after this split's rows are taken.
 fn at_hand(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
     match queue.try_lock() {
         Ok(queue) => queue.try_recv().ok(),

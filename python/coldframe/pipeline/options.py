@@ -1,4 +1,4 @@
-"""What a migration is asked for, besides from where, to where and by whom."""
+"""The options of a migration other than its source, target and scheduler."""
 
 from __future__ import annotations
 

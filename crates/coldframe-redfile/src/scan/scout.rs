@@ -60,7 +60,7 @@ pub(super) struct ScoutGroup {
 impl DecodeUnit for ScoutGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let (scout, batches) = (self.scout, self.all.batches(bytes)?);
-        Ok(Box::new(Scouted { scout, batches, at: 0, ready: VecDeque::new() }))
+        Ok(Box::new(Scouted { scout, batches, at: 0, behind: 0, ready: VecDeque::new() }))
     }
 }
 
@@ -70,6 +70,8 @@ struct Scouted {
     batches: Batches,
     /// Rows that were looked at.
     at: u64,
+    /// The last of them, of which the other columns have passed nothing yet: the more at once, the more pages stay closed.
+    behind: usize,
     ready: VecDeque<RecordBatch>,
 }
 
@@ -78,11 +80,13 @@ impl Scouted {
     fn look(&mut self) -> Result<bool> {
         let scout = self.scout.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
+        let of_filter = |column: usize| scout.of_filter.get(column) == Some(&true);
+        let others = |column: usize| !of_filter(column);
         if left == 0 {
+            self.batches.pass_over(std::mem::take(&mut self.behind), &others)?;
             self.batches.finish()?;
             return Ok(false);
         }
-        let of_filter = |column: usize| scout.of_filter.get(column) == Some(&true);
         let most = left.min(self.batches.batch_rows);
         let (known, rows) = self.read(most, &of_filter)?;
         self.at += rows as u64;
@@ -91,11 +95,10 @@ impl Scouted {
             RecordBatch::try_new_with_options(scout.schema.clone(), known, &options).map_err(arrow_error)?;
         let passing = scout.scouting.passing(&known)?;
         let few = passing.count_set_bits() <= rows / FEW;
-        let others = |column: usize| !of_filter(column);
         let mut parts = Vec::new();
         let mut at = 0;
         for stretch in stretches(&passing, if few { BETWEEN } else { rows }) {
-            self.batches.pass_over(stretch.start - at, &others)?;
+            self.batches.pass_over(std::mem::take(&mut self.behind) + stretch.start - at, &others)?;
             at = stretch.start;
             while at < stretch.end {
                 let (decoded, here) = self.read(stretch.end - at, &others)?;
@@ -104,7 +107,7 @@ impl Scouted {
                 at += here;
             }
         }
-        self.batches.pass_over(rows - at, &others)?;
+        self.behind += rows - at;
         self.ready.extend(together(parts)?);
         Ok(true)
     }

@@ -1,10 +1,10 @@
 //! Timestamps in another unit: nanoseconds down to microseconds, everything else exactly.
 
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, Int64Array};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
-use coldframe_core::{Error, Result};
 
 use super::{Column, unfit};
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Columns go by name, whatever its case where the name itself is not there. They keep the types that they were decoded to: the
-//! fingerprint of what was read is taken of these, before [`conform`](crate::conform()) makes them into the table's.
+//! fingerprint of what was read is taken of these, before [`conform`](super::conform()) makes them into the table's.
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +14,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::arrays::window;
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array,
@@ -21,8 +23,6 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
-use coldframe_core::arrays::window;
-use coldframe_core::{Error, Result};
 
 /// How the columns of one file become those of a table.
 #[derive(Clone, Debug)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::arrays::{self, window};
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListViewArray, Int32Array, ListArray, MapArray,
@@ -11,8 +13,6 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use arrow_select::take::take;
-use coldframe_core::arrays::window;
-use coldframe_core::{Error, Result};
 
 use super::{Column, declared, demand_values, retyped, unfit};
 
@@ -91,7 +91,7 @@ fn elements(array: &ArrayRef, column: Column<'_>) -> Result<(OffsetBuffer<i32>, 
 /// Offsets that rise, as such of 32 bits.
 fn narrowed(offsets: impl Iterator<Item = i64>, column: Column<'_>) -> Result<OffsetBuffer<i32>> {
     let narrow = offsets.map(|offset| i32::try_from(offset).map_err(|_| too_many(column)));
-    coldframe_core::arrays::offsets(narrow.collect::<Result<_>>()?)
+    arrays::offsets(narrow.collect::<Result<_>>()?)
 }
 
 fn too_many(column: Column<'_>) -> Error {
@@ -139,7 +139,7 @@ fn gathered(
     let offsets = std::iter::once(Ok(0)).chain(ends).collect::<Result<Vec<i32>>>()?;
     let indices = places.flat_map(|(at, length)| at as u64..(at + length) as u64);
     let indices = arrow_array::UInt64Array::from_iter_values(indices);
-    Ok((coldframe_core::arrays::offsets(offsets)?, take(values, &indices, None).map_err(unfit)?))
+    Ok((arrays::offsets(offsets)?, take(values, &indices, None).map_err(unfit)?))
 }
 
 pub(super) fn map(

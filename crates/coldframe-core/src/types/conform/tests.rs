@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::Result;
 use arrow_array::builder::{Int32Builder, ListViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit, UnionFields};
-use coldframe_core::Result;
 
 use super::conform;
 

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::arrays::window;
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float64Type,
@@ -13,8 +15,6 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, GenericBinaryArray, GenericStringArray, OffsetSizeTrait, PrimitiveArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
-use coldframe_core::arrays::window;
-use coldframe_core::{Error, Result};
 
 use super::Column;
 

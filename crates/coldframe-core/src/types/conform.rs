@@ -30,12 +30,12 @@ mod times;
 
 use std::fmt;
 
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use arrow_select::take::take;
-use coldframe_core::{Error, Result};
 
 /// `batch` with exactly the schema `target`. Its columns are taken by position, their names must agree.
 ///
