@@ -34,6 +34,7 @@ class Faults:
         self.share = self.random.choice([0.05, 0.2, 0.5])
         self.bucket, self.contents, self.key = bucket, contents, key
         self.lock = threading.Lock()
+        self.served = 0
 
     def __call__(self, request: Handler) -> bool:
         with self.lock:
@@ -41,6 +42,7 @@ class Faults:
             fault = self.random.choice(["cut", "half", "delay", "503", "500", "replace", "after"])
             if fault == "replace" and self.key is not None and is_faulty:
                 self.bucket.objects[self.key] = self.random.choice(self.contents)
+            self.served += is_faulty
         if not is_faulty or fault == "replace":
             return False
         if fault == "delay":
@@ -92,11 +94,11 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
     )
     bucket.etags = kind != "http without"
     bucket.dated = True
-    whole = 0
+    whole = faults = 0
     for seed in range(ROUNDS):
         bucket.answer = lambda request: False
         bucket.objects["t/a.orc"] = contents[0]
-        bucket.answer = Faults(seed, bucket, contents, "t/a.orc")
+        bucket.answer = served = Faults(seed, bucket, contents, "t/a.orc")
         try:
             if kind == "s3":
                 found = cf.scan("s3://data/t", storage_options=quick(bucket)).to_table()
@@ -107,9 +109,13 @@ def test_a_read_gives_one_content_or_an_error(bucket: Bucket, tmp_path: Path, ki
         except ERRORS as error:
             assert not isinstance(error, cf.CorruptFileError), f"{seed}: {error}"
             continue
+        finally:
+            faults += served.served
         assert any(found.equals(content) for content in CONTENTS), f"seed {seed}: a mixture"
         whole += 1
-    assert 5 < whole < ROUNDS
+    # How many reads end whole depends on how often a request is tried again, and on the machine: some do.
+    assert whole > 5
+    assert faults > ROUNDS // 2
 
 
 def test_a_write_ends_whole_or_not_at_all(bucket: Bucket) -> None:
