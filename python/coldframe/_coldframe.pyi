@@ -40,8 +40,9 @@ def detect(
 def formats() -> dict[str, dict[str, Any]]:
     """{format: {"open": {option: help}, "write": {option: help}, "capabilities": {name: value}}}
 
-    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders,
-    written, endings.
+    Capabilities: keys, seek, lookup, might_contain (what `File` can be asked), needs_schema, folders, tables,
+    written, endings, empty_files, tables_of, folder_option (the flag that opens a folder as one table),
+    unit_option (the option that sets the unit of timestamps).
     """
 
 def local_path(path: str) -> str | None:

@@ -157,6 +157,14 @@ pub struct Capabilities {
     pub written: bool,
     /// How the names of its files end, without the dot; the usual ending first.
     pub endings: &'static [&'static str],
+    /// Whether a file without bytes is one of this format, if its name has one of `endings`.
+    pub empty_files: bool,
+    /// The file format whose folders are tables of this one: a folder opened under that name is opened under this one.
+    pub tables_of: Option<&'static str>,
+    /// The flag of `open` that says that a folder is one table. Without it, `scan` takes the folder for its files.
+    pub folder_option: Option<&'static str>,
+    /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that have only one.
+    pub unit_option: Option<&'static str>,
 }
 
 /// A file format: recognises, opens and creates files.

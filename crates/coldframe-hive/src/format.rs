@@ -42,7 +42,7 @@ impl Format for HiveFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, ..OrcFormat.capabilities() }
+        Capabilities { folders: true, folder_option: Some("acid"), ..OrcFormat.capabilities() }
     }
 
     fn probe(&self, head: &[u8], tail: &[u8]) -> bool {

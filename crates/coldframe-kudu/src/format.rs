@@ -24,7 +24,7 @@ impl Format for KuduFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { folders: true, tables: true, ..Capabilities::default() }
+        Capabilities { folders: true, tables: true, tables_of: Some("cfile"), ..Capabilities::default() }
     }
 
     fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {

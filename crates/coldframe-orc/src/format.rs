@@ -32,7 +32,14 @@ impl Format for OrcFormat {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { written: true, endings: &["orc"], ..Capabilities::default() }
+        Capabilities {
+            written: true,
+            endings: &["orc"],
+            // A writer that got no row may leave such a file.
+            empty_files: true,
+            unit_option: Some("timestamp_unit"),
+            ..Capabilities::default()
+        }
     }
 
     /// The magic is at the start, or in front of the postscript's length.

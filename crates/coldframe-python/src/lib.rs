@@ -60,8 +60,21 @@ fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>> {
-    let Capabilities { keys, seek, lookup, might_contain, needs_schema, folders, tables, written, endings } =
-        of;
+    let Capabilities {
+        keys,
+        seek,
+        lookup,
+        might_contain,
+        needs_schema,
+        folders,
+        tables,
+        written,
+        endings,
+        empty_files,
+        tables_of,
+        folder_option,
+        unit_option,
+    } = of;
     let dict = PyDict::new(py);
     dict.set_item("keys", keys)?;
     dict.set_item("seek", seek)?;
@@ -72,6 +85,10 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("tables", tables)?;
     dict.set_item("written", written)?;
     dict.set_item("endings", endings)?;
+    dict.set_item("empty_files", empty_files)?;
+    dict.set_item("tables_of", tables_of)?;
+    dict.set_item("folder_option", folder_option)?;
+    dict.set_item("unit_option", unit_option)?;
     Ok(dict)
 }
 

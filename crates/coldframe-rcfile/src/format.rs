@@ -53,6 +53,7 @@ impl Format for RcFileFormat {
             needs_schema: true,
             written: true,
             endings: &["rc", "rcfile"],
+            unit_option: Some("timestamp_unit"),
             ..Capabilities::default()
         }
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use coldframe_core::io::{Entry, Folder, Identity, Recorded, Recording};
 use coldframe_core::{
-    DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader, Source, Split,
-    TableFile, scan,
+    Capabilities, DamageLog, Error, Format, OpenOptions, Piece, ReadAt, Report, Result, Scan, ScanReader,
+    Source, Split, TableFile, scan,
 };
 
 use crate::{format_named, formats};
@@ -138,16 +138,24 @@ impl Ends {
         })
     }
 
-    /// A file without bytes is told by its name: an ORC writer that got no row may leave one.
+    /// A file without bytes is told by its name.
     fn detect(&self, path: &str) -> Option<Arc<dyn Format>> {
-        let empty = self.head.is_empty() && path.ends_with(".orc");
-        formats().into_iter().find(|f| f.probe(&self.head, &self.tail) || (empty && f.name() == "orc"))
+        formats().into_iter().find(|f| match self.head.is_empty() {
+            true => may_be_empty(&f.capabilities(), path),
+            false => f.probe(&self.head, &self.tail),
+        })
     }
 
     /// As a recording: what recognising the file read, opening it need not read again.
     fn into_recorded(self) -> [(u64, Bytes); 2] {
         [(0, self.head), (self.tail_start, self.tail)]
     }
+}
+
+/// Whether the file at `path` is of a format, though it has no bytes.
+fn may_be_empty(of: &Capabilities, path: &str) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
+    of.empty_files && ending.is_some_and(|ending| of.endings.contains(&ending))
 }
 
 /// Opens the file or table folder at `path`; the format is found by its bytes unless it is named.
@@ -166,7 +174,7 @@ pub fn open_source(
     let path = source.path().clone();
     let named = |e: Error| e.in_file(&*path);
     let found = match (format, &source) {
-        (Some(name), source) => Some(format_named(of_folder(name, source))?),
+        (Some(name), source) => Some(format_of(name, source)?),
         (None, Source::File { bytes, .. }) => {
             let ends = Ends::read(bytes.as_ref()).map_err(named)?;
             let found = ends.detect(&path);
@@ -189,13 +197,13 @@ pub fn open_source(
     Ok(File { path, table, recorded: Arc::new(recorded), identity, threads: options.threads })
 }
 
-/// File formats whose name, said of a folder, is that of the tables made of such files: Spark's `coldframe_cfile` is the one
-/// name for a CFile and for a data directory.
-const TABLES_OF: &[(&str, &str)] = &[("cfile", "kudu")];
-
-fn of_folder<'a>(name: &'a str, source: &Source) -> &'a str {
-    let tables = TABLES_OF.iter().find(|(file, _)| *file == name && matches!(source, Source::Folder { .. }));
-    tables.map_or(name, |(_, tables)| tables)
+/// The format that a name means of this source: said of a folder, that of a file format may mean the tables made of such files.
+fn format_of(name: &str, source: &Source) -> Result<Arc<dyn Format>> {
+    let tables = match source {
+        Source::Folder { .. } => formats().into_iter().find(|f| f.capabilities().tables_of == Some(name)),
+        Source::File { .. } => None,
+    };
+    tables.map_or_else(|| format_named(name), Ok)
 }
 
 /// A source that remembers what it is asked for, or answers from what another one remembered.
