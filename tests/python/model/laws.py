@@ -350,7 +350,7 @@ def _progress(world: World, claims: Claims) -> None:
 def after_audit(world: World, found: Any) -> None:
     """0 only if the target has what a run left of ours in it; and 0 if nobody has touched it."""
     if found.exit_code == 0 and world.after_run is not None:
-        # Each row once: others may have put a copy of our file into a plain directory and taken it away again.
+        # Each row once: others may have put a copy of our file into a plain directory and removed it again.
         ours = {row for row in world.after_run.rows if not _is_given_up(world, row)}
         gone = ours - set(world.seen.rows)
         demand("audit", not gone, f"nothing is wrong, and these rows are gone: {list(gone)[:3]}")
