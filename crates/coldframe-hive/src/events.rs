@@ -1,8 +1,8 @@
-//! What happened to rows after they were written: deletes and, before Hive 2.2, updates.
+//! Events: deletes and, before Hive 2.2, updates of rows that were written earlier.
 //!
-//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, the bucket property it had
-//! then, its number there. An event names it. A delete ends the row; an update gives it new values, so that of all rows of
-//! one identity the one of the last write counts.
+//! A row's identity is (`originalTransaction`, `bucket`, `rowId`): the write that inserted it, its bucket property at that time, and
+//! its number there. An event names an identity. A delete ends the row. An update gives it new values, so of all rows with one
+//! identity the one of the last write counts.
 //!
 //! ```text
 //! bucket property, Hive 3:  version (3 bits) = 1 | 0 (1) | bucket (12) | 0 (4) | statement (12)
@@ -19,34 +19,34 @@ use coldframe_core::{Error, Result};
 
 use crate::write_ids::WriteIds;
 
-/// `operation` of an inserted row, an updated one and a deleted one.
+/// `operation` of an inserted, an updated and a deleted row.
 pub(crate) const INSERT: i32 = 0;
 /// See [`INSERT`].
 pub(crate) const UPDATE: i32 = 1;
 /// See [`INSERT`].
 pub(crate) const DELETE: i32 = 2;
 
-/// The columns in front of a row's values.
+/// The identity columns that precede a row's values.
 pub(crate) const IDENTITY: [&str; 5] =
     ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction"];
 
-/// The last event of each row that had one.
+/// The last event of each row that has one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    /// By write and bucket property; sorted by row when complete.
+    /// By write and bucket property; sorted by row once complete.
     groups: BTreeMap<(i64, i32), Vec<Event>>,
-    /// Which writes count; all without.
+    /// The writes that count; `None` if all do.
     ids: Option<Arc<WriteIds>>,
-    /// Rows that may have had events which are lost.
+    /// Rows that lost events may concern.
     doubts: Vec<Doubt>,
 }
 
-/// Rows of which nobody knows whether they are still there.
+/// Rows of which it is unknown whether they still exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubt {
-    /// Those of this bucket, or of all.
+    /// Rows of this bucket, or of all buckets.
     pub(crate) bucket: Option<i32>,
-    /// That were written up to this write.
+    /// Rows written up to this write.
     pub(crate) up_to: i64,
 }
 
@@ -59,7 +59,7 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     row: i64,
-    /// A delete is never followed by anything.
+    /// A delete, which nothing ever follows.
     deletes: bool,
     write: i64,
     statement: i32,
@@ -75,7 +75,7 @@ pub(crate) struct Identities<'a> {
 }
 
 impl<'a> Identities<'a> {
-    /// Those of `batch`, which must have them without nulls.
+    /// The identity columns of `batch`. They must exist and have no nulls.
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self> {
         Ok(Self {
             operation: values::<Int32Type>(batch, "operation")?,
@@ -95,7 +95,7 @@ impl<'a> Identities<'a> {
     }
 }
 
-/// The values of a column that an ACID file has without nulls.
+/// The values of a column that has no nulls in an ACID file.
 pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &str,
@@ -117,7 +117,7 @@ pub(crate) fn values<'a, T: arrow_array::ArrowPrimitiveType>(
 }
 
 impl Events {
-    /// None yet, of the writes that count.
+    /// No events yet; only those of the writes `ids` will count.
     pub(crate) fn new(ids: Option<Arc<WriteIds>>) -> Self {
         Self { ids, ..Self::default() }
     }
@@ -126,22 +126,22 @@ impl Events {
         self.ids.as_ref().is_none_or(|ids| ids.has(write))
     }
 
-    /// Whether nothing happened.
+    /// Whether there are no events.
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// How many rows had events.
+    /// The number of rows with events.
     pub(crate) fn len(&self) -> usize {
         self.groups.values().map(Vec::len).sum()
     }
 
-    /// Whether any row of this write and bucket had one.
+    /// Whether any row of this write and bucket has an event.
     pub(crate) fn touch(&self, write: i64, bucket: i32) -> bool {
         self.groups.contains_key(&(write, bucket))
     }
 
-    /// Adds the events of a batch of `statement`'s.
+    /// Adds the events of a batch that `statement` wrote.
     pub(crate) fn add(&mut self, batch: &RecordBatch, statement: i32) -> Result<()> {
         for (operation, original, bucket, row, write) in Identities::of(batch)?.rows() {
             let deletes = match operation {
@@ -161,12 +161,12 @@ impl Events {
         Ok(())
     }
 
-    /// The bucket properties of rows that had one.
+    /// The bucket properties of rows with events.
     pub(crate) fn properties(&self) -> impl Iterator<Item = i32> + '_ {
         self.groups.keys().map(|(_, property)| *property)
     }
 
-    /// Adds all that `other` has.
+    /// Adds the events of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         for (key, group) in other.groups {
             self.groups.entry(key).or_default().extend(group);
@@ -174,17 +174,17 @@ impl Events {
         self.doubts.extend(other.doubts);
     }
 
-    /// Some rows may have had further events.
+    /// Notes rows that may have further events.
     pub(crate) fn doubt(&mut self, doubt: Doubt) {
         self.doubts.push(doubt);
     }
 
-    /// Whether a row of this write and bucket may have had events that are lost.
+    /// Whether lost events may concern a row of this write and bucket.
     pub(crate) fn is_in_doubt(&self, write: i64, bucket: i32) -> bool {
         self.doubts.iter().any(|doubt| doubt.is_about(write, bucket))
     }
 
-    /// Which rows of an ACID file's batch may have had events that are lost; `None` if nothing is lost at all.
+    /// Which rows of an ACID file's batch lost events may concern; `None` if no events are lost.
     pub(crate) fn in_doubt(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
         if self.doubts.is_empty() {
             return Ok(None);
@@ -198,11 +198,11 @@ impl Events {
         ))
     }
 
-    /// Sorts; only the last event of a row stays.
+    /// Sorts the events and keeps only the last one of each row.
     pub(crate) fn complete(&mut self) {
         for group in self.groups.values_mut() {
             group.sort_unstable();
-            // Equal rows stand together, the last event behind the others.
+            // Equal rows are adjacent, with the last event at the end.
             group.reverse();
             group.dedup_by_key(|e| e.row);
             group.reverse();
@@ -210,7 +210,7 @@ impl Events {
         }
     }
 
-    /// Which rows of an ACID file's batch are alive.
+    /// Which rows of an ACID file's batch are live.
     pub(crate) fn live(&self, batch: &RecordBatch, statement: i32) -> Result<BooleanArray> {
         let mut at = Place::default();
         Ok(Identities::of(batch)?
@@ -223,7 +223,7 @@ impl Events {
             .collect())
     }
 
-    /// Which of `count` plain rows from number `first` on are alive: rows of `write` in `bucket`.
+    /// Which of `count` plain rows, numbered from `first`, are live: rows of `write` in `bucket`.
     pub(crate) fn live_plain(
         &self,
         write: i64,
@@ -243,7 +243,7 @@ impl Events {
             .collect()
     }
 
-    /// The event of a row. Rows mostly come in order, so the search begins where the last one ended.
+    /// The event of a row. Rows mostly come in order, so the search starts where the last one ended.
     fn find<'a>(&'a self, at: &mut Place<'a>, key: (i64, i32), row: i64) -> Option<&'a Event> {
         if at.key != Some(key) {
             *at = Place { key: Some(key), group: self.groups.get(&key).map_or(&[], Vec::as_slice), index: 0 };
@@ -261,7 +261,7 @@ impl Events {
     }
 }
 
-/// Where the last search ended: the first event at or behind its row.
+/// Where the last search ended: the first event at or after its row.
 #[derive(Default)]
 struct Place<'a> {
     key: Option<(i64, i32)>,
@@ -269,12 +269,12 @@ struct Place<'a> {
     index: usize,
 }
 
-/// The bucket property of Hive 3.
+/// The bucket property as Hive 3 encodes it.
 pub(crate) fn bucket_property(bucket: i32, statement: i32) -> i32 {
     1 << 29 | (bucket & 0xfff) << 16 | (statement & 0xfff)
 }
 
-/// The bucket of a bucket property, which before Hive 3 is the bucket itself.
+/// The bucket in a bucket property. Before Hive 3 the property is the bucket itself.
 pub(crate) fn bucket_of_property(property: i32) -> i32 {
     if property >> 29 == 1 { property >> 16 & 0xfff } else { property }
 }
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(live(&events, &rows), [true, false, true, false, true]);
         let back: Vec<_> = rows.iter().rev().copied().collect();
         assert_eq!(live(&events, &back), [true, false, true, false, true]);
-        // The row as inserted, as updated first, as updated last; a delete's own row.
+        // The row as inserted, after the first and the last update; and a row in the delete's own write.
         assert_eq!(
             live(&events, &[(0, 2, 7, 0, 2), (1, 2, 7, 0, 6), (1, 2, 7, 0, 8), (2, 1, 7, 3, 5)]),
             [false, false, true, false]

@@ -1,17 +1,17 @@
-//! Hive's ACID tables: base and delta directories of ORC files, read as their live rows.
+//! Hive's ACID tables: directories of base and delta ORC files, read as their live rows.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`format`](mod@format) | ORC for the registry: single files, and directories with the option `acid` |
 //! | [`table`] | a directory as one table |
 //! | `state` | which directories and files are current |
-//! | `part` | one file of them, opened |
+//! | `part` | one open file of the table |
 //! | `events` | deletes and updates, and which rows survive them |
-//! | `write_ids` | which writes count, if somebody says so |
-//! | `lost` | what damage leaves in doubt |
-//! | `scan` | the units of one file, stripped to the live rows' own columns |
+//! | `write_ids` | which writes count, if the user lists them |
+//! | `lost` | lost files, and the rows that they leave in doubt |
+//! | `scan` | the units of one file, reduced to the live rows' own columns |
 //!
-//! A table is opened like this by `acid=True` only; a single file of it is read as the rows it holds.
+//! A directory is opened as a table by `acid=True` only. A single file of it is read as the rows it holds.
 
 mod events;
 mod format;

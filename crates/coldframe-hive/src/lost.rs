@@ -1,9 +1,9 @@
-//! What is lost of a table's files, and the rows that are in doubt for it.
+//! Lost files of a table, and the rows that they leave in doubt.
 //!
-//! A file of deletes, and before Hive 3 any delta, says what happened to rows of other files: to those of its bucket
-//! (`OrcRawRecordMerger` looks for the events of a bucket in the files of that bucket alone) that were written up to its last
-//! write. Where some of that is lost, each of those rows may have been deleted or replaced. Under `raise` that is an error;
-//! otherwise they do not come out, and are counted as lost. Rows of other buckets and later writes are known.
+//! A file of deletes, and before Hive 3 any delta, holds events of rows in other files: of the rows in its bucket that were written up
+//! to its last write (`OrcRawRecordMerger` looks for the events of a bucket only in the files of that bucket). If such events are
+//! lost, each of those rows may have been deleted or replaced. Under `raise` that is an error; otherwise these rows are not returned,
+//! and count as lost. Rows of other buckets and of later writes are known.
 //!
 //! ```text
 //! base_5/bucket_00000          in doubt
@@ -19,19 +19,19 @@ use crate::events::{Doubt, Events, bucket_of_property};
 use crate::part::Part;
 use crate::state::{DataFile, Role};
 
-/// What is in doubt where `data`'s events are lost, of which `events` could be read.
+/// The rows in doubt if events of `data` are lost; `events` are those that could be read.
 fn doubt(data: &DataFile, events: Option<&Events>) -> Doubt {
     let own = events.is_none_or(|events| events.properties().all(|p| bucket_of_property(p) == data.bucket));
     Doubt { bucket: Some(data.bucket).filter(|_| own), up_to: data.last_write }
 }
 
-/// A file that cannot be opened, or whose events cannot all be read.
+/// A file that cannot be opened, or some of whose events cannot be read.
 #[derive(Clone, Debug)]
 pub(crate) struct LostFile {
     pub(crate) data: DataFile,
-    /// Why, with the file's name.
+    /// The reason, with the file's name.
     pub(crate) fault: Fault,
-    /// What it leaves in doubt.
+    /// The rows that it leaves in doubt.
     pub(crate) doubt: Option<Doubt>,
     /// The file, if it can be opened.
     part: Option<Part>,
@@ -46,7 +46,7 @@ impl LostFile {
         Self { doubt: can_uncover.then(|| doubt(&data, None)), data, fault, part: None }
     }
 
-    /// A file whose events end in an error; `events` are those that were read.
+    /// A file whose events end in an error; `events` are those read before it.
     pub(crate) fn events_of(part: &Part, error: Error, events: &Events) -> Self {
         let error = error.within(part.data.path.clone());
         let at = error.offset().unwrap_or_default();
@@ -58,14 +58,14 @@ impl LostFile {
         }
     }
 
-    /// It as an error, of the kind in which it was met.
+    /// Converts it to an error of the original kind.
     pub(crate) fn to_error(&self) -> Error {
         let again = |part: &Part| part.read_events(OnError::Raise, &mut Events::default()).err();
         let met = self.part.as_ref().and_then(again);
         met.unwrap_or_else(|| self.fault.to_error()).in_file(self.data.path.clone())
     }
 
-    /// Whether its rows are lost with it, and not only what it says of others.
+    /// Whether its own rows are lost, and not only its events.
     pub(crate) fn has_rows(&self) -> bool {
         self.part.is_none() && self.data.role == Role::Rows
     }

@@ -1,4 +1,4 @@
-//! One file of a table, opened.
+//! One open file of a table.
 
 use std::sync::Arc;
 
@@ -9,16 +9,17 @@ use coldframe_core::{DamageLog, Error, OnError, Op, Predicate, Result, Scan, Sca
 use crate::events::{Events, IDENTITY, INSERT};
 use crate::state::{DataFile, Role};
 
-/// One file of the table, opened.
+/// One open file of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// Where and what it is.
+    /// Its path and role.
     pub(crate) data: DataFile,
     /// The file.
     pub(crate) file: Arc<dyn TableFile>,
-    /// Whether it says by `hive.acid.stats` that it holds nothing but inserted rows.
+    /// Whether its `hive.acid.stats` state that it holds inserts only.
     pub(crate) inserts_only: bool,
-    /// Whether it says by `hive.acid.version` that an update is a delete in a file of deletes and an insert: since Hive 3.
+    /// Whether its `hive.acid.version` states that an update is a delete (in a file of deletes) and an insert, as since
+    /// Hive 3.
     pub(crate) splits_updates: bool,
 }
 
@@ -29,7 +30,8 @@ impl Part {
         IDENTITY.iter().chain(["row"].iter()).all(|name| schema.column_with_name(name).is_some())
     }
 
-    /// An error for a file whose columns cannot be those of its kind: `of_acid` if its writer says that it has identities.
+    /// Fails if the columns cannot be those of the file's kind; `of_acid` if its writer states that it has identity
+    /// columns.
     pub(crate) fn check_identities(&self, of_acid: bool) -> Result<()> {
         let schema = self.file.schema();
         if !self.is_acid() {
@@ -68,7 +70,7 @@ impl Part {
         }
     }
 
-    /// Whether it may say what happened to rows of other files.
+    /// Whether it may hold events of rows in other files.
     pub(crate) fn has_events(&self) -> bool {
         self.data.role == Role::Deletes || (self.is_acid() && !self.inserts_only)
     }

@@ -1,4 +1,4 @@
-//! The units of one file of an ACID table: read with the columns that identify rows, handed on without them.
+//! The units of one file of an ACID table: read with the identity columns, returned without them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,17 +18,17 @@ use coldframe_core::{
 use crate::events::{Events, IDENTITY};
 use crate::part::Part;
 
-/// How the rows of a file are known.
+/// How the rows of a file are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
     /// By the identity columns.
     Identified,
-    /// By their number; the next one's.
+    /// By number, for plain files.
     Counted {
-        /// Number of the first row.
+        /// The number of the next unit's first row.
         next: i64,
     },
-    /// Nothing happened to any.
+    /// Not at all: no event concerns any of them.
     AllLive,
 }
 
@@ -36,22 +36,22 @@ pub(crate) enum Rows {
 pub(crate) struct AcidPlan {
     inner: Box<dyn Plan>,
     context: Arc<Shared>,
-    /// For [`Rows::Counted`]: number of the next unit's first row.
+    /// For [`Rows::Counted`]: the number of the next unit's first row.
     next: i64,
     /// Where the split ends.
     end: u64,
 }
 
-/// What all units of the file share.
+/// State shared by all units of the file.
 struct Shared {
-    /// The columns to hand on.
+    /// The columns to return.
     schema: SchemaRef,
     events: Arc<Events>,
     rows: Rows,
     write_id: i64,
     bucket: i32,
     statement: i32,
-    /// Whether all rows of a plain file may have had events that are lost.
+    /// Whether lost events may concern all rows of a plain file.
     in_doubt: bool,
     on_error: OnError,
     damage: DamageLog,
@@ -59,7 +59,7 @@ struct Shared {
 }
 
 impl AcidPlan {
-    /// A plan of `split` of `part`; `numbered` if the numbers of a plain file's rows are known.
+    /// Plans `split` of `part`; `numbered` if the row numbers of a plain file are known.
     pub(crate) fn new(
         part: &Part,
         split: &Split,
@@ -74,7 +74,7 @@ impl AcidPlan {
         let predicate = request.scan.predicate.clone();
         let (predicate, on_error) = match rows {
             Rows::Identified => (predicate.map(below_row), request.scan.on_error),
-            // Rows that are counted must all be seen.
+            // Counting needs every row, so nothing may be skipped.
             Rows::Counted { .. } => (None, OnError::Raise),
             Rows::AllLive => (predicate, request.scan.on_error),
         };
@@ -82,7 +82,7 @@ impl AcidPlan {
         let inner_request = PlanRequest {
             scan: Scan {
                 columns: None,
-                // A column that the file lacks is null in all its rows: nothing to prune by.
+                // A column that the file lacks is null in all its rows, so it cannot prune.
                 predicate: predicate.filter(|_| has_all),
                 limit: None,
                 batch_rows: request.scan.batch_rows,
@@ -118,7 +118,7 @@ impl AcidPlan {
     }
 }
 
-/// The identity columns and what is wanted of `row`.
+/// The identity columns, and the requested fields of `row`.
 fn identified(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
     let schema = part.file.schema();
     let mut fields: Vec<Field> =
@@ -139,13 +139,13 @@ fn plain(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
     own.iter().filter_map(|f| wanted_field(f, wanted)).collect()
 }
 
-/// The file's field with the children that are wanted of it.
+/// The file's field with only the requested children.
 fn wanted_field(own: &Field, wanted: &SchemaRef) -> Option<Field> {
     let (_, field) = wanted.column_with_name(own.name())?;
     Some(own.clone().with_data_type(field.data_type().clone()))
 }
 
-/// The filter with its columns found below `row`.
+/// The filter, with its columns moved below `row`.
 fn below_row(predicate: Predicate) -> Predicate {
     predicate.rename(&|column| format!("row.{column}"))
 }
@@ -165,7 +165,7 @@ impl Plan for AcidPlan {
         let (unit, first, expected) = match next.map_err(|e| self.context.on_error.weigh(e)) {
             Ok(Some(unit)) => unit,
             Ok(None) => return Ok(None),
-            // How many rows are lost is not known, so those behind cannot be told from deleted ones.
+            // It is unknown how many rows are lost, so the rows after them cannot be told from deleted ones.
             Err(e) if self.context.on_error != OnError::Raise && e.is_damage() => {
                 let from = e.offset().unwrap_or(self.end).min(self.end);
                 let e = e.within(self.context.path.clone());
@@ -182,7 +182,7 @@ impl Plan for AcidPlan {
 }
 
 impl AcidPlan {
-    /// The next unit, the number of its first row, and how many rows it has if they are counted.
+    /// The next unit, the number of its first row, and its row count if rows are counted.
     fn numbered_unit(&mut self) -> Result<Option<(Unit, i64, Option<i64>)>> {
         let Some(unit) = self.inner.next_unit()? else { return Ok(None) };
         let first = self.next;
@@ -203,18 +203,19 @@ struct LiveRows {
     inner: Box<dyn DecodeUnit>,
     context: Arc<Shared>,
     first: i64,
-    /// How many rows the unit must have for those behind it to be counted right.
+    /// How many rows the unit must have for the numbers after it to be right.
     expected: Option<i64>,
-    /// What records call the unit.
+    /// The unit's name in damage records.
     place: String,
 }
 
 impl DecodeUnit for LiveRows {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, context, first, expected, place } = *self;
-        // Files whose rows are counted are read as if nothing may be lost: what is damage to others comes here as it is.
+        // Files whose rows are counted are read with `raise`, so their damage is weighed here by the caller's
+        // `on_error`.
         let batches = inner.decode(bytes).map_err(|e| context.on_error.weigh(e))?;
-        // Batches are counted by whoever takes them, on one thread after the other.
+        // The consumer counts batches, possibly from several threads in turn.
         let seen = Arc::new(Mutex::new((0i64, 0u64)));
         let (total, shared) = (seen.clone(), context.clone());
         let lives = batches.map(move |batch| {
@@ -237,7 +238,7 @@ impl DecodeUnit for LiveRows {
 }
 
 impl Shared {
-    /// The live rows of a batch with the columns that are handed on, and how many were left out that nobody knows to be live.
+    /// The live rows of a batch with the requested columns, and how many rows were dropped because they are in doubt.
     fn live(&self, batch: &RecordBatch, first: i64) -> Result<(RecordBatch, u64)> {
         let known = self.known(batch)?;
         let batch = known.as_ref().unwrap_or(batch);
@@ -268,21 +269,21 @@ impl Shared {
         Ok((batch, lost as u64))
     }
 
-    /// Records rows that were left out for what nobody knows.
+    /// Records rows that were dropped because they are in doubt.
     fn tell_doubt(&self, rows: u64, place: &str) {
         if rows > 0 {
             self.damage.push(Damage {
                 bytes: 0..0,
                 rows_lost: Some(rows),
                 structure: place.to_owned(),
-                reason: "expected to know what happened to these rows, found files of the table damaged that may say so"
+                reason: "expected readable events for these rows, found damaged files that may hold deletes or updates of them"
                     .to_owned(),
             });
         }
     }
 
-    /// Without the rows whose identity was lost and became null: whether they were deleted cannot be told. `None` if there are
-    /// none.
+    /// Drops the rows whose identity was lost and became null: it is unknown whether they were deleted. `None` if no
+    /// row is left.
     fn known(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         if self.rows != Rows::Identified || self.on_error != OnError::Null {
             return Ok(None);
@@ -321,7 +322,7 @@ impl Shared {
                 Ok(found.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
             })
             .collect::<Result<_>>()?;
-        // Files may hold more children of a struct than were asked for: the types are theirs then.
+        // Files may return more children of a struct than were requested, so the types are taken from them.
         let fields: Vec<Field> = self
             .schema
             .fields()

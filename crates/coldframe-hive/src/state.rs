@@ -1,4 +1,4 @@
-//! Which directories of a Hive ACID table hold its present rows.
+//! Which directories of a Hive ACID table hold its current rows.
 //!
 //! ```text
 //! base_W[_vT]/                    all rows up to write id W (by a compaction, or an overwrite)
@@ -9,10 +9,10 @@
 //! NNNNNN_M[_copy_K], */..         plain rows from before the table was transactional: only without a base
 //! ```
 //!
-//! The rules of Hive's `AcidUtils.getAcidState`: the newest base; then deltas in the order of their first write, wider
-//! ones first, each that reaches beyond what is covered already; of a multi-statement transaction all statements, unless
-//! a delta without statement (a compaction) covers them; a delete delta goes with the insert delta of the same name. A write that a
-//! metastore knows as open or aborted cannot be told from the files: without a list of [`WriteIds`] what is there counts as committed.
+//! The rules are those of Hive's `AcidUtils.getAcidState`. The newest base counts. Then deltas count in the order of their first write,
+//! wider ones first, if they reach beyond what is already covered. Of a multi-statement transaction all statements count, unless a
+//! delta without a statement (a compaction) covers them. A delete delta counts if the insert delta of the same name does. Files do not
+//! tell which writes a metastore knows as open or aborted: without a list of [`WriteIds`], everything present counts as committed.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -22,39 +22,40 @@ use coldframe_core::{Error, ReadAt, Result};
 
 use crate::write_ids::WriteIds;
 
-/// What a directory says of how it was made, before Hive 4: `{"thisFileVersion":"0","dataFormat":"compacted"}`.
+/// The file in which a directory states how it was made, before Hive 4:
+/// `{"thisFileVersion":"0","dataFormat":"compacted"}`.
 const MARK: &str = "_metadata_acid";
 const COMPACTED: &[u8] = b"\"compacted\"";
-/// No such file is longer.
+/// The largest size accepted for such a file.
 const MOST_MARK: u64 = 1 << 16;
 
-/// Directories in directories of original files.
+/// The deepest nesting of directories with original files.
 const MOST_DEPTH: usize = 8;
 
-/// A file of the table's present state.
+/// A file of the table's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataFile {
-    /// Below the table's directory.
+    /// Relative to the table's directory.
     pub(crate) path: String,
-    /// What stands in it.
+    /// What it holds.
     pub(crate) role: Role,
     /// How many bytes it has.
     pub(crate) len: u64,
-    /// The write id of plain rows; 0 in front of the first.
+    /// The write id of plain rows; 0 for rows older than the first write.
     pub(crate) write_id: i64,
-    /// The last write that anything in it is of.
+    /// The last write that anything in it belongs to.
     pub(crate) last_write: i64,
-    /// Statement of the write.
+    /// The statement of the write.
     pub(crate) statement: i32,
-    /// The bucket by the file's name.
+    /// The bucket in the file's name.
     pub(crate) bucket: i32,
-    /// How many bytes of it are valid, if a side file says so.
+    /// How many of its bytes are valid, if a side file states it.
     pub(crate) valid_len: Option<u64>,
 }
 
 impl DataFile {
-    /// Whether rows of other files may be there only where its events are lost; if updates of the table are deletes and inserts
-    /// (`splits_updates`), files of deletes alone speak of other rows. What a base says happened, happened to its own rows, which
+    /// Whether losing its events could bring back rows of other files. If the table's updates are deletes and inserts
+    /// (`splits_updates`), only files of deletes concern other rows. The events in a base concern its own rows, which
     /// are lost with it.
     pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
         let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
@@ -62,7 +63,7 @@ impl DataFile {
     }
 }
 
-/// What a file of a table is for.
+/// The role of a file in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Rows.
@@ -77,7 +78,7 @@ struct Delta {
     deletes: bool,
     min: i64,
     max: i64,
-    /// -1 without.
+    /// -1 if there is none.
     statement: i32,
     compacted: bool,
 }
@@ -88,7 +89,7 @@ pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
     Ok(entries.any(|e| parse_base(&e.path).is_some() || parse_delta(&e.path).is_some()))
 }
 
-/// The files that hold the table's present rows and deletes, rows in the order of their writes.
+/// The files with the table's current rows and deletes; those with rows are in write order.
 pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
     let folders = || top.iter().filter(|e| e.is_folder);
@@ -123,7 +124,7 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
                     (false, _) => plain.push(entry.clone()),
                 }
             }
-            // Row numbers of the originals go on from file to file in the order of their paths.
+            // Row numbers of original files continue from file to file, in path order.
             plain.sort_by(|a, b| a.path.cmp(&b.path));
             files.extend(plain.into_iter().filter(|e| e.len > 0).filter_map(original));
         }
@@ -145,12 +146,12 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Digits only; at most what 64 bits hold.
+/// Parses digits only. Fails if the number exceeds the type.
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// `base_W[_vT]`: W and T. A base of the very first compaction is `base_-9223372036854775808`.
+/// Parses `base_W[_vT]` into W and T. A base of the very first compaction is `base_-9223372036854775808`.
 fn parse_base(path: &str) -> Option<(i64, i64)> {
     let rest = name(path).strip_prefix("base_")?;
     let (write, visible) = visibility(rest)?;
@@ -158,7 +159,7 @@ fn parse_base(path: &str) -> Option<(i64, i64)> {
     Some((write, visible))
 }
 
-/// Whether a compaction made a base, by the file in which those before Hive 4 say so.
+/// Whether a compaction made a base, according to the marker file that Hive wrote before version 4.
 fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     let at = format!("{base}/{MARK}");
     if !folder.list(base)?.iter().any(|e| e.path == at && e.len <= MOST_MARK) {
@@ -169,7 +170,7 @@ fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     Ok(text.windows(COMPACTED.len()).any(|part| part == COMPACTED))
 }
 
-/// Cuts off `_vT`.
+/// Splits off `_vT`.
 fn visibility(text: &str) -> Option<(&str, i64)> {
     match text.split_once("_v") {
         None => Some((text, 0)),
@@ -249,7 +250,7 @@ fn add_bucket_files(
     Ok(())
 }
 
-/// The last whole length of a side file: big-endian, one for each flush.
+/// The last complete length in a side file: big-endian, one per flush.
 fn flushed(side: Arc<dyn ReadAt>) -> Result<u64> {
     let whole = side.len() / 8 * 8;
     let Some(start) = whole.checked_sub(8) else { return Ok(0) };
@@ -282,7 +283,8 @@ fn original(Entry { path, len, .. }: Entry) -> Option<DataFile> {
     Some(DataFile { path, role, len, write_id: 0, last_write: 0, statement: 0, bucket, valid_len: None })
 }
 
-/// The bucket of `bucket_00002[_0]` or `000002_0[_copy_1]`; other names are not Hive's, and bucket 0 if they hold rows.
+/// The bucket in `bucket_00002[_0]` or `000002_0[_copy_1]`. Other names are not Hive's; if such a file holds rows, they
+/// are in bucket 0.
 fn bucket_of(name: &str) -> Option<i32> {
     if let Some(rest) = name.strip_prefix("bucket_") {
         return number(rest.split('_').next()?);
@@ -316,7 +318,7 @@ mod tests {
             "delete_delta_0000011_0000011_0000/bucket_00000_0",
             "delta_0000009_0000012/bucket_00001",
         ];
-        // The delta from 9 reaches beyond the base, and with it all that ends at 12 or before.
+        // The delta from 9 reaches beyond the base, so all deltas that end at 12 or before are obsolete.
         assert_eq!(current(&paths), ["base_0000010/bucket_00000", "delta_0000009_0000012/bucket_00001"]);
         let without = &paths[..7];
         assert_eq!(
@@ -329,7 +331,7 @@ mod tests {
         );
     }
 
-    /// Hive's own examples: wider deltas make narrower ones obsolete, a delta without statement those with one.
+    /// Hive's own examples: wider deltas make narrower ones obsolete, a delta without a statement those with one.
     #[test]
     fn overlapping_deltas() {
         assert_eq!(
@@ -374,14 +376,14 @@ mod tests {
             let found = current_files(&folder(&paths), Some(&list.parse().unwrap()));
             found.unwrap().into_iter().map(|f| f.path).collect()
         };
-        // The overwrite 8 is aborted, 7 open, nothing above 9 known: the wide delta holds 6 and 9.
+        // Overwrite 8 is aborted, 7 is open, nothing above 9 is known: the wide delta holds 6 and 9.
         assert_eq!(files("t:9:7:7:8"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:8:9223372036854775807::"), ["base_8/bucket_0"]);
-        // A base up to the least open write may be read, one of more may not.
+        // A base up to the lowest open write may be read, one beyond it may not.
         assert_eq!(files("t:7:5:5:6"), ["base_5_v20/bucket_0", "delta_6_10/bucket_0"]);
         assert_eq!(files("t:7:4:4:6"), ["delta_6_10/bucket_0"]);
         assert!(files("t:0:9223372036854775807::").is_empty());
-        // Before Hive 4 a file says that a base was compacted.
+        // Before Hive 4 a marker file states that a base was compacted.
         let marked = folder(&["base_9/bucket_0", "delta_8_8_0/bucket_0"])
             .with("base_9/_metadata_acid", &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..]);
         let found = current_files(&marked, Some(&"t:9:7:7:".parse().unwrap())).unwrap();

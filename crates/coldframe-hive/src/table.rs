@@ -1,8 +1,8 @@
-//! A table or partition directory as its live rows: base, insert deltas and originals, without what was deleted.
+//! A table or partition directory as its live rows: base, insert deltas and original files, without deleted rows.
 //!
 //! ```text
 //! ACID file   struct<operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint, row struct<..>>
-//! plain file  struct<..>: write id and bucket by its path, rowId by counting
+//! plain file  struct<..>: write id and bucket from its path, rowId by counting
 //! ```
 
 use std::any::Any;
@@ -26,16 +26,16 @@ use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};
 use crate::write_ids::WriteIds;
 
-/// The user metadata in which Hive's writer counts `inserts,updates,deletes`.
+/// The user metadata in which Hive's writer states the counts `inserts,updates,deletes`.
 pub(crate) const ACID_STATS: &str = "hive.acid.stats";
 
-/// The user metadata in which Hive's writer says which kind of deltas it writes.
+/// The user metadata in which Hive's writer states which kind of deltas it writes.
 pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 
 /// A table directory.
 #[derive(Debug)]
 pub(crate) struct AcidTable {
-    /// Files with rows, in the order of their writes.
+    /// Files with rows, in write order.
     rows: Vec<Part>,
     /// For each of them, the number of its first row if it is plain; `None` if a file before it is lost.
     first_rows: Vec<Option<i64>>,
@@ -43,13 +43,13 @@ pub(crate) struct AcidTable {
     events_in: Vec<Part>,
     /// Files that cannot be opened.
     lost: Vec<LostFile>,
-    /// Which writes count; all without.
+    /// The writes that count; `None` if all do.
     ids: Option<Arc<WriteIds>>,
     schema: SchemaRef,
     events: Mutex<Option<Arc<Known>>>,
 }
 
-/// What the files say of events, and which of them cannot be read to the end.
+/// The events of all files, and the files that cannot be read to the end.
 #[derive(Debug)]
 struct Known {
     events: Arc<Events>,
@@ -57,7 +57,7 @@ struct Known {
 }
 
 impl Known {
-    /// The events, if what is lost of them may be passed over.
+    /// The events; an error if some are lost and `on_error` is `raise`.
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
         let speaks = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
         match self.lost.iter().find(speaks).filter(|_| on_error == OnError::Raise) {
@@ -68,7 +68,7 @@ impl Known {
 }
 
 impl AcidTable {
-    /// The live rows of a table or partition directory.
+    /// Opens a table or partition directory as its live rows.
     pub(crate) fn open(folder: &dyn Folder, ids: Option<Arc<WriteIds>>, options: &Options) -> Result<Self> {
         let open = |data: DataFile| -> Result<Part> {
             let mut source: Arc<dyn ReadAt> = folder.open(&data.path)?;
@@ -87,7 +87,7 @@ impl AcidTable {
             let path = data.path.clone();
             open(data).map_err(|e| e.in_file(path))
         };
-        // Of a file that is being written to nothing counts before the first flush: it has no rows and no columns yet.
+        // In a file that is being written nothing counts before the first flush: it has no rows and no columns yet.
         let (unflushed, files): (Vec<DataFile>, Vec<DataFile>) =
             state::current_files(folder, ids.as_deref())?
                 .into_iter()
@@ -107,11 +107,11 @@ impl AcidTable {
                     .within(|| "the columns of a table of which nothing is flushed")?
                     .row_fields()?
             }
-            // Nobody else knows the columns.
+            // No other file states the columns.
             _ if parts.iter().all(|p| p.data.role != Role::Rows) => match lost.into_iter().next() {
                 Some((_, e)) => return Err(e),
                 None => {
-                    // Where no write counts, those that do not know them as well.
+                    // If no write counts, the files of writes that do not count state the columns.
                     let others = state::current_files(folder, None)?;
                     let newest = others.into_iter().rev().find(|data| data.role == Role::Rows);
                     let columns = newest.map(|data| {
@@ -127,7 +127,8 @@ impl AcidTable {
         Self::new(parts, lost, columns, ids)
     }
 
-    /// Of files as [`state::current_files`] names them, and those that cannot be opened; with `columns` if none of them has rows.
+    /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened; `columns`
+    /// if no file has rows.
     fn new(
         parts: Vec<Part>,
         lost: Vec<(DataFile, Error)>,
@@ -146,12 +147,12 @@ impl AcidTable {
         Ok(Self { rows, first_rows, events_in, lost, ids, schema, events: Mutex::new(None) })
     }
 
-    /// Files whose rows are lost.
+    /// Files whose own rows are lost.
     fn lost_rows(&self) -> impl Iterator<Item = &LostFile> {
         self.lost.iter().filter(|file| file.has_rows())
     }
 
-    /// A file that cannot be opened has no units; what it would have had is told.
+    /// A file that cannot be opened has no units; its loss is recorded.
     fn plan_lost(&self, index: usize, request: &PlanRequest) -> Result<Box<dyn Plan>> {
         let lost = index.checked_sub(self.rows.len()).and_then(|at| self.lost_rows().nth(at));
         let lost = lost.ok_or_else(|| {
@@ -165,14 +166,15 @@ impl AcidTable {
         Ok(Box::new(NoUnits))
     }
 
-    /// Whether the split is the one with the first byte of the first file: what no row tells is told there.
+    /// Whether this is the split with the first byte of the first file. Losses that belong to no row are reported
+    /// there.
     fn is_first(&self, split: &Split) -> Result<bool> {
         let Some(first) = self.rows.first().filter(|_| split.part == 0) else { return Ok(false) };
         let splits = first.file.splits(u64::MAX).map_err(|e| e.in_file(first.data.path.clone()))?;
         Ok(splits.first().is_none_or(|own| own.range.start >= split.range.start))
     }
 
-    /// All events, read once: of damaged files those that are left.
+    /// All events, read once; of damaged files those that can be read.
     fn known(&self) -> Result<Arc<Known>> {
         let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = held.as_ref() {
@@ -186,7 +188,7 @@ impl AcidTable {
                 Ok(()) => {}
                 Err(e) if Fault::is(&e) => {
                     match part.read_events(OnError::Skip, &mut own) {
-                        // What is left behind the damage may be damaged in a way that nothing passes over.
+                        // The rest of the file, after the damage, may fail in a way that no mode tolerates.
                         Err(e) if !Fault::is(&e) => return Err(e.in_file(part.data.path.clone())),
                         _ => {}
                     }
@@ -203,20 +205,20 @@ impl AcidTable {
         Ok(known)
     }
 
-    /// Whether a plain file's rows have to be counted to know them.
+    /// Whether the rows of a plain file must be counted to be identified.
     fn counts_rows(part: &Part, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
     }
 }
 
-/// Whether `inserts,updates,deletes` says that there are only the first.
+/// Whether `inserts,updates,deletes` states that there are only inserts.
 fn inserts_only(stats: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(stats) else { return false };
     matches!(text.split(',').collect::<Vec<_>>().as_slice(), [_, "0", "0"])
 }
 
-/// The columns of the newest file; older files may lack some of them.
+/// The columns of the newest file. Older files may lack some of them.
 fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     let newest = rows.iter().enumerate().max_by_key(|(i, p)| (p.data.write_id, *i));
     let fields = match newest {
@@ -240,7 +242,7 @@ fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// Plain files of one write and bucket count their rows on, from file to file, as long as none is lost.
+/// Plain files of one write and bucket continue their row numbers from file to file, as long as none is lost.
 fn first_rows(rows: &[Part], lost: &[LostFile]) -> Result<Vec<Option<i64>>> {
     let key = |data: &DataFile| (data.write_id, data.bucket, data.statement);
     let is_behind = |data: &DataFile| {
@@ -277,7 +279,7 @@ impl TableFile for AcidTable {
         &self.schema
     }
 
-    /// Known where nothing but inserts was written, and all of them count.
+    /// Known if there are only inserts and all writes count.
     fn row_count(&self) -> Option<u64> {
         if !self.events_in.is_empty() || !self.lost.is_empty() || self.ids.is_some() {
             return None;
@@ -312,14 +314,14 @@ impl TableFile for AcidTable {
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
-        // Without what is lost of them: whether that may be passed over, a scan says.
+        // Ignores lost events; the scan decides whether they are tolerated.
         let known = self.known()?;
         let events = &known.events;
         let mut all = Vec::new();
         for (number, part) in self.rows.iter().enumerate() {
             let number =
                 u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
-            // Rows that are known by their number are read from the first on.
+            // Rows that are identified by number must be read from the first on.
             let target = if Self::counts_rows(part, events) { u64::MAX } else { target };
             let splits = part.file.splits(target).map_err(|e| e.in_file(part.data.path.clone()))?;
             let rows_known =
@@ -343,7 +345,7 @@ impl TableFile for AcidTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table of which no write counts has no splits either; its schema is asked for by an empty one.
+        // A table in which no write counts has no splits; an empty one asks for its schema.
         if self.rows.is_empty() && split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -415,7 +417,7 @@ impl TableFile for AcidTable {
     }
 }
 
-/// Moves a file's tree behind the files in front of it.
+/// Moves a file's tree to its offset after the previous files.
 fn shift(node: &mut Node, by: u64) {
     node.bytes = node.bytes.start.saturating_add(by)..node.bytes.end.saturating_add(by);
     node.children.iter_mut().for_each(|child| shift(child, by));

@@ -1,22 +1,22 @@
-//! Which writes of a transactional table count: what a metastore knows and the files do not say.
+//! Which writes of a transactional table count. A metastore knows this, the files do not.
 //!
 //! ```text
-//! default.sales:12:9:9,11:4,10      table : highest write : least open one : open ones : aborted ones
+//! default.sales:12:9:9,11:4,10      table : highest write : lowest open one : open ones : aborted ones
 //! ```
 //!
-//! Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open and aborted ones do not count.
+//! The format of Hive's `ValidReaderWriteIdList.writeToString`. Writes above the highest, open ones and aborted ones do not count.
 
 use std::str::FromStr;
 
 use coldframe_core::{Error, Result};
 
-/// Writes that count.
+/// The writes that count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteIds {
     highest: i64,
-    /// The least that is open; the greatest number there is without one.
+    /// The lowest open write; the maximum if none is open.
     least_open: i64,
-    /// Open and aborted ones, sorted.
+    /// Open and aborted writes, sorted.
     exceptions: Vec<i64>,
 }
 
@@ -49,7 +49,7 @@ impl WriteIds {
         write <= self.highest && self.exceptions.binary_search(&write).is_err()
     }
 
-    /// Whether any of the writes `least` to `most` does.
+    /// Whether any write from `least` to `most` counts.
     pub(crate) fn has_any(&self, least: i64, most: i64) -> bool {
         let most = most.min(self.highest);
         let Some(count) = most.checked_sub(least).filter(|n| *n >= 0).and_then(|n| n.checked_add(1)) else {
@@ -62,8 +62,9 @@ impl WriteIds {
         i64::try_from(inside.len()).is_ok_and(|n| n < count)
     }
 
-    /// Whether a base of all writes up to `write` may be read: one up to the least open write may, whoever made it. Of the others, one
-    /// that a compaction made holds what is open; one of an overwrite is that write. Hive: `AcidUtils.isValidBase`.
+    /// Whether a base of all writes up to `write` may be read. One up to the lowest open write may be, whatever made
+    /// it. Beyond that, a base from a compaction contains open writes and may not be read; a base from an overwrite may
+    /// be if its write counts. Hive: `AcidUtils.isValidBase`.
     pub(crate) fn has_base(&self, write: i64, compacted: bool) -> bool {
         if write == i64::MIN || (self.least_open != i64::MAX && write <= self.least_open) {
             return true;

@@ -20,10 +20,10 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::{Dice, fixture, rows};
 use support::written;
 
-/// An event: operation, original write, bucket property, row, current write, and the values.
+/// An event: operation, original write, bucket property, row, current write, and values.
 type Event = (i32, i64, i32, i64, i64, Option<(i64, String)>);
 
-/// Bucket 0 of statement 0, as Hive 3 has it.
+/// Bucket 0 of statement 0, as Hive 3 encodes it.
 const BUCKET: i32 = 0x2000_0000;
 
 fn events(all: &[Event]) -> RecordBatch {
@@ -65,7 +65,7 @@ fn open_with(folder: &Path, options: &OpenOptions) -> Result<Arc<dyn TableFile>>
     HiveFormat.open(&source, options)
 }
 
-/// The values of `id` in order, of a scan of every split.
+/// The values of `id` in scan order, over every split.
 fn ids(table: &dyn TableFile, predicate: Option<Predicate>) -> Vec<i64> {
     let mut found = Vec::new();
     for split in table.splits(1).unwrap() {
@@ -96,7 +96,7 @@ fn deletes_and_compactions() {
     let deleted: Vec<Event> = (0..400).step_by(3).map(|n| (2, 1, BUCKET, n, 3, None)).collect();
     put(at, "delete_delta_0000003_0000003_0000/bucket_00000", &events(&deleted));
     put(at, "delete_delta_0000004_0000004_0000/bucket_00000", &events(&[(2, 2, BUCKET, 9, 4, None)]));
-    // What a filter of the write ids would hide.
+    // A file that Hive's path filter hides.
     put(at, "_tmp_space/bucket_00000", &events(&[(0, 9, BUCKET, 0, 9, value(9))]));
     let want: Vec<i64> = (0..400).filter(|n| n % 3 > 0).map(|n| 1000 + n).chain(2000..2009).collect();
     let table = open(at).unwrap();
@@ -107,12 +107,12 @@ fn deletes_and_compactions() {
     assert_eq!(columns, ["id", "name"]);
     assert_tiled(&table.inspect().unwrap());
     assert!(table.verify_structure().unwrap().is_empty());
-    // Filters see the rows' own columns, and prune below them.
+    // Filters apply to the rows' own columns, and prune inside `row`.
     let bound: ArrayRef = Arc::new(Int64Array::from(vec![1390]));
     let filter = Predicate::compare("id", Op::Ge, bound);
     let kept: Vec<i64> = want.iter().copied().filter(|n| *n >= 1390).collect();
     assert_eq!(ids(table.as_ref(), Some(filter)), kept);
-    // A compaction changes nothing but the files.
+    // A compaction changes only the files.
     let live = events(
         &want.iter().map(|n| (0, n / 1000, BUCKET, n % 1000, n / 1000, value(*n))).collect::<Vec<_>>(),
     );
@@ -122,7 +122,7 @@ fn deletes_and_compactions() {
     assert!(coldframe_core::scan::count(table.as_ref(), None).unwrap() == want.len() as u64);
 }
 
-/// Writes that a metastore knows as open, aborted or too new do not count: not their rows, not their deletes.
+/// Writes that a metastore knows as open, aborted or too new do not count: neither their rows nor their deletes.
 #[test]
 fn writes_that_do_not_count() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn writes_that_do_not_count() {
     assert!(e.to_string().starts_with("option `acid_valid_write_ids`: expected"), "{e}");
 }
 
-/// A table of which no write counts yet has no rows, and the columns that it will have.
+/// A table in which no write counts yet has no rows, and the columns that it will have.
 #[test]
 fn no_write_that_counts() {
     let dir = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn deltas_of_the_first_kind() {
     assert_eq!(ids(open(at).unwrap().as_ref(), None), [3, 4, 61, 101, 102]);
 }
 
-/// Rows from before the table was transactional are known by their file and number, also behind other stripes and files.
+/// Rows from before the table was transactional are identified by file and number, also after other stripes and files.
 #[test]
 fn original_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn original_files() {
         (2, 0, property(0), 499, 9, None),
         (2, 0, property(0), 500, 9, None),
         (2, 0, property(1), 3, 9, None),
-        // Hive 2 has the bucket itself.
+        // In Hive 2 the property is the bucket itself.
         (2, 0, 0, 160, 9, None),
         (2, 8, property(0), 4, 9, None),
     ];
@@ -218,7 +218,7 @@ fn original_files() {
     assert_eq!(ids(table.as_ref(), Some(Predicate::compare("id", Op::Ge, bound))), kept);
 }
 
-/// Files of older schemas lack columns; a column that changed its type is refused.
+/// Files of older schemas lack columns; a column whose type changed is refused.
 #[test]
 fn columns_that_were_added() {
     let dir = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ fn columns_that_were_added() {
     assert!(e.to_string().contains("changed its type"), "{e}");
 }
 
-/// Random histories, against a table in memory.
+/// Compares random histories with a table in memory.
 #[test]
 fn random_histories() {
     for seed in 0..12 {
@@ -290,13 +290,13 @@ fn it_must_be_asked_for() {
     assert!(HiveFormat.probe_folder(&folder).unwrap());
     let e = open_with(dir.path(), &OpenOptions::default()).unwrap_err();
     assert!(e.to_string().contains("`acid`"), "{e}");
-    // A file of it gives the rows as they are.
+    // Opened alone, a file of the table returns its rows as stored.
     let bytes = std::fs::read(dir.path().join("base_1/bucket_00000")).unwrap();
     let file = HiveFormat.open(&fixture::source(bytes), &OpenOptions::default()).unwrap();
     assert_eq!(file.schema().fields().len(), 6);
 }
 
-/// What Java wrote.
+/// A table written by Java.
 #[test]
 fn the_fixture() {
     let at = fixture::data().join("orc/files/acid_table");
@@ -307,7 +307,7 @@ fn the_fixture() {
     assert_eq!((all.batch.num_rows(), ids.null_count()), (5, 0));
 }
 
-/// A stream of which nothing is flushed yet has no rows; it does not take the columns of the others away.
+/// A stream with nothing flushed yet has no rows. The columns of the others remain.
 #[test]
 fn a_delta_without_a_flush_takes_no_columns_away() {
     let dir = tempfile::tempdir().unwrap();

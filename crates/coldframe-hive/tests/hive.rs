@@ -1,5 +1,5 @@
-//! Tables that Hive's own classes wrote, changed and compacted: what Hive reads of them by each list of write ids. That every value is
-//! right, `tests/python/test_fixtures.py` says.
+//! Tables that Hive's own classes wrote, changed and compacted: what Hive reads of them with each list of write ids.
+//! `tests/python/test_fixtures.py` checks every value.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -45,7 +45,7 @@ fn each_list_has_its_rows_in_splits_of_any_size() {
             parts.sort();
             assert_eq!(parts, whole, "{:?}", one.entry);
         }
-        // A filter sees what is alive.
+        // A filter sees only live rows.
         let limit: ArrayRef = Arc::new(Int64Array::from(vec![9]));
         let few = rows(table.as_ref(), Some(Predicate::compare("id", Op::Le, limit)));
         assert!(few.len() <= 10 && few.iter().all(|row| whole.contains(row)), "{:?}", one.entry);

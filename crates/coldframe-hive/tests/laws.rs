@@ -1,4 +1,4 @@
-//! The laws that hold for every format, on a table of two files: what is lost of one is told, and nothing deleted comes back.
+//! The laws of every format, on a table of two files: losses in one are reported, and no deleted row comes back.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -20,7 +20,7 @@ use support::written;
 
 const BUCKET: i32 = 0x2000_0000;
 
-/// `rows` of write 1; inserted, or deleted by write 2.
+/// `rows` of write 1: inserted, or deleted by write 2.
 fn events(rows: impl Iterator<Item = i64> + Clone, deletes: bool) -> Bytes {
     stored(1, rows, |_| if deletes { 2 } else { 0 })
 }
@@ -35,7 +35,7 @@ fn inserted(write: i64, bucket: i32, rows: impl Iterator<Item = i64> + Clone) ->
     stored_in(bucket, write, rows, |_| 0)
 }
 
-/// Rows by what happened to them: 2 is a delete, by write 2.
+/// Rows with the operation of each; 2 is a delete, by write 2.
 fn stored(original: i64, rows: impl Iterator<Item = i64> + Clone, operation: impl Fn(i64) -> i32) -> Bytes {
     stored_in(BUCKET, original, rows, operation)
 }
@@ -80,7 +80,8 @@ fn deletes() -> Bytes {
     events((0..400).filter(|n| n % 5 == 0), true)
 }
 
-/// Nothing sums an ORC file: a flip in the identities of rows may undo a delete, and nobody can see it. What is seen is told.
+/// ORC has no checksums: a bit flip in the identities of rows may undo a delete, undetectably. Detected damage is
+/// reported.
 #[test]
 fn damage_of_a_base_is_told() {
     let base = events(0..400, false);
@@ -103,7 +104,7 @@ fn damage_of_a_base_is_told() {
     assert!(opened > 20 && lost > 5, "{opened} {lost}");
 }
 
-/// Deletes that cannot be read leave in doubt what they may have deleted: no row of it comes out, and that is told.
+/// Unreadable deletes leave the rows in doubt that they may concern: none of these is returned, and that is reported.
 #[test]
 fn damage_of_deletes_uncovers_nothing() {
     let (base, deletes) = (events(0..400, false), deletes());
@@ -127,7 +128,7 @@ fn damage_of_deletes_uncovers_nothing() {
     }
 }
 
-/// Files by path, as a table.
+/// Opens files by path as a table.
 fn opened(files: &[(&str, Bytes)]) -> Result<Arc<dyn TableFile>> {
     let mut options = OpenOptions::default();
     options.extra.insert("acid".to_owned(), Value::Bool(true));
@@ -140,7 +141,7 @@ fn ids(batch: &RecordBatch) -> Vec<i64> {
     batch.column(0).as_primitive::<Int64Type>().iter().flatten().collect()
 }
 
-/// Only rows of the lost file's bucket that were there before its write are in doubt.
+/// Only rows in the lost file's bucket, written before its last write, are in doubt.
 #[test]
 fn lost_deletes_cost_what_they_may_have_deleted() {
     let of = |write: i64, bucket: i32, numbers: std::ops::Range<i64>| {
@@ -167,7 +168,7 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     let found = table.metadata().unwrap();
     assert!(format!("{found:?}").contains("lost_files"), "{found:?}");
 
-    // A lost file of rows costs its own: updates are deletes and inserts here.
+    // A lost file of rows costs only its own rows, as updates are deletes and inserts here.
     let files =
         [files[0].clone(), ("delta_2_2/bucket_00000", lost.clone()), files[3].clone(), files[1].clone()];
     let with_deletes = [&files[..], &[("delete_delta_4_4/bucket_00001", events_of(1, 0..0))]].concat();
@@ -176,13 +177,13 @@ fn lost_deletes_cost_what_they_may_have_deleted() {
     assert_eq!(ids(&got.batch), (0..30).collect::<Vec<_>>());
     assert_eq!(got.damage.len(), 1, "{:?}", got.damage);
     assert!(table.inspect().unwrap().children.iter().any(|node| node.name.contains("cannot be opened")));
-    // Where nobody says so, it may have been updates of rows that were there.
+    // Without that statement, the file may have held updates of earlier rows.
     let table = opened(&files).unwrap();
     assert_eq!(ids(&rows::read(table.as_ref(), OnError::Skip).unwrap().batch), (10..30).collect::<Vec<_>>());
     assert!(opened(&[("base_1/bucket_00000", lost)]).is_err(), "nobody knows the columns");
 }
 
-/// Columns that cannot name rows are damage of their file.
+/// Identity columns of the wrong type are damage of their file.
 #[test]
 fn identities_of_other_types_are_damage() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
@@ -201,7 +202,7 @@ fn identities_of_other_types_are_damage() {
     assert_eq!(rows::read(table.as_ref(), OnError::Null).unwrap().batch.num_rows(), 0);
 }
 
-/// Behind a plain file that is lost nobody knows the numbers by which deletes name rows.
+/// After a lost plain file the row numbers that deletes refer to are unknown.
 #[test]
 fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
     let plain = |numbers: std::ops::Range<i64>| {
@@ -223,7 +224,7 @@ fn a_lost_plain_file_takes_the_numbers_of_those_behind_it() {
     assert!(got.damage.iter().any(|d| d.structure.contains("copy_1")), "{:?}", got.damage);
 }
 
-/// The places of the stripes' footers.
+/// The byte ranges of the stripes' footers.
 fn stripe_footers(file: &Bytes) -> Vec<std::ops::Range<usize>> {
     let orc = HiveFormat.open(&coldframe_testing::fixture::source(file.clone()), &OpenOptions::default());
     let tree = orc.unwrap().inspect().unwrap();
@@ -246,7 +247,7 @@ fn wiped(file: &Bytes, place: std::ops::Range<usize>) -> Bytes {
     bytes.into()
 }
 
-/// Of the last column.
+/// Gives the last column an unknown encoding.
 fn of_unknown_encoding(file: &Bytes, footer: std::ops::Range<usize>) -> Bytes {
     let mut bytes = file.to_vec();
     // `columns` of two bytes, whose `kind` is DIRECT_V2.
@@ -256,7 +257,7 @@ fn of_unknown_encoding(file: &Bytes, footer: std::ops::Range<usize>) -> Bytes {
     bytes.into()
 }
 
-/// Whose postscript names a codec that there is not.
+/// Makes the postscript name an unknown codec.
 fn of_unknown_codec(file: &Bytes) -> Bytes {
     let mut bytes = file.to_vec();
     let end = bytes.len() - 1;
@@ -269,7 +270,7 @@ fn of_unknown_codec(file: &Bytes) -> Bytes {
     bytes.into()
 }
 
-/// A file that nobody reads costs what it holds where that may be passed over, and is refused else.
+/// An unsupported file costs its contents in a tolerant read, and is refused otherwise.
 #[test]
 fn a_file_of_an_unknown_codec_costs_what_it_holds() {
     let (first, second) = (inserted(1, 0, 0..10), inserted(2, 0, 10..20));
@@ -296,7 +297,7 @@ fn a_file_of_an_unknown_codec_costs_what_it_holds() {
     }
 }
 
-/// A base that may hold updates is read for events first: damage there costs its own stripe, not the table.
+/// A base that may hold updates is first read for events: damage there costs one stripe, not the table.
 #[test]
 fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     let base = stored(1, 0..400, |n| i32::from(n % 7 == 0));
@@ -320,7 +321,7 @@ fn a_damaged_stripe_of_a_base_costs_that_stripe() {
     }
 }
 
-/// `verify` tells of lost deletes; a scan gives no row that they may have deleted.
+/// `verify` reports lost deletes; a scan returns no row that they may concern.
 #[test]
 fn lost_deletes_are_told_and_no_row_is_uncovered() {
     let base = events(0..400, false);
@@ -333,7 +334,7 @@ fn lost_deletes_are_told_and_no_row_is_uncovered() {
         for on_error in [OnError::Skip, OnError::Null] {
             let got = rows::read(table.as_ref(), on_error).unwrap();
             assert!(got.error.is_none() && got.batch.num_rows() == 0, "{:?}", got.error);
-            // Of rows that the rest of the file deletes it is known that they are gone.
+            // Rows that the rest of the file deletes are known to be gone.
             let lost: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
             assert!((1..400).contains(&lost), "{lost}");
         }
@@ -343,7 +344,7 @@ fn lost_deletes_are_told_and_no_row_is_uncovered() {
     }
 }
 
-/// A file of deletes without the columns that name rows is damage, not a question of what was asked for.
+/// A file of deletes without identity columns is damage, whatever columns are requested.
 #[test]
 fn deletes_without_identities_are_damage() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
@@ -357,7 +358,8 @@ fn deletes_without_identities_are_damage() {
     assert!(!coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap().damage.is_empty());
 }
 
-/// Rows of a plain file that deletes name by number: behind a stripe that is lost nobody knows the numbers, so they go with it.
+/// Deletes refer to the rows of a plain file by number. After a lost stripe the numbers are unknown, so those rows are
+/// lost too.
 #[test]
 fn damage_of_counted_rows_uncovers_nothing() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400));
@@ -386,8 +388,8 @@ fn damage_of_counted_rows_uncovers_nothing() {
     }
 }
 
-/// Flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can begin, what ends a plain one is told, and
-/// `verify` tells of everything.
+/// Bit flips in each file of a table that Hive 3 wrote: none ends a tolerant scan that can start, whatever ends a
+/// strict one is reported, and `verify` reports everything.
 #[test]
 fn no_damage_ends_a_scan_or_verify() {
     let whole = MemoryFolder::load(&coldframe_testing::fixture::data().join("orc/files/acid_table"));

@@ -1,5 +1,5 @@
 //! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as values of HFiles need it: datums
-//! without any framing, whose writer's schema stands elsewhere (the file info of an HFile, the header of a log block).
+//! without any framing. The writer's schema is stored elsewhere (in the file info of an HFile, in the header of a log block).
 //!
 //! ```text
 //! null     nothing                                    string, bytes  long n, then n bytes
@@ -12,10 +12,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`schema`] | the JSON of a schema as a table of types |
-//! | [`columns`] | datums straight into Arrow arrays |
-//! | [`datum`] | one datum as a tree, for merging, and back to bytes |
-//! | [`container`] | the object container file (`Obj\x01`), in which Hudi keeps what its timeline says |
+//! | [`schema`] | a schema parsed from JSON, as a table of types |
+//! | [`columns`] | datums decoded straight into Arrow arrays |
+//! | [`datum`] | one datum as a tree, for merging; and its encoding |
+//! | [`container`] | the object container file (`Obj\x01`), in which Hudi stores the contents of its timeline |
 //!
 //! Types of Avro and of Arrow:
 //!
@@ -29,7 +29,7 @@
 //! | `fixed` | `fixed_size_binary` |
 //! | `array`, `map`, `record` | `list`, `map<string, ..>`, `struct` |
 //! | union of null and one type | that type, nullable |
-//! | any other union | `struct<member0, member1, ..>` of the branches but null, of which one is set: as Spark's Avro reader has it |
+//! | any other union | `struct<member0, member1, ..>` of the non-null branches, of which one is set: the same as in Spark's Avro reader |
 
 pub(crate) mod columns;
 pub(crate) mod container;

@@ -1,8 +1,8 @@
-//! What the logs of a group say of each key.
+//! The changes that the logs of a file group make, by key.
 //!
-//! Blocks count in the order in which they were written. Where one is lost, whatever older blocks and the base file say
-//! of its keys may have been changed or taken away in it: those keys have no state that can be shown, until a later
-//! block says all of it. Which keys a lost block held is known where an index tells; otherwise it may be any.
+//! Blocks apply in the order in which they were written. If one is lost, it may have changed or deleted anything that
+//! older blocks and the base file state for its keys. Those keys have no known state until a later block states it in
+//! full. Which keys a lost block held is known if an index tells; otherwise it may be any.
 
 use std::collections::HashMap;
 
@@ -10,31 +10,31 @@ use coldframe_core::{Limits, Result};
 
 use crate::merge::{self, Record};
 
-/// What became of a key.
+/// The newest known change of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// It has this record, to be merged with that of the base file.
+    /// A record, to be merged with that of the base file.
     Record(Record),
-    /// It went.
+    /// The key was deleted.
     Deleted,
-    /// It is not known: its newest state was lost.
+    /// Unknown: its newest state was lost.
     Lost,
 }
 
-/// Keys from the first to the last, both included; without end where there is no last.
+/// Keys from the first to the last, both included; without a last key, unbounded.
 pub(crate) type Span = (Vec<u8>, Option<Vec<u8>>);
 
 /// All keys.
 pub(crate) const ALL: Span = (Vec::new(), None);
 
-/// Spans of keys, few: beyond [`MOST_SPANS`] they are taken as the one that holds them all.
+/// A few spans of keys. Beyond [`MOST_SPANS`] they are merged into one that covers them all.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Vec<Span>);
 
 const MOST_SPANS: usize = 64;
 
 impl Spans {
-    /// Adds the keys of a span.
+    /// Adds a span.
     pub(crate) fn add(&mut self, span: Span) {
         if self.0.len() >= MOST_SPANS {
             let from = self.0.drain(..).map(|(from, _)| from).min().unwrap_or_default();
@@ -44,7 +44,7 @@ impl Spans {
         }
     }
 
-    /// Whether a key is in one of them.
+    /// Whether any span contains the key.
     pub(crate) fn hold(&self, key: &[u8]) -> bool {
         self.0.iter().any(|span| holds(span, key))
     }
@@ -54,16 +54,16 @@ fn holds((from, to): &Span, key: &[u8]) -> bool {
     from.as_slice() <= key && to.as_ref().is_none_or(|to| key <= to.as_slice())
 }
 
-/// The changes of a group.
+/// The changes of a file group.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     by_key: HashMap<Vec<u8>, Change>,
-    /// Keys whose older states do not count.
+    /// Keys whose older states are invalid.
     lost: Spans,
 }
 
 impl Changes {
-    /// Applies a newer record of a key, or its deletion. On an error the key is as it was.
+    /// Applies a newer record of a key, or its deletion. On an error the key is unchanged.
     pub(crate) fn apply(&mut self, key: Vec<u8>, newer: Option<Record>, limits: &Limits) -> Result<()> {
         let older = self.by_key.get(&key);
         let lost = || older.is_none() && self.lost.hold(&key);
@@ -86,7 +86,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Notes that a block was lost that may have said something of these keys.
+    /// Notes a lost block that may have changed these keys.
     pub(crate) fn lose(&mut self, span: Span) {
         for (key, change) in &mut self.by_key {
             if holds(&span, key) {
@@ -96,13 +96,13 @@ impl Changes {
         self.lost.add(span);
     }
 
-    /// What becomes of a key of the base file, which is forgotten then; `None` if nothing.
+    /// Removes and returns the change of a key of the base file; `None` if it has none.
     pub(crate) fn take(&mut self, key: &[u8]) -> Option<Change> {
         let lost = || self.lost.hold(key).then_some(Change::Lost);
         self.by_key.remove(key).or_else(lost)
     }
 
-    /// What is left, by key.
+    /// The remaining changes, sorted by key.
     pub(crate) fn into_sorted(self) -> Vec<(Vec<u8>, Change)> {
         let mut all: Vec<_> = self.by_key.into_iter().collect();
         all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::avro::Schema;
 
-    /// Records of one string, which a newer one replaces.
+    /// Records of one string. A newer record replaces an older one.
     fn record(text: &str) -> Record {
         let json = br#"{"type":"record","name":"R","fields":[{"name":"v","type":"string"}]}"#;
         let schema = Arc::new(Schema::parse(json, &Limits::default()).unwrap());

@@ -1,7 +1,7 @@
-//! One file group: its logs merged, then over its base file, into batches.
+//! Decodes one file group: merges its logs, applies them to its base file, and returns batches.
 //!
-//! The changes that the logs hold are in memory while the base file passes by, one block at a time; what they hold
-//! beyond the base file's keys comes last.
+//! The changes of the logs are held in memory while the base file is read, one block at a time. Keys that only the logs
+//! have come last.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,15 +27,15 @@ use coldframe_hfile::{Cell, CellReader, RawFile};
 
 /// The column of keys.
 pub(crate) const KEY: &str = "key";
-/// The column that names the partition, where all of them are one table.
+/// The column with the partition's name, if all partitions are one table.
 pub(crate) const PARTITION: &str = "partition";
-/// Bytes of values after which a batch is handed out, whatever its rows.
+/// Bytes of values after which a batch ends, whatever its rows.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// What all groups of a scan share.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The schema that records are handed out by.
+    /// The schema that records are converted to.
     pub target: Arc<Schema>,
     /// The columns to decode.
     pub columns: SchemaRef,
@@ -45,13 +45,13 @@ pub(crate) struct Context {
     pub on_error: OnError,
     /// Where it is recorded.
     pub damage: DamageLog,
-    /// The only keys that are wanted, if the filter says so.
+    /// The only keys that can pass the filter, if it lists them.
     pub keys: Option<Arc<BTreeSet<Vec<u8>>>>,
-    /// Which instants count.
+    /// Decides which instants count.
     pub visible: Arc<Visible>,
     /// How HFiles are read.
     pub options: Options,
-    /// Schemas by their JSON: the files of a table mostly have one.
+    /// Parsed schemas by their JSON: the files of a table mostly share one.
     pub schemas: Mutex<HashMap<Vec<u8>, Arc<Schema>>>,
 }
 
@@ -75,7 +75,7 @@ impl Context {
         self.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }
 
-    /// Records damage, or returns it where it is to be raised.
+    /// Records damage; under `raise`, returns it as an error.
     pub(crate) fn lose(&self, e: Error, bytes: std::ops::Range<u64>, rows: Option<u64>) -> Result<()> {
         let e = self.on_error.weigh(e);
         if self.on_error == OnError::Raise || !e.is_damage() {
@@ -86,23 +86,23 @@ impl Context {
     }
 }
 
-/// A group to decode: the bytes are those of the base file, if there is one that is read as a whole, and of the logs.
+/// A file group to decode. Its bytes are those of the base file (if it is read as a whole) and of the logs.
 pub(crate) struct DecodeGroup {
-    /// What it shares with others.
+    /// What all groups share.
     pub context: Arc<Context>,
     /// The partition.
     pub partition: Arc<str>,
     /// Names of the files, the base file first.
     pub files: Vec<String>,
-    /// The base file, which is the first one, if there is one.
+    /// The base file, if there is one. It comes first.
     pub base: Option<BaseFile>,
 }
 
-/// How a base file comes.
+/// How a base file is read.
 pub(crate) enum BaseFile {
-    /// As the first of the bytes.
+    /// As a whole: it is the first of the fetched byte ranges.
     Fetched,
-    /// By itself: what is read of it is decided by its index.
+    /// By its index, which selects the blocks to read.
     Searched(Arc<dyn ReadAt>),
 }
 
@@ -128,7 +128,7 @@ impl DecodeUnit for DecodeGroup {
     }
 }
 
-/// The pairs of a base file and their schema.
+/// The key-value pairs of a base file and their schema.
 struct Base {
     cells: CellReader,
     schema: Arc<Schema>,
@@ -136,7 +136,7 @@ struct Base {
     len: u64,
 }
 
-/// Opens a base file. What of its keys is lost with its trailer or index, nobody knows: it may be any.
+/// Opens a base file. If its trailer or index is lost, the keys that are lost with it are unknown: it may be any.
 fn open_base(
     context: &Context,
     source: Arc<dyn ReadAt>,
@@ -147,7 +147,7 @@ fn open_base(
     let named = |e: Error| e.within(format!("base file {name}"));
     let open = || -> Result<Base> {
         let raw = Arc::new(coldframe_hfile::open(source, &context.options).map_err(named)?);
-        // A file without its trailer or index still has its blocks, though perhaps not its schema.
+        // A file without its trailer or index still has its blocks, but may lack its schema.
         let schema = match raw.check() {
             Ok(()) => schema_of(context, &raw).map_err(named)?,
             Err(e) => {
@@ -173,7 +173,7 @@ fn open_base(
     }
 }
 
-/// The schema of an HFile's values. One without records may lack it.
+/// The schema of an HFile's values. A file without records may lack it.
 fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     match raw.info().get(file_info::HUDI_SCHEMA) {
         Some(json) => context.schema(json),
@@ -182,12 +182,12 @@ fn schema_of(context: &Context, raw: &RawFile) -> Result<Arc<Schema>> {
     }
 }
 
-/// What the logs of a group say; the base file's name goes before theirs.
+/// Reads the changes from a group's logs. The base file's name precedes theirs in `files`.
 fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes> {
     let mut found: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
         let mut blocks = log::blocks(bytes, context.limits());
-        // A log that one commit writes is named by it.
+        // A log written by a single commit has the commit's instant in its name.
         if let (None, Some(instant)) = (&context.visible.appended, slice::log_instant(name)) {
             blocks.iter_mut().for_each(|block| block.written_at(instant));
         }
@@ -211,7 +211,7 @@ fn in_log(e: Error, name: &str) -> Error {
     e.within("log block").within(format!("log file {name}"))
 }
 
-/// Applies one block of the log file of a name. On an error, any of its keys may be lost.
+/// Applies one block of the log file `name`. On an error, any of its keys may be lost.
 fn apply_block(
     context: &Context,
     log: &Bytes,
@@ -221,7 +221,7 @@ fn apply_block(
     let at = block.content.start;
     let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(log.len());
     let content = log.slice(place(at)..place(block.content.end));
-    // A record that cannot be merged is lost, and with it what older blocks say of its key.
+    // A record that cannot be merged is lost, and so is what older blocks state for its key.
     let apply = |changes: &mut Changes, key: &[u8], newer: Option<Record>| -> Result<()> {
         if !context.wants(key) {
             return Ok(());
@@ -241,7 +241,7 @@ fn apply_block(
         }
         Kind::HFile => {
             let raw = coldframe_hfile::open(Arc::new(content), &context.options);
-            // Places in an HFile count from its own front.
+            // Offsets in an embedded HFile count from its own start.
             let raw = Arc::new(raw.map_err(|e| e.within(format!("HFile at byte {at}")))?);
             let schema = schema_of(context, &raw)?;
             raw.check()?;
@@ -294,7 +294,7 @@ struct Rows {
     changes: Changes,
     /// Keys whose records in the base file were lost.
     lost: Spans,
-    /// What the base file does not have, by key.
+    /// Changes of keys that the base file does not have, sorted by key.
     rest: Option<std::vec::IntoIter<(Vec<u8>, Change)>>,
     /// Rows whose newest state was lost.
     dropped: u64,
@@ -346,7 +346,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// The same behind the base file: what the logs have beyond it.
+    /// The next row after the base file: a key that only the logs have.
     fn step_behind(&mut self) -> Result<bool> {
         let rest =
             self.rest.get_or_insert_with(|| std::mem::take(&mut self.changes).into_sorted().into_iter());
@@ -361,7 +361,7 @@ impl Rows {
                 Ok(())
             }
             Change::Record(r) => match self.stands_alone(&key, &r) {
-                // What it was to be merged with is gone.
+                // The record to merge it with is lost.
                 Ok(false) => {
                     self.dropped += 1;
                     Ok(())
@@ -376,19 +376,20 @@ impl Rows {
         Ok(true)
     }
 
-    /// Whether nothing that was lost of the base file is missing in a record of the logs.
+    /// Whether a record of the logs is complete although parts of the base file are lost.
     fn stands_alone(&self, key: &[u8], record: &Record) -> Result<bool> {
         Ok(!self.lost.hold(key) || merge::replaces(record, self.context.limits())?)
     }
 
-    /// Records the rows that what was lost may have changed. The blocks themselves are recorded already.
+    /// Records the rows that the lost blocks may have changed. The blocks themselves are recorded already.
     fn report_dropped(&mut self) {
         if self.dropped > 0 {
             self.context.damage.push(Damage {
                 bytes: 0..0,
                 rows_lost: Some(std::mem::take(&mut self.dropped)),
                 structure: "file group".to_owned(),
-                reason: "what is left of these rows may be older than what was lost with a block".to_owned(),
+                reason: "the remaining state of these rows may be older than the state in a lost block"
+                    .to_owned(),
             });
         }
     }
@@ -416,12 +417,12 @@ impl Iterator for Rows {
     }
 }
 
-/// Rows while they are collected.
+/// Collects rows for a batch.
 struct Batch {
     partition: Arc<str>,
     offsets: Vec<i32>,
     keys: Vec<u8>,
-    /// The wanted fields of the records; none if only keys are wanted.
+    /// The requested fields of the records; `None` if only keys are requested.
     records: Option<Column>,
     bytes: usize,
 }
@@ -440,7 +441,7 @@ impl Batch {
         self.offsets.len() - 1
     }
 
-    /// Adds a row; on an error none is added.
+    /// Adds a row. On an error none is added.
     fn push(&mut self, context: &Context, key: &[u8], datum: &[u8], schema: &Arc<Schema>) -> Result<()> {
         let named = |e: Error| e.within(format!("record \"{}\"", key.escape_ascii()));
         if simdutf8::basic::from_utf8(key).is_err() {
@@ -489,7 +490,7 @@ impl Batch {
     }
 }
 
-/// Whether a column is no field of the records' schema as it is written.
+/// Whether a column is added here and is not a field of the records' schema.
 pub(crate) fn is_own(name: &str) -> bool {
     name == KEY || name == PARTITION
 }

@@ -8,9 +8,9 @@
 //! command | type i32 = 0: roll back |
 //! ```
 //!
-//! All integers are big-endian. `size` counts from behind itself to the end of the block, `total` is 6 more: the magic.
-//! A writer that died leaves a block that is cut off: its two sizes do not agree, or no magic and no end follows it.
-//! It ends at the next magic. Whether it was to count is said by the instant in its header, as far as that was written.
+//! All integers are big-endian. `size` counts the bytes after itself up to the end of the block; `total` is 6 more (the magic).
+//! A writer that died leaves a block that is cut off: its two sizes differ, or neither a magic nor the end of the file follows it.
+//! It extends to the next magic. The instant in its header, if that much was written, tells whether it was to count.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,9 +22,9 @@ use memchr::memmem;
 use crate::avro::Schema;
 use crate::avro::datum::Datum;
 
-/// What every block begins with.
+/// The magic of every block.
 pub(crate) const MAGIC: &[u8; 6] = b"#HUDI#";
-/// Bytes of the magic and the size.
+/// The size of the magic and the size field.
 const HEAD: usize = MAGIC.len() + 8;
 
 /// Keys of a header.
@@ -36,9 +36,9 @@ const COMPACTED_BLOCK_TIMES: i32 = 4;
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A command: to roll an instant back.
+    /// A command: roll an instant back.
     Command,
-    /// Keys of records that went.
+    /// Keys of deleted records.
     Delete,
     /// A block that was cut off.
     Corrupt,
@@ -46,11 +46,11 @@ pub(crate) enum Kind {
     Avro,
     /// Records as an HFile.
     HFile,
-    /// Records as a Parquet file: in logs of data, never of metadata.
+    /// Records as a Parquet file: only in logs of data, never of metadata.
     Parquet,
-    /// Before and after images: in logs of data, never of metadata.
+    /// Before and after images: only in logs of data, never of metadata.
     ChangeData,
-    /// A block of another version of the format: only how long it is, is known.
+    /// A block of another version of the format: only its length is known.
     Unknown,
 }
 
@@ -90,13 +90,13 @@ pub(crate) struct Block {
     pub bytes: Range<u64>,
     /// The bytes of its content.
     pub content: Range<u64>,
-    /// What it is.
+    /// Why it cannot be read, if it is corrupt or unknown.
     pub kind: Kind,
     /// Its header.
     pub header: BTreeMap<i32, String>,
     /// Why it cannot be read, for one that is corrupt or unknown.
     pub reason: String,
-    /// Whether the file ends in it.
+    /// Whether the file ends inside it.
     pub cut: bool,
 }
 
@@ -106,7 +106,7 @@ impl Block {
         self.header.get(&INSTANT_TIME).map(String::as_str)
     }
 
-    /// The instant that a command takes back.
+    /// The instant that a command rolls back.
     pub(crate) fn target(&self) -> Option<&str> {
         self.header.get(&TARGET_INSTANT_TIME).map(String::as_str)
     }
@@ -116,25 +116,25 @@ impl Block {
         self.header.get(&SCHEMA).map(String::as_str)
     }
 
-    /// The instants of the blocks whose records it holds merged.
+    /// If it holds merged records of other blocks, the instants of those blocks.
     pub(crate) fn compacted(&self) -> Option<Vec<&str>> {
         self.header.get(&COMPACTED_BLOCK_TIMES).map(|times| times.split(',').map(str::trim).collect())
     }
 
-    /// Notes the instant that the file's name says, where the block does not say any.
+    /// Takes the instant from the file's name if the block does not state one.
     pub(crate) fn written_at(&mut self, instant: &str) {
         if matches!(self.kind, Kind::Corrupt | Kind::Unknown) {
             self.header.entry(INSTANT_TIME).or_insert_with(|| instant.to_owned());
         }
     }
 
-    /// The whole block in `bytes`, of another version of the format: where its header stands, nobody knows.
+    /// A block of another version of the format. Its header cannot be located.
     fn unknown(bytes: Range<u64>, reason: String) -> Self {
         let header = BTreeMap::new();
         Self { content: bytes.clone(), bytes, kind: Kind::Unknown, header, reason, cut: false }
     }
 
-    /// The bytes `block` at `at` of the file, which are no whole block.
+    /// The bytes `block` at offset `at` of the file, which are not a whole block.
     fn corrupt(block: &[u8], at: usize, reason: String, limits: &Limits, cut: bool) -> Self {
         let bytes = range(at, block.len());
         let header = || -> Result<BTreeMap<i32, String>> {
@@ -148,8 +148,8 @@ impl Block {
     }
 }
 
-/// The blocks of a log file, all of whose bytes are given. What is cut off or overwritten is a corrupt block; one that is whole and
-/// of another version of the format is unknown, and those behind it are there.
+/// Splits a log file into blocks. A part that is cut off or overwritten is a corrupt block. A whole block of another
+/// version of the format is unknown, and the blocks after it are still found.
 pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut at = 0;
@@ -169,7 +169,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
                 length
             }
             Err(reason) => {
-                // A magic inside the content of a block that was cut off would be taken for the next block, by Hudi too.
+                // A magic inside the content of a cut-off block is taken for the next block. Hudi does the same.
                 let next = memmem::find(rest.get(1..).unwrap_or_default(), MAGIC);
                 let length = next.map_or(rest.len(), |n| n + 1);
                 let block = rest.get(..length).unwrap_or_default();
@@ -183,7 +183,7 @@ pub(crate) fn blocks(log: &[u8], limits: &Limits) -> Vec<Block> {
     blocks
 }
 
-/// Whether a file that ends in `rest`, which is no whole block, may have been cut off in one.
+/// Whether a file may have been cut off in its last block, which is the incomplete `rest`.
 fn is_cut(rest: &[u8]) -> bool {
     let magic = rest.get(..MAGIC.len()).unwrap_or(rest);
     let size = rest.get(MAGIC.len()..).and_then(|b| b.first_chunk()).copied().map(i64::from_be_bytes);
@@ -195,7 +195,7 @@ fn range(at: usize, length: usize) -> Range<u64> {
     at as u64..(at + length) as u64
 }
 
-/// How long the block at the front of `rest` is; why it is none that is whole.
+/// The length of the block at the front of `rest`, or why it is not a whole block.
 fn extent(rest: &[u8]) -> Result<usize, String> {
     if !rest.starts_with(MAGIC) {
         return Err(format!(
@@ -219,7 +219,7 @@ fn extent(rest: &[u8]) -> Result<usize, String> {
     Ok(length)
 }
 
-/// Reads a block that is whole.
+/// Parses a whole block.
 fn parse(whole: &[u8], at: u64, limits: &Limits) -> Result<Block> {
     let bytes = at..at + whole.len() as u64;
     let mut c = Cursor::new(whole, at);
@@ -257,7 +257,7 @@ fn entries(c: &mut Cursor<'_>, limits: &Limits) -> Result<BTreeMap<i32, String>>
     Ok(map)
 }
 
-/// The schema of a delete block's list; `orderingVal` is a union of null and of records that wrap one value each.
+/// The schema of a delete block's list. `orderingVal` is a union of null and of records that wrap one value each.
 fn delete_schema(limits: &Limits) -> Result<Schema> {
     let wrapped = [
         "\"boolean\"",
@@ -287,7 +287,7 @@ fn delete_schema(limits: &Limits) -> Result<Schema> {
     Schema::parse(json.as_bytes(), limits)
 }
 
-/// The keys that a delete block's content takes away.
+/// The keys that a delete block deletes.
 pub(crate) fn deleted_keys(content: &[u8], at: u64, limits: &Limits) -> Result<Vec<Vec<u8>>> {
     let mut c = Cursor::new(content, at);
     let version = c.i32_be()?;
@@ -315,7 +315,7 @@ pub(crate) fn deleted_keys(content: &[u8], at: u64, limits: &Limits) -> Result<V
         .collect())
 }
 
-/// The datums of an Avro block's content, one after another.
+/// The datums of an Avro block, in order.
 pub(crate) fn avro_datums(content: &[u8], at: u64) -> Result<Vec<&[u8]>> {
     let mut c = Cursor::new(content, at);
     let version = c.i32_be()?;

@@ -1,13 +1,13 @@
-//! Which blocks of the logs count, and what becomes of two records with one key.
+//! Which log blocks count, and how two records with one key are merged.
 //!
-//! | payload | older and newer record |
+//! | payload | result for an older and a newer record |
 //! |---|---|
-//! | `filesystemMetadata` | both lists of files; of a file in both the larger size; one that the newer list has as deleted goes (and stays as deleted if the older list did not know it) |
+//! | `filesystemMetadata` | both lists of files; for a file in both, the larger size; a file that the newer list marks as deleted is dropped (it stays as deleted if the older list did not have it) |
 //! | `ColumnStatsMetadata` | the newer one, if either is deleted or it is a tight bound; otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
 //! | others | the newer one |
 //!
-//! The logs are merged first, then their result with the base file, as Hudi has it: a file that was deleted and added
-//! again between two compactions has its new size only because of that.
+//! The logs are merged first, then the result is merged with the base file, as in Hudi. Only for this reason a file that was deleted and
+//! added again between two compactions has its new size.
 
 mod stats;
 
@@ -21,7 +21,7 @@ use crate::avro::datum::Datum;
 use crate::log::{Block, Kind};
 use crate::timeline::Timeline;
 
-/// Which instants count.
+/// Decides which instants count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visible {
     /// The instants whose blocks count.
@@ -36,9 +36,10 @@ impl Visible {
     }
 }
 
-/// The blocks that count, in the order in which they are merged: indexes of `blocks`, which are those of all logs of a
-/// slice. Corrupt blocks that no rollback took back come too: they are damage, unless a writer died over them: of what it
-/// was to write, nothing counts. So do blocks of an unknown version, unless the file's name says that they do not count.
+/// The blocks that count, in merge order, as indexes into `blocks`, which are those of all logs of a slice. Corrupt
+/// blocks that no rollback covers are included: they are damage, unless the writer died while writing them, in which
+/// case nothing in them counts. Blocks of an unknown version are included too, unless the file's name shows that they
+/// do not count.
 pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
@@ -64,10 +65,10 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     queue
 }
 
-/// The same where some blocks hold the merged records of others: each stands where the last of those stood.
+/// The same if some blocks hold merged records of others: each takes the position of the last one that it replaces.
 fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     let (mut instants, mut of_instant) = (Vec::new(), BTreeMap::<&str, Vec<usize>>::new());
-    // What of no known instant was lost may be newer than any.
+    // A lost block of unknown instant may be newer than any other.
     let mut unplaced: Vec<usize> = Vec::new();
     for q in queue {
         let Some(instant) = blocks.get(*q).and_then(|b| b.instant()) else {
@@ -100,16 +101,16 @@ fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
     latest_first.into_iter().rev().flatten().copied().chain(unplaced).collect()
 }
 
-/// An encoded record and the schema it is encoded by.
+/// An encoded record and its schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     /// The datum.
     pub datum: bytes::Bytes,
-    /// Its writer's schema.
+    /// The writer's schema.
     pub schema: Arc<Schema>,
 }
 
-/// What becomes of a key's record when a newer one, or its deletion (`None`), comes.
+/// Merges a key's record with a newer one, or with its deletion (`None`).
 pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limits) -> Result<Option<Record>> {
     match (older, newer) {
         (Some(old), Some(new)) => combine(old, new, limits).map(Some),
@@ -117,16 +118,16 @@ pub(crate) fn apply(older: Option<Record>, newer: Option<Record>, limits: &Limit
     }
 }
 
-/// The names of the payloads that are merged.
+/// The names of the payloads that need merging.
 const FILES: &str = "filesystemMetadata";
 const STATS: &str = "ColumnStatsMetadata";
 
-/// Whether the schema has a payload of which two records are merged; otherwise the newer one is taken unseen.
+/// Whether the schema has a payload that needs merging; if not, the newer record is taken without decoding it.
 fn merges(schema: &Schema) -> bool {
     schema.fields().iter().any(|f| f.name == FILES || f.name == STATS)
 }
 
-/// Whether a record is all there is to know of its key, whatever older ones say.
+/// Whether a record replaces all older ones of its key.
 pub(crate) fn replaces(record: &Record, limits: &Limits) -> Result<bool> {
     let schema = &record.schema;
     if !merges(schema) {
@@ -165,7 +166,7 @@ fn combine(old: Record, new: Record, limits: &Limits) -> Result<Record> {
     Ok(Record { datum: datum.into(), schema })
 }
 
-/// The record by another schema.
+/// Converts the record to another schema.
 pub(crate) fn resolve(record: &Record, to: &Arc<Schema>, limits: &Limits) -> Result<Record> {
     if Arc::ptr_eq(&record.schema, to) || record.schema == *to {
         return Ok(record.clone());
@@ -177,7 +178,7 @@ pub(crate) fn resolve(record: &Record, to: &Arc<Schema>, limits: &Limits) -> Res
     Ok(Record { datum: datum.into(), schema: to.clone() })
 }
 
-/// Puts the merged value of a field into the newer record; `false` if the newer one stays as it is.
+/// Puts the merged value of a field into the newer record; `false` if the newer one is unchanged.
 fn merge_field<'a>(
     schema: &Schema,
     name: &str,
@@ -212,7 +213,7 @@ fn merge_field<'a>(
     Ok(true)
 }
 
-/// A file of a listing: its size and whether it was deleted, in the order of `HoodieMetadataFileInfo`.
+/// A file of a listing: its size and whether it was deleted, in the field order of `HoodieMetadataFileInfo`.
 fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
     match datum.unwrap_union() {
         Datum::Record(fields) => match fields.as_slice() {
@@ -223,7 +224,7 @@ fn file_info(datum: &Datum<'_>) -> Option<(i64, bool)> {
     }
 }
 
-/// Two listings merged; `None` if they are not listings. Sorted by name, since a map of Java has no order to keep.
+/// Merges two listings; `None` if they are not listings. Sorts by name, since Java's map has no order to preserve.
 fn files_of_both<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Option<Datum<'a>> {
     let (Datum::Map(old), Datum::Map(new)) = (old, new) else { return None };
     let mut files: BTreeMap<&str, (i64, bool)> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! `decode="avro"`: a file of Hudi whose values are also shown as a struct, the column `record`.
+//! `decode="avro"`: an HFile of Hudi whose values are also shown as a struct, in the column `record`.
 //!
-//! The schema stands in the file info under `schema`. A value that is no datum of it costs its own row only.
+//! The schema is stored in the file info under `schema`. A value that does not decode costs its own row only.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use coldframe_hfile::{HFile, View};
 
 /// The column's name.
 const RECORD: &str = "record";
-/// The column that it is made from.
+/// The column that it is decoded from.
 const VALUE: &str = "value";
 
-/// An HFile and the records in its values.
+/// An HFile with the records in its values.
 #[derive(Debug)]
 pub struct RecordFile {
     file: HFile,
@@ -34,7 +34,7 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
-    /// Reads the file's metadata and the schema in it.
+    /// Reads the file's metadata and its schema.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let file = HFile::open(source, options)?;
         if file.view() == View::Cells {
@@ -98,13 +98,13 @@ impl TableFile for RecordFile {
         self.file.verify_structure()
     }
 
-    /// The HFile: what only it can do is not of records.
+    /// The HFile itself: its own features do not concern records.
     fn as_any(&self) -> &dyn Any {
         &self.file
     }
 }
 
-/// The schema that a file's values are encoded by.
+/// The schema of a file's values.
 #[derive(Clone, Debug)]
 struct Records {
     schema: Arc<Schema>,
@@ -112,7 +112,7 @@ struct Records {
 }
 
 impl Records {
-    /// Reads the schema.
+    /// Reads the schema from the file info.
     fn new(info: &FileInfo, limits: Limits) -> Result<Self> {
         let json = info.get(file_info::HUDI_SCHEMA).ok_or_else(|| {
             Error::schema("option `decode`: expected an Avro `schema` in the file info, found none")
@@ -121,14 +121,14 @@ impl Records {
         Ok(Self { schema, limits })
     }
 
-    /// A file's columns and the one of records.
+    /// A file's columns and the column of records.
     fn columns(&self, schema: &SchemaRef) -> Result<SchemaRef> {
         let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(RECORD, self.schema.arrow(&self.limits)?, true)));
         Ok(Arc::new(ArrowSchema::new(fields)))
     }
 
-    /// What a file has to decode for a request: values instead of records. `None` if no record is asked for.
+    /// The request for the underlying file: values instead of records. `None` if no record is requested.
     fn inner(&self, request: &PlanRequest, all: &SchemaRef) -> Option<PlanRequest> {
         let wanted = &request.decode;
         wanted.field_with_name(RECORD).ok()?;
@@ -139,7 +139,7 @@ impl Records {
         Some(PlanRequest { decode: Arc::new(ArrowSchema::new(fields)), ..request.clone() })
     }
 
-    /// A plan whose units have the records as well.
+    /// A plan whose units add the records.
     fn plan(&self, inner: Box<dyn Plan>, request: PlanRequest) -> Box<dyn Plan> {
         Box::new(RecordPlan { inner, records: self.clone(), request })
     }

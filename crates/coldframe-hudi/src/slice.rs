@@ -1,13 +1,13 @@
-//! Names of files, and which of them make the latest committed state of a file group.
+//! File names, and which files make the latest committed state of a file group.
 //!
 //! ```text
 //! base  <file id>_<write token>_<instant>.hfile                         record-index-0000-0_4-153-369_20261121071043867.hfile
 //! log   .<file id>_<instant>.log.<version>[_<write token>]             .record-index-0000-0_20261121071047495.log.1_2-214-520
 //! ```
 //!
-//! The instant of a log is that of the base file it belongs to in tables of version 6 and less, and that of the commit
-//! that wrote it since. There the log belongs to the last base file whose compaction was planned before the commit was
-//! completed: what was committed later, no compaction has seen.
+//! In tables up to version 6, the instant of a log is that of the base file it belongs to. In later versions it is that of the commit
+//! that wrote the log. There the log belongs to the last base file whose compaction was planned before that commit was completed: the
+//! compaction saw nothing that was committed later.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use coldframe_core::io::{Entry, Folder};
 
 use crate::timeline::Timeline;
 
-/// The first version of a table whose logs are named by the commits that wrote them.
+/// The first table version whose logs are named by the commits that wrote them.
 const LOGS_BY_COMMIT: u32 = 8;
 
 /// A file of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupFile {
-    /// Below the partition's folder.
+    /// Relative to the partition's folder.
     pub path: String,
     /// Bytes.
     pub len: u64,
@@ -33,15 +33,15 @@ pub(crate) struct GroupFile {
 /// The files that make the latest committed state of a file group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
-    /// The group's name.
+    /// The group's id.
     pub file_id: String,
-    /// The base file, if the group has one that is committed.
+    /// The latest committed base file, if any.
     pub base: Option<GroupFile>,
-    /// Log files in the order in which they are merged.
+    /// Log files in merge order.
     pub logs: Vec<GroupFile>,
 }
 
-/// What a name says.
+/// A parsed file name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Name<'a> {
     /// A base file.
@@ -57,14 +57,14 @@ pub(crate) enum Name<'a> {
         file_id: &'a str,
         /// The instant in its name.
         instant: &'a str,
-        /// Which of the group's logs with that instant.
+        /// The number of the log among those of the group with that instant.
         version: u64,
-        /// The task that wrote it.
+        /// The write token of the task that wrote it.
         token: &'a str,
     },
 }
 
-/// Reads the name of a file.
+/// Parses a file name.
 pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
     if let Some(stem) = name.strip_suffix(".hfile") {
         let (rest, instant) = stem.rsplit_once('_')?;
@@ -75,12 +75,12 @@ pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
     let (file_id, instant) = stem.rsplit_once('_')?;
     let (version, token) = tail.split_once('_').unwrap_or((tail, ""));
     let version = version.parse().ok()?;
-    // Images of changes have `.cdc` behind the token, checksums of a local file system `.crc`.
+    // Change images end in `.cdc` after the token, checksums of a local file system in `.crc`.
     let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     (is_instant(instant) && plain).then_some(Name::Log { file_id, instant, version, token })
 }
 
-/// The instant in the name of a log file, which may stand behind folders.
+/// The instant in the name of a log file; `path` may include folders.
 pub(crate) fn log_instant(path: &str) -> Option<&str> {
     match parse_name(path.rsplit('/').next().unwrap_or_default())? {
         Name::Log { instant, .. } => Some(instant),
@@ -92,7 +92,7 @@ fn is_instant(text: &str) -> bool {
     text.len() >= 14 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A base file and logs as they are found, with what orders the logs.
+/// A base file, and logs with their sort keys.
 #[derive(Default)]
 struct Found {
     bases: BTreeMap<String, GroupFile>,
@@ -137,7 +137,7 @@ fn slice(file_id: String, mut found: Found, timeline: &Timeline, version: u32) -
     let belongs = |instant: &str| match &base {
         None => true,
         Some(base) if version < LOGS_BY_COMMIT => instant >= base.instant.as_str(),
-        // A commit that is not completed belongs to the latest slice; whether it counts is decided block by block.
+        // A commit that is not completed belongs to the latest slice; each of its blocks is checked separately.
         Some(base) => timeline.completion(instant).is_none_or(|done| done >= base.instant.as_str()),
     };
     let logs = found.logs.into_iter().filter(|(instant, ..)| belongs(instant)).map(|(.., file)| file);

@@ -1,4 +1,4 @@
-//! A partition of the metadata table, or all of them, as a table.
+//! A partition of the metadata table, or all partitions, as a table.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -23,10 +23,10 @@ use crate::timeline::{self, Timeline};
 use coldframe_hfile::file_info;
 use coldframe_hfile::{Options, View};
 
-/// Where a table keeps its properties and its timeline.
+/// The folder with a table's properties and timeline.
 const HOODIE: &str = ".hoodie";
 const PROPERTIES: &str = ".hoodie/hoodie.properties";
-/// The first version of a table to whose logs only one commit each writes.
+/// The first table version in which a single commit writes each log.
 const LOGS_BY_COMMIT: u32 = 8;
 
 /// A metadata table, or one partition of it.
@@ -40,7 +40,7 @@ pub struct MetadataTable {
     visible: Arc<Visible>,
     options: Options,
     facts: Vec<(String, Value)>,
-    /// The timeline of the table itself, and where it stands.
+    /// The timeline of the data table, and its folder.
     data: Option<(Timeline, Arc<dyn Folder>)>,
 }
 
@@ -48,7 +48,7 @@ pub struct MetadataTable {
 struct Group {
     partition: Arc<str>,
     slice: Slice,
-    /// Which of how many groups of its partition, where keys are spread by their hash.
+    /// The group's number and the number of groups in its partition, if keys are distributed by hash.
     place: Option<(u32, u32)>,
 }
 
@@ -69,10 +69,10 @@ impl Group {
     }
 }
 
-/// The group of a key among `of`: Hudi's hash is that of Java's strings.
+/// The group of a key, out of `of` groups. Hudi uses the hash of Java's strings.
 fn group_of(key: &str, of: u32) -> u32 {
     let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
-    // The absolute value of the smallest integer is negative in Java, and so is its remainder.
+    // In Java the absolute value of the smallest integer is negative, and so is its remainder.
     let hash = i64::from(hash.wrapping_abs());
     u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
 }
@@ -92,7 +92,7 @@ pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
     Ok(timeline::properties(parent.as_ref(), PROPERTIES, &limits)?.is_some_and(|p| is_metadata(&p)))
 }
 
-/// Whether properties are those of a metadata table.
+/// Whether the properties are those of a metadata table.
 fn is_metadata(properties: &BTreeMap<String, String>) -> bool {
     let is = |key: &str, value: &str| properties.get(key).is_some_and(|v| v.ends_with(value));
     is("hoodie.table.base.file.format", "HFILE")
@@ -112,7 +112,7 @@ fn timeline_of(folder: &dyn Folder, at: &str, properties: &BTreeMap<String, Stri
 }
 
 impl MetadataTable {
-    /// Reads the timelines and the names of files, and of one file its schema.
+    /// Reads the timelines, the file names, and the schema of one file.
     pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
         let Source::Folder { folder, .. } = source else {
             return Err(Error::invalid("expected the folder of a metadata table, found a file"));
@@ -160,13 +160,13 @@ impl MetadataTable {
     }
 }
 
-/// The timeline of the table that the metadata is of, where that is at hand.
+/// The timeline of the data table that the metadata describes, if it can be reached.
 fn data_timeline(
     root: &dyn Folder,
     options: &Options,
     facts: &mut Vec<(String, Value)>,
 ) -> Result<Option<(Timeline, Arc<dyn Folder>)>> {
-    // <table>/.hoodie/metadata: what lies above it is the table's `.hoodie`.
+    // In `<table>/.hoodie/metadata`, the parent folder is the table's `.hoodie`.
     let Some((folder, _)) = root.parent()? else { return Ok(None) };
     let properties = timeline::properties(folder.as_ref(), "hoodie.properties", &options.limits)?;
     let Some(properties) = properties else { return Ok(None) };
@@ -175,7 +175,7 @@ fn data_timeline(
     Ok(Some((timeline_of(folder.as_ref(), "", &properties)?, folder)))
 }
 
-/// What counts, by both timelines.
+/// Determines what counts from both timelines.
 fn visible(
     data: Option<&(Timeline, Arc<dyn Folder>)>,
     own: &Timeline,
@@ -224,8 +224,8 @@ fn groups(root: &dyn Folder, only: Option<&str>, timeline: &Timeline, version: u
     Ok(groups)
 }
 
-/// How many groups the keys of a partition are spread over, if their hash tells the group: in the record index, unless
-/// that has groups for each partition of the table.
+/// The number of groups that a partition's keys are distributed over, if their hash tells the group. It does in the
+/// record index, unless that has groups for each partition of the table.
 fn hashed(partition: &str, slices: &[Slice]) -> Option<u32> {
     let of = u32::try_from(slices.len()).ok()?;
     let numbered = slices.iter().enumerate().all(|(i, slice)| {
@@ -264,14 +264,14 @@ fn find_schema(root: &dyn Folder, groups: &[Group], options: &Options) -> Result
         match schema_in(root, file, options).map_err(|e| e.in_file(file.path.clone())) {
             Ok(Some(schema)) => return Ok(schema),
             Ok(None) => {}
-            // Another file's may do.
+            // Another file may be readable.
             Err(e) if e.is_damage() || matches!(e.kind(), ErrorKind::Unsupported(_)) => failed = Some(e),
             Err(e) => return Err(e),
         }
     }
     match failed {
         Some(e) => Err(e),
-        // Nothing was written yet: keys are all that is known of what will be.
+        // Nothing was written yet: only the key column is known.
         None => Schema::parse(
             br#"{"type":"record","name":"HoodieMetadataRecord","fields":[{"name":"type","type":"int"}]}"#,
             &options.limits,
@@ -293,14 +293,14 @@ fn schema_in(root: &dyn Folder, file: &GroupFile, options: &Options) -> Result<O
     raw.info().get(file_info::HUDI_SCHEMA).map(|json| Schema::parse(json, &options.limits)).transpose()
 }
 
-/// The columns: the key, the partition where all are one table, and the fields of a record that say something.
+/// The columns: the key, the partition if all of them are one table, and the fields of a record that can have a value.
 fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Result<SchemaRef> {
     let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(KEY, DataType::Utf8, false))];
     if with_partition {
         fields.push(Arc::new(Field::new(PARTITION, DataType::Utf8, false)));
     }
     match target.arrow(&options.limits)? {
-        // Hudi's own five columns are null in all metadata; the key stands in the HFile's key, and may be left out here.
+        // Hudi's own five columns are null in all metadata. The HFile's key holds the key, so the record may omit it.
         DataType::Struct(all) => {
             fields.extend(
                 all.iter().filter(|f| !f.name().starts_with("_hoodie_") && !is_own(f.name())).cloned(),
@@ -311,7 +311,7 @@ fn arrow_schema(target: &Schema, with_partition: bool, options: &Options) -> Res
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
-/// The only values of `key` that pass, if a filter says so.
+/// The only values of `key` that can pass, if the filter lists them.
 fn wanted_keys(predicate: &Predicate) -> Option<BTreeSet<Vec<u8>>> {
     let of = |values: &ArrayRef| -> Option<BTreeSet<Vec<u8>>> {
         let strings = values.as_string_opt::<i32>()?;
@@ -348,7 +348,7 @@ impl TableFile for MetadataTable {
         Ok(Value::Map(facts))
     }
 
-    /// A split is a run of file groups: its range counts them.
+    /// A split is a run of file groups; its range counts them.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let (mut splits, mut start, mut bytes) = (Vec::new(), 0, 0_u64);
         for (i, group) in self.groups.iter().enumerate() {
@@ -418,7 +418,7 @@ impl TableFile for MetadataTable {
     }
 
     fn proof(&self) -> Proof {
-        // Base files have them, blocks of logs have not.
+        // Base files have checksums, log blocks do not.
         Proof { checksums: Checksums::Some, besides: &[] }
     }
 
@@ -431,7 +431,7 @@ impl TableFile for MetadataTable {
     }
 }
 
-/// A file of a group, which stands at `at` if all files stand one behind the other.
+/// The node of a file of a group, at offset `at` of all files laid end to end.
 fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Options) -> Result<Node> {
     let mut node = Node::new(file.path.clone(), at..at + file.len).with("instant", file.instant.as_str());
     if file.path.ends_with(".hfile") {
@@ -463,7 +463,7 @@ fn inspect_file(file: &GroupFile, source: &dyn ReadAt, at: u64, options: &Option
     Ok(node)
 }
 
-/// A group whose files are open.
+/// A group with its files open.
 struct PlannedGroup {
     partition: Arc<str>,
     file_id: String,
@@ -471,7 +471,7 @@ struct PlannedGroup {
     has_base: bool,
 }
 
-/// Hands out groups.
+/// Returns one unit per group.
 struct GroupPlan {
     context: Arc<Context>,
     groups: VecDeque<PlannedGroup>,
@@ -500,7 +500,8 @@ impl PlannedGroup {
 impl GroupPlan {
     fn unit(&self, group: PlannedGroup, structure: String) -> Result<Unit> {
         let bytes = group.bytes();
-        // Of a base file, a few keys are looked up by its index, a request for each block; all else is read whole.
+        // A few keys are looked up in a base file by its index, with one request per block; otherwise the file is read
+        // as a whole.
         let few = |source: &Arc<dyn ReadAt>| {
             let keys = self.context.keys.as_ref().map_or(u64::MAX, |keys| keys.len() as u64);
             keys.saturating_mul(source.worthwhile_gap()) < source.len()

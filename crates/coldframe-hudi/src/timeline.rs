@@ -1,13 +1,13 @@
-//! Instants: what was done to a table, and how far it got.
+//! Instants: the actions on a table and their states.
 //!
 //! ```text
 //! Hudi 0.x, .hoodie/            <instant>.<action>.requested | <instant>.<action>.inflight | <instant>.<action>
-//! Hudi 1.x, .hoodie/timeline/   the same, but when done: <instant>_<completion time>.<action>
+//! Hudi 1.x, .hoodie/timeline/   the same, but when completed: <instant>_<completion time>.<action>
 //! ```
 //!
-//! Instants are texts of 17 digits (14 in old tables; some operations on metadata add three), compared as texts.
-//! Commits that are in flight are `<instant>.inflight`; a compaction ends as a `commit`, a log compaction and an
-//! indexing as a `deltacommit`.
+//! Instants are strings of 17 digits (14 in old tables; some operations on metadata append three) and compare as strings.
+//! Commits in flight are `<instant>.inflight`. A compaction completes as a `commit`, a log compaction and an indexing as a
+//! `deltacommit`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ use crate::avro::container;
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Schema, Type, TypeId};
 
-/// What every instant begins with that initialises a partition of the metadata table.
+/// The prefix of all instants that initialise a partition of the metadata table.
 const SOLO_COMMIT: &str = "00000000000000";
 
-/// An instant that was completed.
+/// A completed instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completed {
-    /// What was done: `deltacommit`, `commit`, `rollback` ...
+    /// The action: `deltacommit`, `commit`, `rollback` ...
     pub action: String,
-    /// When it was done; in old tables not said.
+    /// Its completion time; old tables do not state one.
     pub completion: Option<String>,
-    /// The file that says so.
+    /// The file that records it.
     path: String,
 }
 
@@ -46,11 +46,11 @@ impl Completed {
 pub(crate) struct Timeline {
     /// By instant.
     pub completed: BTreeMap<String, Completed>,
-    /// Instants that were requested or begun, and not completed.
+    /// Instants that were requested or begun but not completed.
     pub pending: BTreeSet<String>,
 }
 
-/// What the name of a file in a timeline says.
+/// A parsed file name of a timeline.
 #[derive(Debug, PartialEq, Eq)]
 struct Name<'a> {
     instant: &'a str,
@@ -83,7 +83,7 @@ fn parse_name(name: &str) -> Option<Name<'_>> {
 }
 
 impl Timeline {
-    /// Reads the timeline in the folder `at`, a `.hoodie`, and in the folder `below` it that newer tables have.
+    /// Reads the timeline in the folder `at` (a `.hoodie`), and in its subfolder `below`, which newer tables have.
     pub(crate) fn read(folder: &dyn Folder, at: &str, below: &str) -> Result<Self> {
         let mut timeline = Self::default();
         let mut begun = BTreeSet::new();
@@ -94,7 +94,7 @@ impl Timeline {
         }
         for entry in listed.iter().filter(|e| !e.is_folder) {
             let Some(name) = parse_name(entry.path.rsplit('/').next().unwrap_or_default()) else { continue };
-            // A savepoint has the name of the commit that it keeps.
+            // A savepoint has the name of the commit that it preserves.
             if name.action == "savepoint" {
                 continue;
             }
@@ -113,19 +113,19 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// The first instant that is still listed; older ones are archived, all of them done.
+    /// The first instant that is still listed. Older ones are archived, and all of those are completed.
     fn start(&self) -> Option<&str> {
         let (completed, pending) = (self.completed.keys().next(), self.pending.iter().next());
         completed.into_iter().chain(pending).map(String::as_str).min()
     }
 
-    /// Whether an instant is done, or was done before those that are listed.
+    /// Whether an instant is completed, or older than the listed ones.
     pub(crate) fn is_committed(&self, instant: &str) -> bool {
         self.completed.contains_key(instant)
             || (!self.pending.contains(instant) && self.start().is_some_and(|start| instant < start))
     }
 
-    /// When an instant was done, if it was; archived ones count as done when they were begun.
+    /// The completion time of an instant. An archived one counts as completed when it began.
     pub(crate) fn completion<'a>(&'a self, instant: &'a str) -> Option<&'a str> {
         match self.completed.get(instant) {
             Some(done) => Some(done.completion.as_deref().unwrap_or(instant)),
@@ -133,7 +133,7 @@ impl Timeline {
         }
     }
 
-    /// The contents of the instants of some actions, of those later than `after`.
+    /// The contents of the instants with certain actions that are later than `after`.
     fn contents(
         &self,
         folder: &dyn Folder,
@@ -152,11 +152,11 @@ impl Timeline {
         Ok(all)
     }
 
-    /// The instants that rollbacks and restores took back, of those later than `after`.
+    /// The instants that rollbacks and restores later than `after` rolled back.
     fn rolled_back(&self, folder: &dyn Folder, after: &str, limits: &Limits) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         for (instant, bytes) in self.contents(folder, &["rollback", "restore"], after, limits)? {
-            // A rollback that was itself redone may leave an empty file.
+            // A rollback that was itself repeated may leave an empty file.
             if bytes.is_empty() {
                 continue;
             }
@@ -167,7 +167,7 @@ impl Timeline {
         Ok(found)
     }
 
-    /// The file groups of each partition whose rows others hold since: clustered or overwritten.
+    /// The file groups of each partition whose rows are now in other groups, after clustering or overwriting.
     pub(crate) fn replaced(
         &self,
         folder: &dyn Folder,
@@ -200,12 +200,13 @@ impl Timeline {
 /// The field of a commit's metadata.
 const REPLACED: &str = "partitionToReplaceFileIds";
 
-/// What Hudi 0.x writes; nothing for an instant without metadata.
+/// The form that Hudi 0.x writes. An instant without metadata replaces nothing.
 fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    // A value of two bytes becomes a struct of some dozens: each but the first stands behind one of these signs.
+    // A JSON value of two bytes becomes a struct of some dozens. Each value but the first follows one of these
+    // characters.
     let values = bytes.iter().filter(|b| matches!(b, b'[' | b'{' | b',' | b':')).count();
     let size = values.saturating_mul(size_of::<(String, serde_json::Value)>()).saturating_add(bytes.len());
     limits.decoded("JSON of an instant", size as u64, bytes.len() as u64)?;
@@ -218,7 +219,7 @@ fn replaced_of_json(bytes: &[u8], limits: &Limits, groups: &mut BTreeMap<String,
     Ok(())
 }
 
-/// The lists called `commitsRollback` anywhere in a datum: a restore holds several rollbacks.
+/// Collects the lists called `commitsRollback` anywhere in a datum: a restore contains several rollbacks.
 fn taken_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, found: &mut BTreeSet<String>) {
     match (datum, schema.get(id)) {
         (Datum::Union(branch, inner), Type::Union(branches)) => {
@@ -249,9 +250,9 @@ fn taken_back(schema: &Schema, id: TypeId, datum: &Datum<'_>, found: &mut BTreeS
 
 /// The instants whose blocks in the logs of a metadata table count.
 ///
-/// The metadata is written before the instant of the table itself is completed, so it is the table's timeline that
-/// decides; what the table's timeline does not know at all (indexing, initialisation) counts when the metadata table's
-/// has it. What was rolled back stays: the logs hold the rollback as well.
+/// Metadata is written before the instant of the data table is completed, so the data table's timeline decides. An
+/// instant that the data table does not know (indexing, initialisation) counts if the metadata table has it.
+/// Rolled-back instants stay in the set: the logs contain the rollback as well.
 pub(crate) fn valid_instants(
     metadata: &Timeline,
     data: Option<(&Timeline, &dyn Folder)>,
@@ -268,7 +269,7 @@ pub(crate) fn valid_instants(
                 instant.starts_with(SOLO_COMMIT) || !pending.is_some_and(|p| p.contains(instant))
             }
             "rollback" | "restore" => true,
-            // Without the table at hand, its compactions are all that tells of what they hold.
+            // Without the data table, the compactions are the only evidence of what they contain.
             _ => data.is_none(),
         };
         if counts {
@@ -342,7 +343,7 @@ mod tests {
             ],
             &["20250101000000005"],
         );
-        // 2 is pending in the table although the metadata has it; 3 is not known to the table: an indexing.
+        // 2 is pending in the data table although the metadata has it; 3 is unknown to the data table: an indexing.
         let data = timeline(&[("20250101000000001", "commit")], &["20250101000000002"]);
         let valid = valid_instants(&metadata, Some((&data, &folder)), &Limits::default()).unwrap();
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();

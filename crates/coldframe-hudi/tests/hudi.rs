@@ -1,4 +1,4 @@
-//! A metadata table that Hudi wrote, against what Hudi read from it after each commit.
+//! A metadata table that Hudi wrote, compared with what Hudi read from it after each commit.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -46,10 +46,10 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
     batch.column_by_name(name).unwrap()
 }
 
-/// Sizes of files, minimum, maximum and count of the column amount in each, keys of records.
+/// File sizes; minimum, maximum and count of the column `amount` in each file; keys of records.
 type State = (BTreeMap<String, i64>, BTreeMap<String, [i64; 3]>, Vec<String>);
 
-/// What the metadata says, in the form of the truth.
+/// The state of the metadata in the form of the expected values.
 fn state(table: &Path) -> State {
     let mdt = table.join(".hoodie/metadata");
     let files = read(&mdt.join("files"));
@@ -68,7 +68,7 @@ fn state(table: &Path) -> State {
     let stats = column(&stats, "ColumnStatsMetadata").as_struct();
     let text = |name: &str| stats.column_by_name(name).unwrap().as_string::<i32>().clone();
     let (file, of) = (text("fileName"), text("columnName"));
-    // The third branch of the union but null holds longs.
+    // The third non-null branch of the union holds longs.
     let long = |name: &str, i: usize| {
         let union = stats.column_by_name(name).unwrap().as_struct();
         union.column_by_name("member2").unwrap().as_struct().column(0).as_primitive::<Int64Type>().value(i)
@@ -97,7 +97,7 @@ fn assert_state(table: &Path, truth: &Json) {
     assert_eq!(keys, expected);
 }
 
-/// Makes the table's latest completed instant one that was only begun.
+/// Turns the table's latest completed instant into one that was only begun.
 fn forget_last_commit(table: &Path) {
     let timeline = table.join(".hoodie/timeline");
     let names = std::fs::read_dir(&timeline).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -192,7 +192,7 @@ fn a_log_that_was_cut_off_is_damage_and_uncovers_nothing_older() {
         assert!(matches!(e.kind(), ErrorKind::Corrupt(_)), "cut at {cut}: {e}");
         let skipped = rows::read(table.as_ref(), OnError::Skip).unwrap();
         assert!(skipped.error.is_none(), "cut at {cut}");
-        // Any key may have changed in what was cut off: the block is a record, and so are the rows.
+        // The cut-off part may have changed any key: the block is recorded as damage, and so are the rows.
         assert_eq!((skipped.batch.num_rows(), skipped.damage.len()), (0, 2), "cut at {cut}");
         let lost: Vec<_> = skipped.damage.iter().map(|d| d.rows_lost).collect();
         assert_eq!(lost, [None, Some(before.num_rows() as u64)], "cut at {cut}");

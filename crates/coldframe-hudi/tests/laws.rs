@@ -1,5 +1,5 @@
-//! The laws of damage, on each file of a metadata table: what is lost is said, and neither an older state of a record nor one
-//! that was deleted comes out for it.
+//! The laws of damage, for each file of a metadata table: losses are reported, and no record is returned in an older or
+//! a deleted state.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod lab;
@@ -12,10 +12,10 @@ use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::laws::{Subject, assert_tolerant};
 use coldframe_testing::rows;
 
-/// The newest files of the table's partitions: those that its latest state is made of.
+/// The newest files of the table's partitions: its latest state consists of these.
 const NEWEST: &str = "20261121143920945";
 
-/// Every file for which `of` holds, each damaged in `damages` ways.
+/// Damages each file for which `of` holds, in `damages` ways.
 fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Subject) {
     let (_dir, table) = lab::unpack();
     let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
@@ -26,7 +26,7 @@ fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Su
         let (folder, bytes, at) = (folder.clone(), folder.files[&path].clone(), path.clone());
         let open = move |source: Source| {
             let damaged = source.bytes()?;
-            // A file without a byte is what a writer leaves that begins and dies: it says nothing, to Hudi neither.
+            // A writer that dies at once leaves an empty file. It means nothing, to Hudi as well.
             if damaged.is_empty() {
                 return Err(Error::corrupt("expected a file of some bytes, found none"));
             }
@@ -47,7 +47,7 @@ fn logs() {
     obey(|path| path.contains(".log."), 15, |subject| subject);
 }
 
-/// What nobody reads of one log is no error of the others.
+/// An unsupported block in one log is no error of the others.
 #[test]
 fn a_log_block_of_another_version_costs_what_it_may_have_changed() {
     let (_dir, table) = lab::unpack();

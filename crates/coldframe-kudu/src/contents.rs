@@ -1,4 +1,5 @@
-//! What could be read from the directories of servers beside what a request takes: other tables and tablets, what only logs hold.
+//! What the directories of the servers hold beyond the requested table: other tables and tablets, rows that only logs
+//! hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::replicas::{Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
 use crate::tablet::Tablet;
 
-/// The contents of a folder, by whether `options` take them. Reads super blocks.
+/// Lists the contents of a folder, and whether `options` select each of them. Reads super blocks.
 pub(crate) fn contents(
     folder: &Arc<dyn Folder>,
     path: &Arc<str>,
@@ -52,12 +53,12 @@ pub(crate) fn contents(
     if !unreadable.is_empty() {
         let lost =
             Content::new("damaged tablets", "", Some(false)).counted(unreadable.len() as u64, "tablets");
-        contents.push(lost.noted("their super blocks cannot be read, so that nobody knows their tables"));
+        contents.push(lost.noted("their super blocks cannot be read, so their tables are unknown"));
     }
     Ok(contents)
 }
 
-/// What a table has, and what of it the options take.
+/// Lists what a table has, and how much of it the options select.
 fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
     let others = tablets.iter().filter(|t| own.tablet.as_ref().is_some_and(|one| *one != t.id)).count();
     let left = Content::new("tablets", id, Some(others == 0));
@@ -68,13 +69,13 @@ fn parts(id: &str, tablets: &[&Tablet], own: &Options) -> [Content; 3] {
     let times = Content::new("times", id, Some(own.snapshot.is_none()));
     let times = match own.snapshot {
         None => times,
-        Some(_) => times.noted("what was changed after the time of the snapshot is left out"),
+        Some(_) => times.noted("changes after the snapshot's time are left out"),
     };
     let bytes: u64 = tablets.iter().map(|t| t.segments.bytes()).sum();
     let none = tablets.iter().all(|t| t.segments.count() == 0);
     let edits = Content::new("edits", id, Some(own.wal || none)).sized(bytes);
     let edits = match edits.taken {
-        Some(false) => edits.noted("what was not flushed is left out"),
+        Some(false) => edits.noted("rows that were not flushed are left out"),
         _ => edits,
     };
     [left, times, edits]

@@ -1,4 +1,4 @@
-//! The layout of a data directory: its files end to end in the order of their paths, the table's blocks as CFiles.
+//! The layout of a data directory: its files in path order, with the table's blocks shown as CFiles.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,15 +11,15 @@ use crate::open::Found;
 use crate::store::crypt::HEADER;
 use crate::tablet::{RowSet, Tablet};
 
-/// How deep below the folder a file may lie: links may lead in circles.
+/// How deep below the folder files are listed. Links can form cycles.
 const DEPTH: usize = 16;
 
-/// A block of the table: what it is for, and its number.
+/// A block of the table: its number and its purpose.
 pub(crate) struct Block<'a> {
     pub(crate) tablet: &'a Tablet,
     pub(crate) name: String,
     pub(crate) id: u64,
-    /// The column that it holds, if it is one of the table's.
+    /// The table column that it holds, if any.
     pub(crate) column: Option<&'a str>,
     /// Whether a scan of the latest snapshot reads all of it.
     pub(crate) scanned: bool,
@@ -59,13 +59,13 @@ fn of_rowset<'a>(
     rowset.adhoc_index.iter().for_each(|id| add("ad hoc index", *id, None, false));
 }
 
-/// Each file as a part; in it the table's blocks.
+/// Shows each file as a node, with the table's blocks inside.
 pub(crate) fn folder(table: &Found) -> Result<Node> {
     let mut parts: BTreeMap<String, Vec<Node>> = BTreeMap::new();
     for block in blocks(table) {
         match tree(table, &block) {
             Ok((path, node)) => parts.entry(path).or_default().push(node),
-            // A block that is not there has no place in the tree; `verify` names it.
+            // The tree cannot show a missing block; `verify` names it.
             Err(e) if Fault::is(&e) => {}
             Err(e) => return Err(e),
         }
@@ -102,7 +102,7 @@ fn file(entry: Entry, at: u64, parts: &mut BTreeMap<String, Vec<Node>>) -> Node 
     own.sort_by_key(|n| n.bytes.start);
     let mut reached = 0;
     for part in own {
-        // Two blocks at one place are damage; the first is shown.
+        // Two blocks that overlap are damage; the first is shown.
         if part.bytes.start >= reached && part.bytes.end <= entry.len {
             reached = part.bytes.end;
             node.push(moved(part, at));
@@ -124,7 +124,7 @@ fn moved(mut node: Node, by: u64) -> Node {
     node
 }
 
-/// How its CFiles are opened.
+/// Options for opening the table's CFiles.
 pub(crate) fn options(table: &Found) -> Options {
     let reading = &table.reading;
     Options {
@@ -136,7 +136,7 @@ pub(crate) fn options(table: &Found) -> Options {
     }
 }
 
-/// The file that holds a block, and the block at its place in it.
+/// Returns the path of the file that holds a block, and the block's node at its offset there.
 fn tree(table: &Found, block: &Block<'_>) -> Result<(String, Node)> {
     let open = block.tablet.server.store.open(block.id)?;
     let end = open.offset.saturating_add(open.bytes.len());

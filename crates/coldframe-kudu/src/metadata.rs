@@ -1,4 +1,4 @@
-//! What the files of a rowset say of it.
+//! Metadata and statistics that the files of a rowset state.
 
 use coldframe_core::{Error, Fault, Result, Value};
 
@@ -7,7 +7,7 @@ use crate::rowset::{Reading, open_block, row_count};
 use crate::tablet::{RowSet, Tablet};
 use crate::wal::Summary;
 
-/// What the logs of a table's tablets gave back.
+/// What was recovered from the logs of a table's tablets.
 pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
     let read = || logs.iter().filter_map(|log| log.as_ref().ok());
     let sum = |of: &dyn Fn(&Summary) -> u64| Value::from(read().map(of).sum::<u64>());
@@ -27,8 +27,8 @@ pub(crate) fn log_metadata(logs: &[Result<Summary>]) -> Vec<(String, Value)> {
     pairs
 }
 
-/// What the files say of a rowset without its rows: how many there are, and the least and the greatest encoded key. What cannot
-/// be read is not said, but that it cannot.
+/// What the files state about a rowset without its rows being read: the number of rows, and the smallest and the
+/// largest encoded key. If a value cannot be read, the result says so instead.
 pub(crate) fn statistics(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<Value> {
     let mut damaged = None;
     let mut note = |e: Error| {

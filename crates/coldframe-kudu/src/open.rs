@@ -1,4 +1,4 @@
-//! A table of a data directory, found: the best replica of each of its tablets.
+//! Finds a table in a data directory: the best replica of each of its tablets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,32 +14,32 @@ use crate::store::roots;
 use crate::tablet::{Server, Tablet, Unreadable};
 use crate::wal::{Kept, TabletLog};
 
-/// A table's tablets, and where they are.
+/// A table's tablets and where they are.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) servers: Vec<Arc<Server>>,
-    /// In order of their partitions. At least one.
+    /// In partition order. At least one.
     pub(crate) tablets: Vec<Arc<Tablet>>,
     pub(crate) name: String,
     /// The log of each tablet.
     pub(crate) logs: Vec<Arc<TabletLog>>,
-    /// Whether all partitions are demanded.
+    /// Whether every partition must have a tablet.
     pub(crate) complete: Option<bool>,
-    /// Whether logs are read.
+    /// Whether logs are replayed.
     pub(crate) wal: bool,
-    /// The newest that a tablet has.
+    /// The newest schema of any tablet.
     pub(crate) schema: TableSchema,
     pub(crate) reading: Reading,
-    /// Names of all tables in the folder.
+    /// The names of all tables in the folder.
     pub(crate) tables: Vec<String>,
-    /// Tablets that may be of this table; each is a part behind the rowsets.
+    /// Tablets that may belong to this table. In the list of parts, they follow the rowsets.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// Partitions of which the directory has no tablet: other servers may hold them.
+    /// Partitions without a tablet in this directory. Other servers may hold them.
     pub(crate) absent: Vec<Absent>,
 }
 
-/// The ids and names of all tables in `folder`, which errors call `path`, sorted by name.
+/// The ids and names of all tables in `folder`, sorted by name. Errors call the folder `path`.
 pub(crate) fn tables(
     folder: &Arc<dyn Folder>,
     path: &Arc<str>,
@@ -49,7 +49,7 @@ pub(crate) fn tables(
     if let (true, Some(first)) = (all.is_empty(), unreadable.first()) {
         return Err(first.fault.to_error());
     }
-    // A table that is being renamed has tablets of both names: the newest schema's counts.
+    // While a table is being renamed its tablets have both names; the one in the newest schema counts.
     let mut newest: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     let reading = Reading { verify: !options.skip_checksums, limits: options.limits, snapshot: None };
     let tablets = by_tablet(all, &reading);
@@ -67,7 +67,7 @@ pub(crate) fn tables(
 
 pub(crate) type All = (Vec<Arc<Server>>, Vec<Tablet>, Vec<Unreadable>);
 
-/// The servers whose directories are in `folder`, all their tablets, and those that cannot be read.
+/// The servers with directories in `folder`, all their tablets, and those that cannot be read.
 pub(crate) fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<All> {
     let (checked, limits) = (!options.skip_checksums, options.limits);
     let key = options.key("server")?;
@@ -83,12 +83,12 @@ pub(crate) fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &Open
 }
 
 impl Found {
-    /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
+    /// Finds the servers' directories in `folder`, and the table in them. Errors call the folder `path`.
     pub(crate) fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;
         let (checked, limits) = (!options.skip_checksums, options.limits);
         let (servers, all, mut unreadable) = replicas(folder, path, options)?;
-        // Another replica does, and one that was not asked for does not matter.
+        // Drop those that another replica covers, and those that were not requested.
         unreadable.retain(|u: &Unreadable| {
             all.iter().all(|t: &Tablet| t.id != u.tablet || !t.ready())
                 && own.tablet.as_ref().is_none_or(|id| *id == u.tablet)
@@ -105,7 +105,7 @@ impl Found {
         if own.tablet.is_none() {
             let best: Vec<&Tablet> = chosen.iter().filter_map(Replicas::best).collect();
             let (gone, partitions) = missing(&best, &broken);
-            // A super block that cannot be read may be the one that is missed.
+            // An unreadable super block may be that of the missing tablet.
             let (hidden, found) = (unreadable.len(), gone.len());
             unreadable.extend(gone.into_iter().skip(hidden));
             absent = partitions.into_iter().skip(hidden.saturating_sub(found)).collect();
@@ -156,7 +156,7 @@ fn table_names(tablets: &[Replicas]) -> Vec<String> {
     names
 }
 
-/// The tablets that the options ask for.
+/// Selects the tablets that the options name.
 fn choose(mut tablets: Vec<Replicas>, options: &Options, names: &[String]) -> Result<Vec<Replicas>> {
     let listed = || names.join(", ");
     if let Some(id) = &options.tablet {

@@ -1,4 +1,4 @@
-//! Which of several replicas of a tablet is read, and which tablets of a table are not there.
+//! Chooses which replica of a tablet is read, and finds the tablets that a table lacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use crate::rowset::{Reading, newest_operation};
 use crate::tablet::{Tablet, Unreadable};
 use crate::wal::{Tail, tail};
 
-/// Most combinations of hash buckets that are looked for.
+/// Most combinations of hash buckets that are checked.
 const MOST_BUCKETS: u64 = 1 << 16;
 
-/// The replicas of a tablet whose data is whole. At least one.
+/// The complete replicas of a tablet. At least one.
 #[derive(Debug)]
 pub(crate) struct Replicas(Vec<Tablet>);
 
 impl Replicas {
-    /// The best one as far as is known.
+    /// The best one, as far as super blocks and Raft groups tell.
     pub(crate) fn best(&self) -> Option<&Tablet> {
         self.0.first()
     }
 
-    /// The best one, and the ends of the logs of the others that vote. Where super blocks and Raft groups leave several, the one that
-    /// has applied most by its log is.
+    /// The best one, and the log tails of the other voting replicas. If super blocks and Raft groups leave several
+    /// candidates, the one that has applied the most operations according to its log wins.
     pub(crate) fn choose(
         mut self,
         folder: &dyn Folder,
@@ -59,8 +59,9 @@ impl Replicas {
     }
 }
 
-/// The whole replicas of each tablet, the best first, in order of tables and partitions. Where super blocks and Raft groups say nothing,
-/// the one with the newest operation in its delta files is better: each flushed row has one there, that of its insertion.
+/// The complete replicas of each tablet, best first, ordered by table and partition. If super blocks and Raft groups do
+/// not decide, the replica with the newest operation in its delta files wins: every flushed row has one there, the one
+/// that inserted it.
 pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     let mut replicas: BTreeMap<String, Vec<Tablet>> = BTreeMap::new();
     for tablet in all.into_iter().filter(Tablet::ready) {
@@ -68,7 +69,7 @@ pub(crate) fn by_tablet(all: Vec<Tablet>, reading: &Reading) -> Vec<Replicas> {
     }
     let mut tablets: Vec<Replicas> = Vec::with_capacity(replicas.len());
     for mut of_one in replicas.into_values() {
-        // Of equal ones the first: the sort is stable.
+        // The sort is stable: of equal replicas the first stays first.
         of_one.sort_by_key(|t| std::cmp::Reverse(t.rank()));
         let top = of_one.first().map(Tablet::rank);
         let equals = of_one.iter().take_while(|t| Some(t.rank()) == top).count();
@@ -86,7 +87,7 @@ fn order(tablet: &Tablet) -> (&str, &str, &[u8], &[i32], &str) {
     (&tablet.table, &tablet.table_id, start, &tablet.partition.hash_buckets, &tablet.id)
 }
 
-/// A replica whose data is not whole.
+/// An incomplete replica.
 pub(crate) struct Incomplete {
     id: String,
     table_id: String,
@@ -94,7 +95,7 @@ pub(crate) struct Incomplete {
     why: &'static str,
 }
 
-/// Replicas whose data is not whole.
+/// The replicas whose data is incomplete.
 pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     let of = |t: &Tablet| {
         let (id, table_id, partition) = (t.id.clone(), t.table_id.clone(), t.partition.clone());
@@ -103,8 +104,8 @@ pub(crate) fn incomplete(all: &[Tablet]) -> Vec<Incomplete> {
     all.iter().filter_map(of).collect()
 }
 
-/// The tablets of a table that were here and of which no whole replica is; and the partitions of which the directory has no
-/// tablet at all: other servers may hold those.
+/// The tablets that the directory has only as incomplete replicas, and the partitions of which it has no tablet at all:
+/// other servers may hold those.
 pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Unreadable>, Vec<Absent>) {
     let Some(first) = tablets.first() else { return (Vec::new(), Vec::new()) };
     let whole: BTreeSet<&str> = tablets.iter().map(|t| t.id.as_str()).collect();
@@ -128,13 +129,13 @@ pub(crate) fn missing(tablets: &[&Tablet], incomplete: &[Incomplete]) -> (Vec<Un
 /// A partition without a tablet.
 #[derive(Clone, Debug)]
 pub(crate) struct Absent {
-    /// Where its range begins, encoded; empty at the beginning.
+    /// The encoded start of its range; empty for the first range.
     range: Vec<u8>,
     buckets: Vec<i32>,
 }
 
 impl Absent {
-    /// What is said of it.
+    /// Describes it for `metadata`.
     pub(crate) fn describe(&self) -> Value {
         Value::map([
             ("hash_buckets", Value::List(self.buckets.iter().map(|b| Value::from(*b)).collect())),
@@ -142,7 +143,7 @@ impl Absent {
         ])
     }
 
-    /// As a tablet that has to be there.
+    /// Describes it as a tablet that is missing although it was demanded.
     pub(crate) fn demanded(&self) -> Unreadable {
         let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
         let range = &self.range;
@@ -161,7 +162,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// For each range of the table that has a tablet: the combinations of buckets that have none.
+/// For each range of the table that has a tablet, the combinations of buckets that have none.
 fn empty_buckets(schema: &PartitionSchema, known: &[&Partition]) -> Vec<Absent> {
     let counts: Vec<i32> = schema.hash.iter().map(|h| h.buckets).collect();
     let all = counts.iter().try_fold(1u64, |n, count| n.checked_mul(u64::try_from(*count).ok()?));

@@ -1,4 +1,4 @@
-//! The files of a rowset, opened.
+//! Opens the files of a rowset.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use crate::layout::container;
 use crate::layout::proto::DeltaStats;
 use crate::tablet::{RowSet, Tablet};
 
-/// How files are opened.
+/// How files are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) verify: bool,
     pub(crate) limits: Limits,
-    /// Operations before this hybrid time count; none is too late without one.
+    /// Only operations before this hybrid time count; `None` for no bound.
     pub(crate) snapshot: Option<u64>,
 }
 
-/// A CFile of a rowset, and where it is.
+/// A CFile of a rowset and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
     pub(crate) file: Arc<CFile>,
     pub(crate) place: Arc<Location>,
 }
 
-/// What errors and damage records say about where something is.
+/// How errors and damage records name the location of a CFile.
 #[derive(Debug)]
 pub(crate) struct Location {
     /// `column 'x' (block 17)`
     pub(crate) name: String,
     /// The file.
     pub(crate) path: String,
-    /// Where in it the CFile begins.
+    /// The offset of the CFile in it.
     pub(crate) offset: u64,
 }
 
 impl Location {
-    /// An error of the CFile, as one of the file that holds it: with the offset there.
+    /// Turns an error of the CFile into one of the file that holds it, with the offset there.
     pub(crate) fn explain(&self, e: Error) -> Error {
         let (at, structure) = (e.offset(), e.structure());
         let mut moved = Error::new(e.into_kind());
@@ -64,7 +64,7 @@ pub(crate) fn open_block(tablet: &Tablet, id: u64, what: &str, reading: &Reading
     }
 }
 
-/// How many rows a rowset has, deleted ones too: as any of its columns says.
+/// The number of rows of a rowset, including deleted ones, as the first readable column states it.
 pub(crate) fn row_count(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> Result<u64> {
     let mut first_error = None;
     for (id, block) in &rowset.columns {
@@ -76,18 +76,18 @@ pub(crate) fn row_count(tablet: &Tablet, rowset: &RowSet, reading: &Reading) -> 
     Err(first_error.unwrap_or_else(|| Error::corrupt("expected a rowset with columns, found one without")))
 }
 
-/// How many bytes the columns of a rowset take.
+/// The bytes that the columns of a rowset take.
 pub(crate) fn column_bytes(tablet: &Tablet, rowset: &RowSet) -> u64 {
     let bytes = rowset.columns.values().map(|id| tablet.server.store.open(*id).map_or(0, |b| b.bytes.len()));
     bytes.sum()
 }
 
-/// What a delta file says of its operations.
+/// The statistics of a delta file.
 pub(crate) fn stats(file: &CFile) -> Result<Option<DeltaStats>> {
     file.footer().pair(STATISTICS).map(container::decode).transpose().within(|| "deltafilestats")
 }
 
-/// The time of the newest operation that was flushed, as far as delta files tell.
+/// The time of the newest flushed operation, as far as delta files tell.
 pub(crate) fn newest_operation(tablet: &Tablet, reading: &Reading) -> Option<u64> {
     let deltas = tablet.rowsets.iter().flat_map(|rowset| rowset.redo.iter().chain(&rowset.undo));
     let newest = |id: &u64| {

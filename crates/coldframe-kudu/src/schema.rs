@@ -1,7 +1,7 @@
-//! A table's columns as its super blocks have them, and as Arrow has them.
+//! A table's columns as its super blocks describe them, and as Arrow fields.
 //!
-//! A column is known by its number, which outlives its name: a column that was dropped and added again has another one. Blocks and
-//! deltas name columns by number; those whose number is not in the schema are left over from dropped columns.
+//! A column is identified by its id. Names change, ids do not: a column that was dropped and added again has a new id.
+//! Blocks and deltas name columns by id; ids that are not in the schema are left over from dropped columns.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ pub(crate) struct Column {
     pub(crate) id: i32,
     pub(crate) name: String,
     pub(crate) data_type: KuduType,
-    /// As it comes out.
+    /// The type in Arrow.
     pub(crate) arrow: DataType,
     pub(crate) nullable: bool,
-    /// Whether it is one of the primary key's columns, which stand first.
+    /// Whether it belongs to the primary key. Key columns come first.
     pub(crate) key: bool,
-    /// The value of rows that are older than the column, as a cell's bytes.
+    /// The value for rows that are older than the column, as cell bytes.
     pub(crate) read_default: Option<Vec<u8>>,
-    /// The value of new rows that give none.
+    /// The value for new rows that give none.
     pub(crate) write_default: Option<Vec<u8>>,
-    /// Whether a value once written stays.
+    /// Whether a value cannot change once it is written.
     pub(crate) immutable: bool,
-    /// Whether the server numbers new rows with it.
+    /// Whether the server generates its values.
     pub(crate) auto_incrementing: bool,
     comment: Option<String>,
 }
@@ -50,13 +50,13 @@ impl TableSchema {
         Ok(Self { columns: columns.collect::<Result<_>>()? })
     }
 
-    /// As Arrow has it.
+    /// The Arrow schema.
     pub(crate) fn arrow(&self) -> SchemaRef {
         let field = |c: &Column| Field::new(&c.name, c.arrow.clone(), c.nullable);
         Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
     }
 
-    /// The primary key.
+    /// The columns of the primary key.
     pub(crate) fn key(&self) -> Vec<&Column> {
         self.columns.iter().take_while(|c| c.key).collect()
     }
@@ -86,7 +86,7 @@ impl Column {
         })
     }
 
-    /// The array of `rows` values that rows have which are older than the column.
+    /// An array of `rows` read defaults, for rows that are older than the column.
     pub(crate) fn defaults(&self, rows: usize) -> Result<ArrayRef> {
         match &self.read_default {
             Some(cell) => {
@@ -100,7 +100,7 @@ impl Column {
         }
     }
 
-    /// An array of `rows` values that others are written over: nulls, or where there can be none, zeros.
+    /// An array of `rows` placeholders to be overwritten: nulls, or zeros if the column is not nullable.
     pub(crate) fn blank(&self, rows: usize) -> Result<ArrayRef> {
         if self.nullable {
             return Ok(new_null_array(&self.arrow, rows));
@@ -113,7 +113,7 @@ impl Column {
         repeat(self, &zeros, rows)
     }
 
-    /// What the super block says of it.
+    /// Describes the column as the super block does.
     pub(crate) fn describe(&self) -> Value {
         let mut pairs = vec![
             ("name".to_owned(), Value::from(self.name.as_str())),
@@ -143,18 +143,18 @@ fn decimal(message: &proto::ColumnSchema, most: u8) -> Result<DataType> {
     Ok(DataType::Decimal128(precision, scale))
 }
 
-/// A cell's bytes as `width` bytes, lowest first, sign-extended: decimals of 4 and 8 bytes come out as 16.
+/// Widens a cell to `width` bytes, little-endian, sign-extended: decimals of 4 and 8 bytes become 16.
 pub(crate) fn widen(cell: &[u8], width: usize) -> impl Iterator<Item = u8> + '_ {
     let fill = if cell.last().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
     cell.iter().copied().chain(std::iter::repeat(fill)).take(width)
 }
 
-/// How many bytes a value of a type takes in Arrow, for types of a fixed width.
+/// The size of a value in Arrow, for types of fixed width.
 pub(crate) fn arrow_width(to: &DataType) -> Option<usize> {
     to.primitive_width()
 }
 
-/// Checks that a cell has the size that its type has.
+/// Checks that a cell has the size of its type.
 pub(crate) fn check_cell(data_type: KuduType, cell: &[u8]) -> Result<()> {
     let expected = match data_type.physical() {
         Physical::Bool => 1,
@@ -167,7 +167,7 @@ pub(crate) fn check_cell(data_type: KuduType, cell: &[u8]) -> Result<()> {
     Err(Error::corrupt(format!("expected a {data_type} of {expected} bytes, found {}", cell.len())))
 }
 
-/// The same value `rows` times.
+/// An array with the same value `rows` times.
 fn repeat(column: &Column, cell: &[u8], rows: usize) -> Result<ArrayRef> {
     check_cell(column.data_type, cell)?;
     let data = ArrayData::builder(column.arrow.clone()).len(rows);

@@ -22,18 +22,18 @@ use crate::tablet::{RowSet, Tablet};
 use crate::wal::{Summary, TabletLog};
 use crate::{inspect, verify};
 
-/// A table, opened.
+/// An open table.
 #[derive(Debug)]
 pub struct KuduTable {
     found: Found,
     columns: Vec<Arc<Column>>,
-    /// Places in `columns`.
+    /// Positions in `columns`.
     by_name: HashMap<String, usize>,
     schema: SchemaRef,
     parts: Vec<Part>,
 }
 
-/// A rowset, which is a part of the table for splits.
+/// A rowset: one part of the table, for splits.
 #[derive(Debug)]
 struct Part {
     tablet: Arc<Tablet>,
@@ -44,7 +44,7 @@ struct Part {
 }
 
 impl KuduTable {
-    /// Finds the servers' directories in `folder`, which errors call `path`, and in them the table.
+    /// Finds the servers' directories in `folder`, and the table in them. Errors call the folder `path`.
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let found = Found::open(folder, path, options)?;
         let parts = found.tablets.iter().zip(&found.logs).flat_map(|(tablet, log)| {
@@ -72,21 +72,21 @@ impl KuduTable {
         })
     }
 
-    /// Rows of a rowset, deleted ones too.
+    /// The number of rows of a rowset, including deleted ones.
     fn rows(&self, part: &Part) -> Result<u64> {
         if let Some(rows) = part.rows.get() {
             return Ok(*rows);
         }
         let rows = match row_count(&part.tablet, &part.rowset, &self.found.reading) {
             Ok(rows) => rows,
-            // Reading it will say so; the split only has to be there.
+            // The split only has to exist: reading it reports the fault.
             Err(e) if Fault::is(&e) => return Ok(1),
             Err(e) => return Err(e.within(format!("rowset {}", part.rowset.id))),
         };
         Ok(*part.rows.get_or_init(|| rows))
     }
 
-    /// How many live rows rowsets have, if super blocks say.
+    /// The number of live rows in all rowsets, if super blocks state it.
     fn flushed_rows(&self) -> Option<u64> {
         if self.found.reading.snapshot.is_some()
             || !self.found.unreadable.is_empty()
@@ -97,7 +97,8 @@ impl KuduTable {
         self.parts.iter().map(|p| p.rowset.live_rows).sum()
     }
 
-    /// A tablet's key, as the table has it. One that begins with a column which the table does not know by its number says nothing.
+    /// A tablet's key under the table's column names; empty if it begins with a column whose id the table does not
+    /// have.
     fn key(&self, tablet: &Tablet) -> Vec<Arc<Column>> {
         let key = tablet.schema.key().into_iter();
         let key =
@@ -105,7 +106,7 @@ impl KuduTable {
         key.collect()
     }
 
-    /// What came from the write-ahead log, or was left there.
+    /// Metadata of the write-ahead log: what was taken from it, or left in it.
     fn log(&self) -> Value {
         let segments: u64 = self.found.tablets.iter().map(|t| t.segments.count()).sum();
         let bytes: u64 = self.found.tablets.iter().map(|t| t.segments.bytes()).sum();
@@ -121,7 +122,7 @@ impl KuduTable {
         Value::Map(pairs)
     }
 
-    /// The splits of a rowset; `counted` if its live rows are as many as its super block says.
+    /// Lists the splits of a rowset; `counted` if it has as many live rows as its super block states.
     fn rowset_splits(
         &self,
         number: usize,
@@ -144,7 +145,7 @@ impl KuduTable {
         Ok(())
     }
 
-    /// Into how many splits of `target` bytes a rowset is cut. One of any size needs no look at the files.
+    /// How many splits of `target` bytes a rowset makes. With no size limit it is one, and no file is looked at.
     fn pieces(part: &Part, target: u64) -> u64 {
         if target == u64::MAX {
             return 1;
@@ -210,7 +211,7 @@ impl TableFile for KuduTable {
             return Ok(Vec::new());
         }
         let text = format!(
-            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (metadata[\"missing_tablets\"]; complete=True makes them damage, complete=False says that it is known)",
+            "{absent} hash bucket{} of table {} without a tablet here, which other servers may hold (see metadata[\"missing_tablets\"]; complete=True treats them as damage, complete=False accepts them)",
             if absent == 1 { "" } else { "s" },
             self.found.name
         );
@@ -223,7 +224,7 @@ impl TableFile for KuduTable {
         let mut parts = self.parts.iter().enumerate();
         for (i, (tablet, log)) in self.found.tablets.iter().zip(&self.found.logs).enumerate() {
             let log = log.summary()?;
-            // What was flushed is all there is of its rowsets.
+            // If the log changes no row, the rowsets' flushed row counts are exact.
             let flushed = counted && log.changes == 0 && log.live.is_some();
             for (number, part) in parts.by_ref().take(tablet.rowsets.len()) {
                 self.rowset_splits(number, part, target, flushed, &mut splits)?;
@@ -242,7 +243,7 @@ impl TableFile for KuduTable {
     }
 
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
-        // A table without rowsets has no splits either; its schema is asked for by an empty one.
+        // A table without rowsets has no splits; an empty one asks for its schema.
         if split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
@@ -298,7 +299,7 @@ impl TableFile for KuduTable {
     }
 
     fn proof(&self) -> Proof {
-        // Those of Kudu's first versions have none.
+        // Files of Kudu's first versions have no checksums.
         let checksums = Checksums::Some.if_compared(self.found.reading.verify);
         Proof { checksums, besides: &["the directory's metadata", "files that the newest rows do not need"] }
     }
@@ -316,7 +317,7 @@ fn part_number(i: usize) -> Result<u32> {
     u32::try_from(i).map_err(|_| Error::unsupported("a table of 2^32 rowsets"))
 }
 
-/// The splits of the rows that a log gives back; one without rows where some may be missing.
+/// Lists the splits of the rows recovered from a log; one without rows if some may be missing.
 fn memory_splits(part: u32, log: &Summary, target: u64, splits: &mut Vec<Split>) {
     let rows = log.rows.max(u64::from(log.lacks_rows));
     let pieces = log.bytes.div_ceil(target.max(1)).clamp(1, rows.max(1));

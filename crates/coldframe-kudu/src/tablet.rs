@@ -1,8 +1,8 @@
-//! Tablets by their super blocks, and which of several replicas is read.
+//! Tablets, read from their super blocks.
 //!
 //! ```text
 //! tablet-meta/<tablet>      container of one super block: table, schema, partition, rowsets -> blocks
-//! consensus-meta/<tablet>   container of one message: the members of the Raft group, and of which operation they are
+//! consensus-meta/<tablet>   container of one message: the members of the Raft group, and the operation that set them
 //! ```
 
 use std::collections::{BTreeMap, HashSet};
@@ -40,7 +40,8 @@ pub(crate) struct Server {
     keys: ServerKeys,
 }
 
-/// A tablet that cannot be read: its super block is damaged or of an unknown kind, its data is not whole, or it is not there.
+/// A tablet that cannot be read: its super block is damaged or of an unknown kind, its data is incomplete, or it is
+/// missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Unreadable {
     pub(crate) tablet: String,
@@ -53,35 +54,35 @@ pub(crate) struct Tablet {
     pub(crate) id: String,
     pub(crate) table_id: String,
     pub(crate) table: String,
-    /// Without columns if it is `refused`.
+    /// Has no columns if the tablet is `refused`.
     pub(crate) schema: TableSchema,
-    /// Why its table is not read: a column of a type that is not known. The server's other tables are.
+    /// Why its table cannot be read: a column has an unknown type. The server's other tables can.
     pub(crate) refused: Option<Error>,
     pub(crate) schema_version: u32,
     pub(crate) partition: proto::Partition,
     pub(crate) partition_schema: Option<proto::PartitionSchema>,
     pub(crate) rowsets: Vec<RowSet>,
     pub(crate) server: Arc<Server>,
-    /// Whether the super block counts the live rows of each rowset.
+    /// Whether the super block states the live rows of each rowset.
     pub(crate) counts_live_rows: bool,
     state: Option<i32>,
-    /// Number of the operation that set the Raft group's members, whether this server is one, and the term.
+    /// The index of the operation that set the Raft group's members, whether this server is a member, and the term.
     standing: (i64, bool, i64),
-    /// How many members of the Raft group vote, and whether this server is one; 0 where that is not known.
+    /// The number of voting members of the Raft group, and whether this server is one; 0 if unknown.
     voters: (usize, bool),
-    /// The write-ahead log beside it.
+    /// The segments of its write-ahead log.
     pub(crate) segments: Segments,
-    /// The newest memory of new rows that was flushed.
+    /// The id of the newest flushed MemRowSet (new rows).
     pub(crate) last_durable_mrs: i64,
-    /// Transactions, and whether their new rows are in no memory: flushed, or never to be seen.
+    /// Transactions, and whether none of their new rows is in memory: flushed, or aborted.
     pub(crate) transactions: Vec<(i64, bool)>,
 }
 
-/// A rowset: columns of rows that were written together, sorted by key, and what was changed in them.
+/// A rowset: columns of rows that were written together, sorted by key, and the changes to them.
 #[derive(Clone, Debug)]
 pub(crate) struct RowSet {
     pub(crate) id: u64,
-    /// Blocks by the column's number.
+    /// Block ids by column id.
     pub(crate) columns: BTreeMap<i32, u64>,
     /// Oldest first.
     pub(crate) redo: Vec<u64>,
@@ -92,7 +93,7 @@ pub(crate) struct RowSet {
     pub(crate) min_key: Option<Vec<u8>>,
     pub(crate) max_key: Option<Vec<u8>>,
     pub(crate) live_rows: Option<u64>,
-    /// The newest memory of changes that was flushed.
+    /// The id of the newest flushed DeltaMemStore (changes).
     pub(crate) last_durable_dms: i64,
 }
 
@@ -112,12 +113,12 @@ impl Server {
         Self { dirs, uuid, store, keys }
     }
 
-    /// The keys under which its files may be.
+    /// The candidate keys of its files.
     pub(crate) fn keys(&self) -> &ServerKeys {
         &self.keys
     }
 
-    /// All replicas of tablets that the server has super blocks of; those that cannot be read go to `unreadable`.
+    /// All tablet replicas with a super block on the server. Unreadable ones go to `unreadable`.
     pub(crate) fn tablets(
         self: &Arc<Self>,
         folder: &dyn Folder,
@@ -128,7 +129,7 @@ impl Server {
         let (mut tablets, mut locked) = (Vec::new(), None);
         for entry in folder.list(&join(&self.dirs.metadata, "tablet-meta"))? {
             let name = name_of(&entry.path);
-            // Kudu writes a new super block under another name first (`<tablet>.kudutmp.<random>`).
+            // Kudu first writes a new super block under a temporary name (`<tablet>.kudutmp.<random>`).
             if entry.is_folder || name.contains('.') {
                 continue;
             }
@@ -150,7 +151,7 @@ impl Server {
                 }
             }
         }
-        // The key that opens another is the server's: what it does not open is damaged.
+        // A key that opens any super block is the server's key: the ones it does not open are damaged.
         locked.filter(|_| tablets.is_empty()).map_or(Ok(tablets), Err)
     }
 
@@ -169,7 +170,8 @@ impl Server {
         let consensus = join(&join(&self.dirs.metadata, "consensus-meta"), &id);
         let (standing, voters) = match self.message::<Consensus>(folder, &consensus, checked, limits) {
             Ok(c) => (self.standing(&c), self.voters(&c)),
-            // It only helps to choose among replicas, and to know that the group has agreed.
+            // Consensus metadata only helps to choose a replica and to know what the group agreed on, so reading on
+            // without it is safe.
             Err(_) => ((-1, false, -1), (0, false)),
         };
         let rowsets: Vec<RowSet> =
@@ -231,8 +233,8 @@ impl Server {
         (voters.len(), voters.iter().any(own))
     }
 
-    /// The log's segments. Those that a server which stopped while it started had begun to replay were moved: what it had written
-    /// anew by then does not count.
+    /// The segments of the log. If a server stopped while replaying them at a start, they had been moved aside; the
+    /// segments it was writing instead do not count.
     fn segments(&self, folder: &dyn Folder, tablet: &str) -> Result<Segments> {
         let Some(root) = &self.dirs.wals else { return Ok(Segments::default()) };
         let logs = join(root, "wals");
@@ -271,8 +273,8 @@ impl RowSet {
     }
 }
 
-/// An error if a block is in two places: each rowset has its own, and those that share them would be as many reads of the same
-/// bytes, and rows that nobody wrote.
+/// An error if two rowsets share a block. Each has its own: shared ones would repeat reads of the same bytes and yield
+/// rows that nobody wrote.
 fn own_blocks(rowsets: &[RowSet]) -> Result<()> {
     let mut seen = HashSet::new();
     for rowset in rowsets {
@@ -286,30 +288,30 @@ fn own_blocks(rowsets: &[RowSet]) -> Result<()> {
 }
 
 impl Tablet {
-    /// Whether its data is whole: not being copied, deleted, or a tombstone.
+    /// Whether its data is complete: not being copied, not deleted, not a tombstone.
     pub(crate) fn ready(&self) -> bool {
         self.state == Some(READY)
     }
 
-    /// What makes one replica better than another by its super block and its Raft group: how new the members are that it
-    /// knows, whether it is one of them, how new its schema is. How often it has flushed is its own affair.
+    /// Orders replicas by their super blocks and Raft groups: by how new the known members are, whether this server is
+    /// one of them, and how new the schema is. How often a replica has flushed does not matter.
     pub(crate) fn rank(&self) -> (i64, bool, u32) {
         let (opid, member, _) = self.standing;
         (opid, member, self.schema_version)
     }
 
-    /// How many voters the Raft group has, if this server is one of them.
+    /// The number of voters of the Raft group, if this server is one of them.
     pub(crate) fn voters(&self) -> Option<usize> {
         let (voters, member) = self.voters;
         Some(voters).filter(|_| member)
     }
 
-    /// The Raft term that it knows.
+    /// The latest Raft term that it knows.
     pub(crate) fn term(&self) -> i64 {
         self.standing.2
     }
 
-    /// Why it is not read, unless its data is whole or was deleted with the tablet.
+    /// Why it is not read; `None` if its data is complete, or was deleted with the tablet.
     pub(crate) fn incomplete(&self) -> Option<&'static str> {
         match self.state {
             Some(READY | DELETED) => None,
@@ -319,7 +321,7 @@ impl Tablet {
         }
     }
 
-    /// What the super block and the files beside it say.
+    /// Describes the super block and the files beside it.
     pub(crate) fn describe(&self) -> Value {
         let live: Option<u64> = self.rowsets.iter().map(|r| r.live_rows).sum();
         let partition = &self.partition;
@@ -337,7 +339,7 @@ impl Tablet {
         ])
     }
 
-    /// How the table is partitioned, as columns by name.
+    /// Describes the partitioning, with columns by name.
     pub(crate) fn describe_partitioning(&self) -> Value {
         let Some(schema) = &self.partition_schema else { return Value::Null };
         let names = |columns: &[proto::ColumnIdentifier]| {
@@ -380,7 +382,7 @@ fn ended(entry: &proto::TransactionEntry) -> (i64, bool) {
     (entry.id, entry.state.is_some_and(|state| state.aborted || state.flushed))
 }
 
-/// Uuids are text in all but their type.
+/// Uuids are text stored as bytes.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! What a scan of the latest rows does not come by.
+//! Verifies what a scan of the latest rows does not read.
 
 use coldframe_cfile::CFileTable;
 use coldframe_core::{Damage, Error, Fault, Result, TableFile, scan};
@@ -6,15 +6,14 @@ use coldframe_core::{Damage, Error, Fault, Result, TableFile, scan};
 use crate::inspect::{Block, blocks, options};
 use crate::open::Found;
 
-/// Containers whose metadata cannot be read, contradictions in the
-/// column files, and all of the other files.
+/// Reports containers with unreadable metadata, contradictions in the column files, and damage in all other files.
 pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for server in &table.servers {
         all.extend(server.store.containers()?.faults.iter().map(|fault| fault.damage.clone()));
     }
     for log in &table.logs {
-        // Of what cost rows the scan has told.
+        // The scan has reported damage that cost rows.
         all.extend(log.summary()?.harmless.iter().map(|what| what.damage.clone()));
     }
     for block in blocks(table) {
@@ -25,7 +24,7 @@ pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
                 structure: format!("{} in {path}: {}", block.name, d.structure),
                 reason: d.reason,
             })),
-            // The scan has reported those that it reads.
+            // The scan has reported the blocks that it reads.
             Err(e) if Fault::is(&e) && block.scanned => {}
             Err(e) if Fault::is(&e) => {
                 all.push(Damage::from_error(&e.within(block.name), 0..0, None));

@@ -1,5 +1,5 @@
-//! The laws of damage, on each kind of file of a data directory: what is lost is said, and no row comes out that was not there;
-//! a lost block or delta never uncovers an older or a deleted value.
+//! The laws of damage, for each kind of file of a data directory: losses are reported, and no row is returned that was
+//! not there. A lost block or delta never exposes an older or a deleted value.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ fn options(table: &str, snapshot: Option<i64>) -> OpenOptions {
     OpenOptions { extra, ..OpenOptions::default() }
 }
 
-/// Every file of a directory for which `of` holds, up to `most` of them, each damaged in `damages` ways.
+/// Damages each file of a directory for which `of` holds, up to `most` of them, in `damages` ways.
 fn obey(name: &str, options: &OpenOptions, of: impl Fn(&str) -> bool, most: usize, damages: usize) {
     let folder = MemoryFolder::load(&fixture::data().join("kudu/files").join(name));
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p)).cloned().collect();
@@ -72,7 +72,7 @@ fn log(table: &str) -> Vec<Subject> {
             let bytes = damaged.read(0..damaged.len())?;
             KuduFormat.open(&folder.with(&at, bytes).source(), &options)
         };
-        // A log that ends between two records ends nowhere else.
+        // A log cut between two records looks like one that ends there.
         let subject = Subject::new(format!("{table}/{path}"), bytes.clone(), open).one_of_many().damages(150);
         subjects.push(subject.unit(|_| Toll::file().silent()));
     }
@@ -86,7 +86,7 @@ fn logs_of_new_rows() {
 
 #[test]
 fn logs_of_changes() {
-    // What a cut takes away may have changed rows: those are older then, as they are for Kudu.
+    // A cut may take away changes to rows: the rows are then older, as they are for Kudu.
     log("trips").into_iter().chain(log("ledger")).for_each(|subject| subject.unsummed().obey());
 }
 
@@ -95,7 +95,7 @@ fn super_blocks() {
     obey("file_blocks", &options("numbers", None), |path| path.contains("tablet-meta"), 3, 20);
 }
 
-/// A file that is not there any more, though others name it: what it held is lost, and said.
+/// A file that is gone although others name it: its contents are lost, and that is reported.
 #[test]
 fn lost_files() {
     for (name, lost) in [("encrypted", ".data"), ("encrypted", ".metadata"), ("file_blocks", "/data/")] {

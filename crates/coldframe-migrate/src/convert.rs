@@ -1,14 +1,14 @@
-//! The unit of a migration's work: the rows of a part of a source become files of the target.
+//! The unit of a migration's work: converts the rows of one part of a source into files of the target.
 //!
 //! ```text
 //! part of a source ─decode─▶ batch ─arrange─▶ columns of the table ─conform─▶ target's types ─▶ file, file, ..
 //!                              │                       │
 //!                              ▼                       ▼
-//!                   held against what the        fingerprint, of the values
+//!                   compared with what the       fingerprint of the values
 //!                   source states of itself      as they were decoded
 //! ```
 //!
-//! A file is read back by another implementation than the one that wrote it: Parquet by Arrow's C++ library, from Python.
+//! A file is read back by a different implementation than the one that wrote it: Parquet by Arrow's C++ library, from Python.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
@@ -19,14 +19,14 @@ use coldframe_core::types::{Arrangement, conform};
 use crate::target::{Finished, TargetFile, TargetFormat};
 use crate::{Fingerprint, Observed};
 
-/// What the rows of a source become, and what is to be known of them.
+/// How the rows of a source are converted, and what is recorded about them.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The table's columns, and where they come from.
+    /// The table's columns and where they come from.
     pub arrangement: Arrangement,
     /// Whether fingerprints are taken.
     pub verify: bool,
-    /// Columns of the source that are looked at for what it states of them.
+    /// Columns whose values are compared with what the source states of them.
     pub stated: Vec<String>,
 }
 
@@ -36,12 +36,12 @@ impl Shape {
     }
 }
 
-/// What is known of rows that were decoded.
+/// What is known of the decoded rows.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// How many.
+    /// Their number.
     pub rows: u64,
-    /// Of their values as they were decoded; empty where none is taken.
+    /// The fingerprint of their values as decoded; empty if none is taken.
     pub print: Fingerprint,
 }
 
@@ -51,12 +51,12 @@ impl Seen {
     }
 }
 
-/// Rows as they are decoded.
+/// Decodes and converts rows.
 struct Decoding<'a> {
     rows: &'a mut dyn RecordBatchReader,
     shape: &'a Shape,
     observed: Observed,
-    /// Rows of the file that is being written.
+    /// The rows of the file being written.
     seen: Seen,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Decoding<'a> {
         Self { rows, shape, observed, seen: Seen::none(shape) }
     }
 
-    /// The next rows in the target's types; `None` behind the last.
+    /// The next rows in the target's types; `None` after the last.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         for batch in &mut *self.rows {
             let batch = batch.map_err(stream_error)?;
@@ -75,7 +75,7 @@ impl<'a> Decoding<'a> {
                 continue;
             }
             let source = self.shape.arrangement.arrange(&batch)?;
-            // The fingerprint is that of the decoded values, before they are made into the target's types.
+            // The fingerprint covers the decoded values, before conversion to the target's types.
             if self.shape.verify {
                 self.seen.print.add(&source)?;
             }
@@ -85,33 +85,33 @@ impl<'a> Decoding<'a> {
         Ok(None)
     }
 
-    /// What was seen since the last time.
+    /// Takes what was seen since the last call.
     fn take_seen(&mut self) -> Seen {
         std::mem::replace(&mut self.seen, Seen::none(self.shape))
     }
 }
 
-/// Where the files of one part go, one after the other.
+/// Names the files of one part, in order.
 pub trait Names {
-    /// The place of the file with a number.
+    /// The destination of file `number`.
     fn dest(&self, number: usize) -> Result<Dest>;
 
-    /// Takes the file with a number back, which is there.
+    /// Deletes file `number`, which exists.
     fn discard(&self, number: usize) -> Result<()>;
 }
 
-/// What became of a part.
+/// The result of a part.
 #[derive(Debug)]
 pub struct Converted {
-    /// The files in the order of their rows.
+    /// The files in row order.
     pub files: Vec<(Finished, Seen)>,
-    /// What its columns were like.
+    /// Statistics of its columns.
     pub observed: Observed,
 }
 
-/// Converts the rows of one part of a source. A file ends behind the batch with which it has `most_bytes`, where they are given;
-/// where there are no rows, there is no file. `tick` is called after each batch, and may stop the run by an error; behind an error no
-/// file is left.
+/// Converts the rows of one part of a source. With `most_bytes`, a file ends after the batch with which it reaches that
+/// size. Without rows there is no file. `tick` is called after each batch and may stop the run by returning an error;
+/// after an error no file is left.
 pub fn convert(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,
@@ -143,7 +143,8 @@ pub fn convert(
             Ok(Some(file)) => files.push(file),
             Ok(None) => break,
             Err(e) => {
-                // Where one cannot be taken back, what went wrong first is told; nobody reads the file, as nobody names it.
+                // If a file cannot be deleted, the first error is still the one returned. No manifest names the file,
+                // so it is never read.
                 (0..files.len()).filter_map(|number| names.discard(number).err()).for_each(drop);
                 return Err(e);
             }
@@ -152,18 +153,18 @@ pub fn convert(
     Ok(Converted { files, observed: decoding.observed })
 }
 
-/// The rows of a small source, all of them in memory: nothing of it is written before it is known to be whole.
+/// The rows of a small source, all in memory: nothing is written before the source is known to be intact.
 #[derive(Debug)]
 pub struct Decoded {
-    /// In the target's types.
+    /// The batches in the target's types.
     pub batches: Vec<RecordBatch>,
     /// What is known of them.
     pub seen: Seen,
-    /// What its columns were like.
+    /// Statistics of its columns.
     pub observed: Observed,
 }
 
-/// Decodes all rows. `tick` as for [`convert`].
+/// Decodes all rows. `tick` works as in [`convert`].
 pub fn decode(
     rows: &mut dyn RecordBatchReader,
     shape: &Shape,

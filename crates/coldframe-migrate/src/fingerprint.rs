@@ -1,4 +1,5 @@
-//! Rows as sums: the same for the same rows in any order, cut into any batches, read from any type that widens.
+//! Fingerprints rows by sums: the result is the same for the same rows in any order, in any batches, and in any type that widens to
+//! the target's.
 //!
 //! ```text
 //! value    -> h, 64 bits: of the value as the *target's* type holds it; null has a hash of its own
@@ -7,14 +8,14 @@
 //! table    -> rows, sum of wide(r)                          ties the values of a row together
 //! ```
 //!
-//! Sums are modulo 2^128, half by half. What was read is fingerprinted as it was decoded, before anything makes it into the
-//! target's types: 5 as an int32, as a decimal(9,2) or as a dictionary's entry is the 5.00 of a target of decimal(12,2). A
-//! value that the target's type has no form for gets a hash that no written value has, so that it is found and never passes.
+//! Sums are modulo 2^128, half by half. The rows read are fingerprinted as decoded, before conversion to the target's types: 5 as an
+//! int32, as a decimal(9,2) or as a dictionary entry equals the 5.00 of a target of decimal(12,2). A value that the target's type
+//! cannot hold gets a hash that no written value has, so that it always shows as a difference.
 //!
 //! | module | holds |
 //! |---|---|
 //! | this | the sums |
-//! | [`absent`] | the hashes of what is no value |
+//! | [`absent`] | the hashes of null and of values that do not fit |
 //! | [`hash`] | the hash of each value of an array |
 //! | [`numbers`] | the hashes of numbers and times, in their target's scale and unit |
 //! | [`extremes`] | smallest and largest |
@@ -38,42 +39,42 @@ use words::Sum;
 /// What is known of a column's values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnPrint {
-    /// How many are null.
+    /// The number of nulls.
     pub nulls: u64,
-    /// The smallest and the largest; nothing of nested types, and none where all are null.
+    /// The smallest and the largest value; `None` for nested types, and if all values are null.
     pub extremes: Ends,
     sum: Sum,
 }
 
 impl ColumnPrint {
-    /// The sum of the values' hashes, 32 hexadecimal digits.
+    /// The sum of the values' hashes, as 32 hexadecimal digits.
     pub fn checksum(&self) -> String {
         self.sum.hex()
     }
 }
 
-/// The fingerprint of the batches that were added.
+/// The fingerprint of the batches added so far.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
     target: SchemaRef,
     rows: u64,
     sum: Sum,
     columns: Vec<ColumnPrint>,
-    /// Whether columns are looked at for themselves.
+    /// Whether columns get fingerprints of their own.
     has_columns: bool,
-    /// Room for those of a batch, and of a column of it.
+    /// Buffers for the row hashes of a batch and the hashes of one of its columns.
     row_hashes: Vec<u64>,
     hashes: Vec<u64>,
 }
 
-/// Where a row's hash begins.
+/// The initial value of a row's hash.
 const ROW: u64 = 0xe703_7ed1_a0b4_28db;
 
-/// How many values are looked at together: as many as the processor's cache still has when they are for the second time.
+/// Rows hashed per pass: few enough that their values are still in the processor's cache for the second loop.
 const PIECE_ROWS: usize = 4096;
 
-/// The same for a type. Those of dictionaries, runs and nested types all, since each piece would look at all entries or take its
-/// children apart.
+/// The rows per pass for a type. For dictionaries, runs and nested types that is all rows, as each pass would hash all
+/// entries or take the children apart.
 fn piece_rows(kind: &DataType, rows: usize) -> usize {
     let shares_entries = matches!(kind, DataType::Dictionary(_, _) | DataType::RunEndEncoded(_, _));
     if shares_entries || kind.is_nested() { rows.max(1) } else { PIECE_ROWS }
@@ -87,7 +88,7 @@ fn demand_columns(batch: &RecordBatch, target: &Schema) -> Result<()> {
     Err(Error::schema(format!("expected {expected} columns, found {found}")))
 }
 
-/// The hash of each row, as the columns of `target` hold its values.
+/// The hash of each row, with values as the columns of `target` hold them.
 pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
     demand_columns(batch, target)?;
     let (mut rows, mut hashes) = (vec![ROW; batch.num_rows()], Vec::new());
@@ -101,7 +102,7 @@ pub fn row_hashes(batch: &RecordBatch, target: &Schema) -> Result<Vec<u64>> {
 }
 
 impl Fingerprint {
-    /// Of no rows. `target`: the columns as they are written.
+    /// The fingerprint of no rows. `target` are the columns as written.
     pub fn new(target: SchemaRef) -> Self {
         let columns = vec![ColumnPrint::default(); target.fields().len()];
         Self {
@@ -115,12 +116,14 @@ impl Fingerprint {
         }
     }
 
-    /// Of the rows alone, in two thirds of the time: where their sum is the same, so are those of the columns.
+    /// A fingerprint of rows only, which takes two thirds of the time. If the sums of the rows agree, so do those of
+    /// the columns.
     pub fn of_rows(target: SchemaRef) -> Self {
         Self { has_columns: false, ..Self::new(target) }
     }
 
-    /// Adds the rows of a batch, whose columns are the target's, in their order, each in its type or in one that it widens.
+    /// Adds the rows of a batch. Its columns are the target's, in the same order, each in the target's type or one that
+    /// widens to it.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         demand_columns(batch, &self.target)?;
         let Self { target, rows, sum, columns, has_columns, row_hashes, hashes } = self;
@@ -147,7 +150,7 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// Adds the rows that `other` has seen, which must be of the same columns.
+    /// Adds the rows of `other`, which must have the same columns.
     pub fn join(&mut self, other: &Self) -> Result<()> {
         if self.target.fields() != other.target.fields() {
             return Err(Error::schema("fingerprints of unlike columns do not add up"));
@@ -163,28 +166,28 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// The columns as they are written.
+    /// The columns as written.
     pub fn target(&self) -> &SchemaRef {
         &self.target
     }
 
-    /// How many rows were added.
+    /// The number of rows added.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The sum of the rows' hashes, 32 hexadecimal digits.
+    /// The sum of the rows' hashes, as 32 hexadecimal digits.
     pub fn checksum(&self) -> String {
         self.sum.hex()
     }
 
-    /// The columns' names and what is known of them.
+    /// The columns' names and fingerprints.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &ColumnPrint)> {
         self.target.fields().iter().map(|f| f.name().as_str()).zip(&self.columns)
     }
 
-    /// What `written` has differently, in words; empty where both are of the same rows. Where one is of the rows alone, no column is
-    /// named.
+    /// The differences of `written`, in words; empty if both cover the same rows. No column is named if either
+    /// fingerprint covers rows only.
     pub fn differences(&self, written: &Self) -> Vec<String> {
         let mut found = Vec::new();
         if self.rows != written.rows {

@@ -1,4 +1,4 @@
-//! The SHA-256 of a file, taken while it is written: it need not be read for it once more.
+//! Computes the SHA-256 of a file while it is written, so that it need not be read again.
 
 use std::fmt::{self, Debug, Write as _};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use coldframe::Result;
 use coldframe::store::{Stat, Upload};
 use sha2::{Digest, Sha256};
 
-/// What was hashed so far; whoever holds it has it when the upload is gone.
+/// The hash so far. A holder keeps it after the upload is gone.
 #[derive(Clone, Default)]
 pub(crate) struct Hash(Arc<Mutex<Sha256>>);
 
@@ -21,7 +21,7 @@ impl Hash {
     pub(crate) fn text(&self) -> String {
         let digest = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize();
         digest.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // A String takes all that is written to it.
+            // Writing to a `String` cannot fail.
             let _: fmt::Result = write!(text, "{byte:02x}");
             text
         })
@@ -77,7 +77,7 @@ mod tests {
 
     use crate::{ParquetOptions, TargetFile, TargetFormat};
 
-    /// Of files of several row groups and stripes, in each format: the hash is that of the file as it lies there.
+    /// For files of several row groups or stripes, in each format, the hash equals that of the stored file.
     #[test]
     fn the_hash_is_that_of_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,16 +1,16 @@
-//! The work of a migration on the data itself: rows become files of the target, and what was read and what was written are the same
-//! rows.
+//! The data path of a migration: converts rows to files of the target, and proves that the rows read and the rows written are the
+//! same.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`convert`](mod@convert) | the unit of work: a part of a source becomes files |
 //! | [`target`] | a file of the target, whatever its format |
 //! | [`parquet_file`] | Parquet files, with a checksum on each page |
-//! | [`fingerprint`] | rows as sums that neither their order nor their types' details change |
-//! | [`observed`] | what is known of decoded columns, as files state it of theirs |
+//! | [`fingerprint`] | sums over rows that do not depend on row order or on the width of types |
+//! | [`observed`] | statistics of decoded columns, in the terms in which files state them |
 //!
-//! Python plans, schedules and commits (`coldframe.pipeline`), and has what was written read back by Arrow's C++ library, another
-//! implementation than this one.
+//! Python plans, schedules and commits (`coldframe.pipeline`), and has the written files read back by Arrow's C++ library, which is
+//! another implementation than this one.
 
 pub mod convert;
 pub mod fingerprint;

@@ -1,13 +1,13 @@
-//! What is known of decoded columns, in the terms in which files state it of theirs: so that the reader can be held against what the
-//! writer had before it encoded anything.
+//! Statistics of decoded columns, in the terms in which files state them, so that what the reader decodes can be compared with what
+//! the writer had before it encoded anything.
 //!
-//! | of | is known |
+//! | type | statistics |
 //! |---|---|
-//! | each | how many values are not null |
+//! | each | number of non-null values |
 //! | integers | smallest, largest, sum |
 //! | floats, decimals, dates | smallest, largest |
-//! | truth values | how many are true |
-//! | texts, bytes | bytes of all together |
+//! | booleans | number of true values |
+//! | texts, bytes | total length in bytes |
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,34 +22,34 @@ use coldframe_core::{Result, arrow_error};
 use crate::fingerprint::Ends;
 use crate::fingerprint::extremes::{extremes, merged};
 
-/// What is known of a column.
+/// The statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedColumn {
-    /// Values that are not null.
+    /// The number of non-null values.
     pub values: u64,
     /// The smallest and the largest number or date.
     pub ends: Ends,
-    /// Whether a float has no place in an order, so that no end is certain.
+    /// Whether there is a NaN. It has no place in an order, so neither extreme is certain then.
     pub has_nan: bool,
-    /// Of integers.
+    /// The sum of integers.
     pub sum: Option<i128>,
-    /// Bytes of texts and blobs.
+    /// The total length of texts and blobs in bytes.
     pub bytes: Option<u64>,
-    /// Truth values that are true.
+    /// The number of true booleans.
     pub trues: Option<u64>,
 }
 
-/// The columns that are looked at, by their names, with what is known of those that were seen.
+/// The observed columns by name, with statistics once a batch had the column.
 #[derive(Clone, Debug)]
 pub struct Observed(BTreeMap<String, Option<ObservedColumn>>);
 
 impl Observed {
-    /// Only columns of these names are looked at.
+    /// Observes the columns of these names only.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().map(|name| (name, None)).collect())
     }
 
-    /// The next rows. Columns that share a name are not looked at, nor unions, which have no nulls of their own.
+    /// Adds the next rows. Skips columns that share a name, and unions, which have no nulls of their own.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let schema = batch.schema();
         let mut named: HashMap<&str, Option<&ArrayRef>> = HashMap::new();
@@ -66,7 +66,7 @@ impl Observed {
         Ok(())
     }
 
-    /// What was seen.
+    /// The statistics of the columns that were seen.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &ObservedColumn)> {
         self.0.iter().filter_map(|(name, seen)| Some((name.as_str(), seen.as_ref()?)))
     }
@@ -104,7 +104,7 @@ impl ObservedColumn {
     fn add_bytes<T: ByteArrayType>(&mut self, column: &ArrayRef) {
         let array = column.as_bytes::<T>();
         let bytes: usize = match array.nulls() {
-            // What lies behind a null is no value.
+            // The value behind a null is arbitrary and does not count.
             Some(nulls) if nulls.null_count() > 0 => {
                 nulls.valid_indices().map(|row| array.value_length(row).as_usize()).sum()
             }
@@ -132,7 +132,7 @@ impl ObservedColumn {
     }
 }
 
-/// No sum of an array's values is beyond 128 bits.
+/// The sum of an array's values never exceeds 128 bits.
 fn sum<T: arrow_array::ArrowNumericType>(column: &ArrayRef) -> i128
 where
     i128: From<T::Native>,

@@ -1,5 +1,5 @@
-//! Parquet files by the `parquet` crate, row group by row group, with a checksum on each page: without one, three of four damages to
-//! a file give wrong values without an error.
+//! Writes Parquet files with the `parquet` crate, row group by row group, with a checksum on each page: without checksums, three of
+//! four damages to a file give wrong values without an error.
 //!
 //! ```text
 //! PAR1 ├─ row group 0 ─┼─ row group 1 ─┼ .. ├─ footer ─┤ len u32 │ PAR1
@@ -7,7 +7,7 @@
 //!         └ [dictionary page] data page data page ..    each: header with CRC-32, data
 //! ```
 //!
-//! What is in memory at a time is a row group's pages as they are in the file, and for each column the page that is being made.
+//! Memory holds the encoded pages of one row group, and for each column the page being built.
 
 mod pages;
 
@@ -29,21 +29,21 @@ use parquet::file::writer::SerializedFileWriter;
 
 use pages::RowGroupPages;
 
-/// Rows of a row group at most.
+/// Most rows of a row group.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// Of a column of a row group: one with more different values is written without a dictionary. A quarter of the usual saves a third
-/// of the time that writing takes, and a tenth of the file.
+/// The largest dictionary of a column chunk; with more distinct values it is written without one. A quarter of the
+/// usual size saves a third of the writing time and a tenth of the file.
 const DICTIONARY_BYTES: usize = 256 << 10;
 
 /// How Parquet files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParquetOptions {
-    /// Of all pages.
+    /// The codec of all pages.
     pub compression: Compression,
-    /// Bytes in Arrow of a row group, about.
+    /// The approximate size of a row group in Arrow.
     pub row_group_bytes: u64,
-    /// Rows of one, at most (and those of a batch more).
+    /// Most rows of a row group (one batch may exceed it).
     pub row_group_rows: usize,
 }
 
@@ -58,7 +58,7 @@ impl Default for ParquetOptions {
 }
 
 impl ParquetOptions {
-    /// Of the options `codec`, `row_group_bytes` and `row_group_rows`.
+    /// Parses the options `codec`, `row_group_bytes` and `row_group_rows`.
     pub fn from_options(options: &BTreeMap<String, Value>) -> Result<Self> {
         let mut made = Self::default();
         for (name, value) in options {
@@ -85,18 +85,18 @@ impl ParquetOptions {
             .set_compression(self.compression)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES)
             .set_max_row_group_row_count(None)
-            // Of a chunk, and exact: tables of Delta and Iceberg take them over.
+            // Exact statistics per chunk: Delta and Iceberg tables use them.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_statistics_truncate_length(None)
             .set_offset_index_disabled(true)
-            // Lists and maps with the names that the specification gives their parts.
+            // Names the parts of lists and maps as the specification does.
             .set_coerce_types(true)
             .set_created_by(format!("coldframe {}", env!("CARGO_PKG_VERSION")))
             .build()
     }
 }
 
-/// A codec by the name that users know it by.
+/// Parses a codec's usual name.
 fn compression(name: &str) -> Result<Compression> {
     match name {
         "none" => Ok(Compression::UNCOMPRESSED),
@@ -111,7 +111,7 @@ fn compression(name: &str) -> Result<Compression> {
 
 type Out = BufWriter<Box<dyn Upload>>;
 
-/// A file on its way. Dropped before it is finished, nothing of it appears.
+/// A file being written. If it is dropped before it is finished, no file appears.
 pub struct ParquetFile {
     file: SerializedFileWriter<Out>,
     factory: ArrowRowGroupWriterFactory,
@@ -119,22 +119,22 @@ pub struct ParquetFile {
     options: ParquetOptions,
     pages: RowGroupPages,
     group: Option<Group>,
-    /// Row groups that are written.
+    /// The number of row groups written.
     groups: usize,
     rows: u64,
     url: String,
 }
 
-/// The row group that is being filled.
+/// The row group being filled.
 struct Group {
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
-    /// In Arrow.
+    /// Its size in Arrow.
     bytes: u64,
 }
 
 impl ParquetFile {
-    /// Begins a file with the columns of a schema; `url` is what errors call it.
+    /// Begins a file with the columns of a schema; errors call it `url`.
     pub fn begin(
         schema: &SchemaRef,
         upload: Box<dyn Upload>,
@@ -152,12 +152,12 @@ impl ParquetFile {
             .and_then(ArrowWriter::into_serialized_writer)
             .map_err(|e| unwritten(e).in_file(url.clone()))?;
         let schema = schema.clone();
-        // A writer of Arrow makes the stores of a row group that nobody fills.
+        // The Arrow writer has already created the page stores of a row group that stays empty.
         pages.take();
         Ok(Self { file, factory, schema, options, pages, group: None, groups: 0, rows: 0, url })
     }
 
-    /// Adds rows, of the schema.
+    /// Adds rows of the schema.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.add(batch).map_err(|e| unwritten(e).in_file(self.url.clone()))
     }
@@ -204,12 +204,12 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The bytes of the file so far: those of its row groups that are complete.
+    /// The size of the complete row groups so far.
     pub fn bytes(&self) -> u64 {
         self.file.bytes_written() as u64
     }
 
-    /// Makes the file appear.
+    /// Completes the file; only now it appears.
     pub fn finish(mut self) -> Result<Written> {
         let url = std::mem::take(&mut self.url);
         let named = |e: Error| e.in_file(url.clone());
@@ -221,12 +221,12 @@ impl ParquetFile {
     }
 }
 
-/// The bytes of an array's own values, without those that it is a slice of.
+/// The size of an array's own values, without the rest of the buffers that it slices.
 fn sliced_bytes(array: &dyn Array) -> u64 {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
 }
 
-/// What kept a file from being written: the store, or data that Parquet cannot hold.
+/// The error of a failed write: the store failed, or Parquet cannot hold the data.
 fn unwritten(e: ParquetError) -> Error {
     match e {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {

@@ -7,16 +7,16 @@ use coldframe::{Dest, FileWriter, Result, WriteOptions, Written};
 use crate::hashed::{Hash, Hashed};
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 
-/// What files of the target are.
+/// The format of the target's files.
 #[derive(Clone, Debug)]
 pub enum TargetFormat {
     /// Parquet.
     Parquet(ParquetOptions),
-    /// A format of ours, by its name, with its options.
+    /// One of our formats, by name, with its options.
     Own(String, WriteOptions),
 }
 
-/// A file on its way. Dropped before it is finished, nothing of it appears.
+/// A file being written. If it is dropped before it is finished, no file appears.
 pub struct TargetFile {
     writer: Writer,
     hash: Hash,
@@ -27,12 +27,12 @@ enum Writer {
     Own(FileWriter),
 }
 
-/// A file that is there.
+/// A completed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Its rows and its length.
+    /// Its rows and length.
     pub written: Written,
-    /// Of all its bytes, in hexadecimal digits.
+    /// The SHA-256 of all its bytes, in hexadecimal digits.
     pub sha256: String,
 }
 
@@ -57,7 +57,7 @@ impl TargetFile {
         Ok(Self { writer, hash })
     }
 
-    /// Adds rows, of the schema.
+    /// Adds rows of the schema.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.writer {
             Writer::Parquet(file) => file.write(batch),
@@ -65,7 +65,7 @@ impl TargetFile {
         }
     }
 
-    /// The bytes of the file so far, as they grow by row groups and stripes.
+    /// The size of the file so far; it grows by row groups or stripes.
     pub fn bytes(&self) -> u64 {
         match &self.writer {
             Writer::Parquet(file) => file.bytes(),
@@ -73,7 +73,7 @@ impl TargetFile {
         }
     }
 
-    /// Makes the file appear.
+    /// Completes the file; only now it appears.
     pub fn finish(self) -> Result<Finished> {
         let written = match self.writer {
             Writer::Parquet(file) => file.finish(),

@@ -1,4 +1,4 @@
-//! A unit of a migration: rows become files, whose pages carry checksums; what fails leaves nothing behind.
+//! The unit of a migration: rows become files whose pages carry checksums; a failure leaves nothing behind.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
@@ -44,7 +44,7 @@ impl Names for Folder {
     }
 }
 
-/// Batches of 1000 rows with numbers, nulls, repeated texts, lists and structs; times as readers give them.
+/// Batches of 1000 rows with numbers, nulls, repeated texts, lists and structs, and times as readers return them.
 fn batches(count: i64) -> Vec<RecordBatch> {
     let made = (0..count).map(|batch| {
         let rows = batch * 1000..batch * 1000 + 1000;
@@ -66,7 +66,7 @@ fn batches(count: i64) -> Vec<RecordBatch> {
     made.collect()
 }
 
-/// The target's types: times in microseconds, elements called so.
+/// The target's types: times in microseconds, list elements named `element`.
 fn target() -> SchemaRef {
     let element = Arc::new(Field::new("element", DataType::Int32, true));
     let text = Field::new("text", DataType::Utf8, true);
@@ -145,7 +145,7 @@ fn each_page_has_a_checksum() {
         let mut noticed = 0;
         for column in metadata.row_group(0).columns() {
             let (start, len) = column.byte_range();
-            // In the last byte of the chunk: of a page's data.
+            // The last byte of the chunk belongs to a page's data.
             let mut damaged = content.clone();
             damaged[usize::try_from(start + len).unwrap() - 1] ^= 1;
             let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(damaged)).unwrap();

@@ -1,4 +1,4 @@
-//! The same rows have the same fingerprint, however they are stored; other rows have another one.
+//! The same rows have the same fingerprint, however they are stored; different rows have a different one.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -87,7 +87,7 @@ fn neither_order_nor_cuts_count_and_all_else_does() {
     assert!(whole.differences(&another).iter().any(|d| d.contains("column a: smallest and largest")));
 }
 
-/// Every third value null, and each kind of number that has a way of its own.
+/// Every third value is null; there is a column for each kind of number with a code path of its own.
 fn wide_table(rows: i64) -> RecordBatch {
     let some = |n: i64| (n % 3 != 0).then_some(n);
     let longs: ArrayRef = Arc::new((0..rows).map(some).collect::<Int64Array>());
@@ -96,7 +96,7 @@ fn wide_table(rows: i64) -> RecordBatch {
     let decimals = decimals.with_precision_and_scale(38, 0).unwrap();
     let nan = |n: i64| some(n).map(|n| if n % 7 == 0 { f64::NAN } else { n as f64 / 4.0 });
     let floats: ArrayRef = Arc::new((0..rows).map(nan).collect::<Float64Array>());
-    // Of each length that is hashed in a way of its own.
+    // Texts of each length class with a code path of its own.
     let text = |n: i64| some(n).map(|n| "text ".repeat(usize::try_from(n % 17).unwrap()) + "x");
     let texts: ArrayRef = Arc::new((0..rows).map(text).collect::<StringArray>());
     let columns = [("n", longs), ("d", Arc::new(decimals) as ArrayRef), ("f", floats), ("t", texts)];
@@ -107,7 +107,7 @@ fn wide_table(rows: i64) -> RecordBatch {
 fn pieces_of_a_column_add_up() {
     let table = wide_table(10_000);
     let whole = print(std::slice::from_ref(&table));
-    // Not at the ends of words of validity, nor of the pieces that are looked at together.
+    // Not at the edges of validity words, nor of the passes.
     for step in [1_001, 4_097, 9_999] {
         let cuts: Vec<_> =
             (0..10_000).step_by(step).map(|at| table.slice(at, step.min(10_000 - at))).collect();

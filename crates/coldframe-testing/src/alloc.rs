@@ -1,4 +1,4 @@
-//! An allocator that counts, for tests that compare memory with a file's size.
+//! A counting allocator, for tests that compare memory with a file's size.
 //!
 //! A test binary installs it for itself:
 //!
@@ -7,8 +7,8 @@
 //! static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;
 //! ```
 //!
-//! Counted is what the thread of a [`Meter`] does from its start to its end, so that other tests of the binary, which run
-//! beside it, do not count; nor do threads that the measured one starts.
+//! A [`Meter`] counts the allocations of its own thread from start to stop. Other tests of the binary, which run concurrently, do not
+//! count, nor do threads that the measured one starts.
 
 #![expect(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 
@@ -17,17 +17,17 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Of the measured stretch; what it frees of before makes it negative.
+/// Live bytes of the measured section; negative if it frees earlier allocations.
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
-/// No request is granted that would leave more than this alive.
+/// A request that would leave more than this live fails.
 static CEILING: AtomicIsize = AtomicIsize::new(isize::MAX);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static TURN: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// Whether this thread is the one that is measured.
+    /// Whether this thread is being measured.
     static MEASURED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -35,7 +35,7 @@ fn measured() -> bool {
     MEASURED.try_with(Cell::get).unwrap_or(false)
 }
 
-/// The system's allocator with counts.
+/// The system's allocator with counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 
@@ -61,15 +61,15 @@ fn released(size: usize) {
     }
 }
 
-// SAFETY: each method hands its arguments to the system's allocator unchanged and returns what that returned, or null,
-// which the contract allows for any request; the counters beside it are atomics, and a thread's flag without a destructor
-// or a lazy start, so that nothing here allocates or unwinds.
+// SAFETY: each method passes its arguments to the system's allocator unchanged and returns its result, or null, which
+// the contract allows for any request. The counters are atomics, and the thread's flag has neither a destructor nor
+// lazy initialisation, so nothing here allocates or unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !granted(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise about `layout` is the one that is asked for here.
+        // SAFETY: the caller guarantees for `layout` what `System` requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -83,50 +83,50 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         released(layout.size());
-        // SAFETY: `at` came from `System` with this layout, as `alloc` and `realloc` get it from there.
+        // SAFETY: `at` came from `System` with this layout, as `alloc` and `realloc` obtain it there.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // What moves is alive twice for a moment; counted is what the caller holds.
+        // A moved block exists twice for a moment; only what the caller holds counts.
         if !granted(size) {
             return std::ptr::null_mut();
         }
         released(layout.size());
-        // SAFETY: `at` came from `System` with this layout, and the caller promises a valid new size.
+        // SAFETY: `at` came from `System` with this layout, and the caller guarantees a valid new size.
         unsafe { System.realloc(at, layout, size) }
     }
 }
 
-/// Whether this process counts.
+/// Whether this process uses the counting allocator.
 pub fn is_installed() -> bool {
     drop(std::hint::black_box(Box::new(1u64)));
     INSTALLED.load(Ordering::Relaxed)
 }
 
-/// One turn of whatever must not be measured together with anything else.
+/// Serialises work that must not be measured together with anything else.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts from now on; one at a time, on the thread that started it.
+/// Counts the allocations of the thread that started it. Only one runs at a time.
 #[derive(Debug)]
 pub struct Meter<'a> {
     _turn: &'a MutexGuard<'static, ()>,
 }
 
-/// What was counted.
+/// The result of a [`Meter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The most that was alive at a time, beyond what was at the start.
+    /// The largest number of live bytes, relative to the start.
     pub peak: u64,
-    /// All that was ever asked for.
+    /// The sum of all requests.
     pub total: u64,
 }
 
 impl<'a> Meter<'a> {
-    /// Starts; what leaves more than `most` bytes beyond the present ones alive is refused, which ends the process as
-    /// a lack of memory would, and the machine is spared.
+    /// Starts counting. A request that would leave more than `most` additional bytes live fails, which ends the process
+    /// as lack of memory would, but spares the machine.
     pub(crate) fn start(turn: &'a MutexGuard<'static, ()>, most: usize) -> Self {
         LIVE.store(0, Ordering::Relaxed);
         PEAK.store(0, Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl<'a> Meter<'a> {
         Self { _turn: turn }
     }
 
-    /// Ends.
+    /// Stops counting.
     pub(crate) fn stop(self) -> Memory {
         let peak = PEAK.load(Ordering::Relaxed);
         Memory { peak: peak.unsigned_abs() as u64, total: TOTAL.load(Ordering::Relaxed) as u64 }

@@ -1,4 +1,4 @@
-//! A source that counts what is read, and stops who reads without end.
+//! A source that counts what is read, and stops a reader that never ends.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use coldframe_core::{ReadAt, Result};
 
-/// Bytes in memory; requests and bytes handed out are counted.
+/// Bytes in memory that count requests and bytes read.
 #[derive(Debug)]
 pub struct Counted {
     bytes: Bytes,
@@ -14,23 +14,23 @@ pub struct Counted {
     read: AtomicU64,
 }
 
-/// No reader of a file needs as many of its bytes, times this,
+/// A reader that reads more than this many times the file,
 const TIMES: u64 = 256;
-/// and this many more: beyond, it is taken for one that never ends.
+/// plus this many bytes, is assumed never to end.
 const BESIDE: u64 = 1 << 30;
 
 impl Counted {
-    /// Nothing is read yet.
+    /// A source from which nothing has been read.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         Self { bytes: bytes.into(), requests: AtomicU64::new(0), read: AtomicU64::new(0) }
     }
 
-    /// How often bytes were asked for.
+    /// The number of requests.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were handed out.
+    /// The number of bytes returned.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

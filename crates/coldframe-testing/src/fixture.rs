@@ -28,7 +28,7 @@ impl Fixture {
         fs::read(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.path.display())).into()
     }
 
-    /// The options to open it with: what the entry has under `open`.
+    /// The options to open it with: the entry's `open`.
     pub fn options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         for (name, value) in self.entry.get("open").and_then(Json::as_object).into_iter().flatten() {
@@ -48,7 +48,7 @@ impl Fixture {
     }
 }
 
-/// `bytes` as an opened file.
+/// `bytes` as an open file.
 pub fn source(bytes: impl Into<Bytes>) -> Source {
     Source::file("memory", std::sync::Arc::new(bytes.into()))
 }
@@ -73,8 +73,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` in one beside the
-/// checkout. Tests that rest on it do without where it is not there.
+/// The folder of a format in a larger corpus: under `COLDFRAME_CORPUS`, or in a folder `corpus` of a directory beside
+/// the checkout. Tests that use it are skipped if it does not exist.
 pub fn larger_corpus(format: &str) -> Option<PathBuf> {
     let found = match std::env::var_os("COLDFRAME_CORPUS") {
         Some(given) => Some(PathBuf::from(given).join(format)),
@@ -93,7 +93,7 @@ pub fn json(path: &Path) -> Json {
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The entries of a manifest, one for each way to read a file.
+/// The entries of a manifest, one for each way of reading a file.
 pub fn manifest(path: &Path) -> Vec<Fixture> {
     let folder = path.parent().unwrap();
     let all = json(path);
@@ -104,7 +104,7 @@ pub fn manifest(path: &Path) -> Vec<Fixture> {
         .collect()
 }
 
-/// The entries of the committed files of `format`, and those of the larger corpus if it is there.
+/// The entries of the committed files of `format`, and of the larger corpus if it exists.
 pub fn files(format: &str) -> Vec<Fixture> {
     let mut all = manifest(&data().join(format).join("files/MANIFEST.json"));
     if let Some(folder) = larger_corpus(format) {

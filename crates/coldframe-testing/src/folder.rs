@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coldframe_core::io::{Entry, Folder};
 use coldframe_core::{Error, ReadAt, Result, Source};
 
-/// Files by their paths below the root, parts joined by `/`.
+/// Files by path relative to the root, with `/` as separator.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFolder {
     /// The files.
@@ -34,7 +34,7 @@ impl MemoryFolder {
         Self { files }
     }
 
-    /// The same with another content of one file.
+    /// A copy with different content in one file.
     #[must_use]
     pub fn with(&self, path: &str, bytes: impl Into<Bytes>) -> Self {
         let mut files = self.files.clone();
@@ -42,7 +42,7 @@ impl MemoryFolder {
         Self { files }
     }
 
-    /// As an opened directory.
+    /// As an open directory.
     pub fn source(&self) -> Source {
         Source::Folder { path: "memory".into(), folder: Arc::new(self.clone()) }
     }

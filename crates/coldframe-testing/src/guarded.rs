@@ -1,17 +1,17 @@
-//! Memory with a page on either side that nobody may touch: what is read or written outside of it ends the process.
+//! Memory with an inaccessible page on either side: an access outside ends the process.
 //!
 //! ```text
 //! | page: no access | page .. page: the values, at the end or at the start | page: no access |
 //! ```
 //!
-//! For decoders that copy by pointers and claim to stay inside: their tests run with each end of their input and output at
-//! the edge. A byte too far is a segmentation fault, in the test that did it, and not somebody else's value.
+//! For decoders that copy through pointers and claim to stay in bounds: their tests run with each end of their input and output at
+//! the edge. An access one byte out of bounds is a segmentation fault in the test that caused it, not silent corruption.
 
 #![expect(unsafe_code, reason = "memory is mapped by the system's own calls")]
 
 use std::ops::{Deref, DerefMut};
 
-/// Values between two pages without access.
+/// Values between two inaccessible pages.
 #[derive(Debug)]
 pub struct Guarded<T: Copy> {
     map: *mut libc::c_void,
@@ -24,12 +24,12 @@ pub struct Guarded<T: Copy> {
 const PAGE: usize = 1 << 16;
 
 impl<T: Copy> Guarded<T> {
-    /// `values`, the last right before a page that cannot be touched.
+    /// `values`, the last directly before an inaccessible page.
     pub fn at_end(values: &[T]) -> Self {
         Self::new(values, true)
     }
 
-    /// `values`, the first right behind a page that cannot be touched.
+    /// `values`, the first directly after an inaccessible page.
     pub fn at_start(values: &[T]) -> Self {
         Self::new(values, false)
     }
@@ -38,7 +38,7 @@ impl<T: Copy> Guarded<T> {
         let bytes = size_of_val(values);
         let inner = bytes.next_multiple_of(PAGE).max(PAGE);
         let size = inner + 2 * PAGE;
-        // SAFETY: a new private mapping of no file, at a place that the system chooses, overlaps nothing.
+        // SAFETY: a new private anonymous mapping at an address that the system chooses overlaps nothing.
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -50,14 +50,14 @@ impl<T: Copy> Guarded<T> {
             )
         };
         assert!(map != libc::MAP_FAILED, "no memory for a test");
-        // SAFETY: `PAGE` and `inner` bytes behind it lie inside the mapping and are whole pages; they are nobody else's.
+        // SAFETY: `PAGE` and the `inner` bytes after it are whole pages inside the mapping, which nothing else uses.
         let open = unsafe { libc::mprotect(map.byte_add(PAGE), inner, libc::PROT_READ | libc::PROT_WRITE) };
         assert!(open == 0, "no access to memory for a test");
         let skip = if at_end { inner - bytes } else { 0 };
-        // SAFETY: the place is inside the pages opened above, with `bytes` bytes from there on. It is aligned for `T`: pages
-        // are, and `bytes` is a multiple of the size of `T`, which is one of its alignment.
+        // SAFETY: the address is inside the pages opened above, with `bytes` bytes available from there. It is aligned
+        // for `T`: pages are, and `bytes` is a multiple of the size of `T`, which is a multiple of its alignment.
         let place = unsafe { map.byte_add(PAGE + skip).cast::<T>() };
-        // SAFETY: `values` are as many, and the new pages are not theirs.
+        // SAFETY: `values` has that many elements, and does not overlap the new pages.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), place, values.len()) };
         Self { map, size, values: place, len: values.len() }
     }
@@ -67,21 +67,21 @@ impl<T: Copy> Deref for Guarded<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` wrote `len` values there, which live as long as the mapping, which lives as long as `self`.
+        // SAFETY: `new` wrote `len` values there. They live as long as the mapping, which lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.values, self.len) }
     }
 }
 
 impl<T: Copy> DerefMut for Guarded<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; `self` is borrowed for as long, by nobody else.
+        // SAFETY: as in `deref`; `self` is borrowed exclusively for as long.
         unsafe { std::slice::from_raw_parts_mut(self.values, self.len) }
     }
 }
 
 impl<T: Copy> Drop for Guarded<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the one that `new` made, whole, and no reference into it outlives `self`.
+        // SAFETY: this is the whole mapping that `new` made, and no reference into it outlives `self`.
         let gone = unsafe { libc::munmap(self.map, self.size) };
         debug_assert!(gone == 0);
     }
@@ -107,12 +107,12 @@ mod tests {
         assert_eq!(Guarded::at_start(&[1u8]).as_ptr().addr() % 4096, 0);
     }
 
-    /// The page is there: a child that reads one byte too far is killed by the system.
+    /// The page works: the system kills a child process that reads out of bounds.
     #[test]
     fn a_byte_too_far_ends_the_process() {
         if std::env::var_os("COLDFRAME_TOO_FAR").is_some() {
             let end = Guarded::at_end(&[1u8; 100]);
-            // SAFETY: none; that this is not allowed is what is tested, in a process of its own.
+            // SAFETY: none. The test shows that this is not allowed, in a process of its own.
             let byte = unsafe { end.as_ptr().add(100).read_volatile() };
             assert_eq!(byte, 0, "read without being stopped");
             return;

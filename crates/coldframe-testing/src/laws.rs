@@ -1,6 +1,6 @@
-//! What holds for every format, whatever its bytes: the laws of damage and of work.
+//! The laws of every format, whatever its bytes: the laws of damage and of work.
 //!
-//! A format's `tests/laws.rs` names its files and states its smallest unit; the damage is made here, by rule.
+//! A format's `tests/laws.rs` names its files and states its smallest unit; the damage is generated here, by rule.
 //!
 //! ```text
 //! healthy file ──inspect──▶ boundaries ──rules──▶ damaged files ──┬─▶ skip ──┐
@@ -8,15 +8,14 @@
 //!                                                                 └─▶ splits ┘
 //! ```
 //!
-//! 1. `skip` loses no more rows than the smallest unit of the format, and gives none that was not there.
+//! 1. `skip` loses no more rows than the smallest unit of the format, and returns no row that was not there.
 //! 2. `null` keeps at least the rows that `skip` keeps.
-//! 3. Every loss is a record, no record is without a loss, and rows that are told to be lost are as many as are missing.
-//! 4. The rows of all splits together are the rows of the whole scan, none twice, also of a damaged file.
+//! 3. Every loss has a record, no record is without a loss, and the recorded number of lost rows equals the number missing.
+//! 4. The rows of all splits together are the rows of the whole scan, none twice; this holds for damaged files too.
 //! 5. Opening, `inspect`, `verify`, splits and scans take work in proportion to the file ([`assert_linear`]) and memory of
 //!    four times the file and 64 MiB ([`assert_bounded`]).
-//! 6. `inspect` gives each byte one place, and no node is empty.
-//! 7. Nothing panics; a tolerant read ends without an error, and where a plain read ends with one, a tolerant one has a
-//!    record.
+//! 6. `inspect` assigns each byte to one leaf, and no node is empty.
+//! 7. Nothing panics. A tolerant read ends without an error; where a strict read ends with one, a tolerant one has a record.
 //!
 //! ```no_run
 //! # use coldframe_core::*; use coldframe_testing::laws::*; use std::sync::Arc;
@@ -26,8 +25,8 @@
 //! subject.unit(move |damaged| units.toll(damaged, Toll::file(), Moved::Found)).obey();
 //! ```
 //!
-//! `COLDFRAME_EXHAUSTIVE` tries all the damage there is instead of some hundred pieces of each file, and
-//! `COLDFRAME_LAWS=name` only files with that in their name.
+//! `COLDFRAME_EXHAUSTIVE` tries every possible damage instead of some hundred per file, and `COLDFRAME_LAWS=name` only files with
+//! that string in their name.
 
 mod damage;
 mod salvage;
@@ -59,7 +58,7 @@ pub fn opener(open: impl Fn(Source) -> Result<Arc<dyn TableFile>> + Send + Sync 
     Arc::new(open)
 }
 
-/// A healthy file that is to be damaged.
+/// A healthy file to be damaged.
 pub struct Subject {
     name: String,
     bytes: Bytes,
@@ -76,7 +75,7 @@ impl Debug for Subject {
 }
 
 impl Subject {
-    /// A file, how it is opened, and a unit that is the whole file.
+    /// A file and how to open it. Its unit is the whole file until [`Self::unit`] sets another.
     pub fn new(
         name: impl Into<String>,
         bytes: impl Into<Bytes>,
@@ -84,7 +83,7 @@ impl Subject {
     ) -> Self {
         let bytes = bytes.into();
         let len = bytes.len() as u64;
-        // The smallest splits there are, and a few large ones.
+        // The smallest possible splits, and a few large ones.
         let targets = vec![1, len / 5 + 1, len / 2 + 1];
         Self {
             name: name.into(),
@@ -96,27 +95,28 @@ impl Subject {
         }
     }
 
-    /// The smallest unit of the format: what a piece of damage may cost.
+    /// Sets the smallest unit of the format: the most that one piece of damage may cost.
     #[must_use]
     pub fn unit(self, unit: impl Fn(&Damaged) -> Toll + 'static) -> Self {
         Self { unit: Box::new(unit), ..self }
     }
 
-    /// No checksum stands over the values: within the unit they may be other ones without anybody noticing.
+    /// No checksum covers the values: within the unit they may change undetected.
     #[must_use]
     pub fn unsummed(mut self) -> Self {
         self.rules.summed = false;
         self
     }
 
-    /// The file always says how many rows a lost unit held: each record has a number.
+    /// The file always states how many rows a lost unit held: each record has a number.
     #[must_use]
     pub fn counted(mut self) -> Self {
         self.rules.counted = true;
         self
     }
 
-    /// The bytes are one file of a directory that `open` makes a table of: its layout is not the file's.
+    /// The bytes are one file of a directory that `open` opens as a table, so the table's layout is not that of the
+    /// file.
     #[must_use]
     pub fn one_of_many(mut self) -> Self {
         self.rules.folder = true;
@@ -129,7 +129,7 @@ impl Subject {
         Self { most, ..self }
     }
 
-    /// The layout of the healthy file; of one of many, the file as one leaf.
+    /// The layout of the healthy file; for one of many, a single leaf.
     pub fn tree(&self) -> Node {
         if self.rules.folder {
             return Node::new("file", 0..self.bytes.len() as u64);
@@ -146,7 +146,7 @@ impl Subject {
         (self.open)(crate::fixture::source(bytes))
     }
 
-    /// Holds the healthy file and all damaged ones against the laws; panics with what is broken.
+    /// Checks the healthy file and all damaged ones against the laws; panics with the violations.
     pub fn obey(self) {
         if std::env::var("COLDFRAME_LAWS").is_ok_and(|only| !self.name.contains(&only)) {
             return;
@@ -184,14 +184,14 @@ impl Subject {
     }
 }
 
-/// Holds a table of any bytes against the laws that need no healthy twin: 2, 3 as far as an error must be a record, 4, 6
-/// and 7. `len` is the file's length, of a single file; `targets` are sizes of splits. Panics with what is broken.
+/// Checks a table of arbitrary bytes against the laws that need no healthy twin: 2, 4, 6, 7, and of 3 that an error
+/// must have a record. `len` is the length of a single file; `targets` are split sizes. Panics with the violations.
 pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64]) {
     let rules = Rules { summed: false, counted: false, folder: len.is_none(), targets: targets.to_vec() };
     let mut complaints = Complaints::default();
     let mut judge = Judge {
         rules: &rules,
-        // What was there before the damage, nobody knows: any row may be missing.
+        // The rows before the damage are unknown: any row may be missing.
         truth: &Truth::new(&RecordBatch::new_empty(table.schema().clone())),
         toll: Toll::file(),
         what: table.format().to_owned(),
@@ -201,8 +201,8 @@ pub fn assert_tolerant(table: &dyn TableFile, len: Option<u64>, targets: &[u64])
     assert!(complaints.count() == 0, "{} complaints\n{}", complaints.count(), complaints.text());
 }
 
-/// Ends the process, and says what it was at, where one step does not end in two minutes: a hang names its file. No
-/// law rests on the clock.
+/// Ends the process and names the current step if a step takes longer than two minutes, so that a hang names its file.
+/// No law depends on the clock.
 pub(crate) struct Watch(Arc<Mutex<(Instant, String)>>);
 
 const WAIT: Duration = Duration::from_secs(120);

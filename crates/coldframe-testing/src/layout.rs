@@ -1,8 +1,8 @@
-//! Whether `inspect` tells the truth about every byte.
+//! Checks that `inspect` accounts for every byte.
 
 use coldframe_core::Node;
 
-/// Panics unless the parts of each node that has any cover it without gap or overlap, down to the leaves.
+/// Panics unless the children of each node cover it without gap or overlap, down to the leaves.
 pub fn assert_tiled(node: &Node) {
     let mut at = node.bytes.start;
     for child in &node.children {

@@ -1,4 +1,4 @@
-//! A source that remembers what was read.
+//! A source that records what was read.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -15,17 +15,17 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// A source that asks for no gap to be read.
+    /// A source that never wants gaps to be read.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         Self::with_gap(bytes, 0)
     }
 
-    /// A source that would rather read `gap` bytes more than answer twice.
+    /// A source that prefers reading a gap of up to `gap` bytes to a second request.
     pub fn with_gap(bytes: impl Into<Bytes>, gap: u64) -> Self {
         Self { bytes: bytes.into(), gap, reads: Mutex::default() }
     }
 
-    /// The requests so far, each with its ranges; forgotten then.
+    /// Takes the requests so far, each with its ranges.
     pub fn take(&self) -> Vec<Vec<Range<u64>>> {
         std::mem::take(&mut self.reads.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,8 @@
-//! Damage, the same at each run.
+//! Random damage, the same on each run.
 
 use bytes::Bytes;
 
-/// Numbers that look random and depend on nothing but the seed (`splitmix64`).
+/// A deterministic random number generator (`splitmix64`).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
@@ -32,20 +32,20 @@ impl Dice {
     }
 }
 
-/// About `most` of the numbers below `n`, evenly, and the first and last of them.
+/// About `most` of the numbers below `n`, evenly spread, including the first and the last.
 pub fn spread(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let step = n.div_ceil(most.max(1)).max(1);
     (0..n).step_by(step).chain(n.checked_sub(1))
 }
 
-/// `bytes` with the byte at `at` changed by `mask`.
+/// `bytes` with the byte at `at` XORed with `mask`.
 pub fn flipped(bytes: &[u8], at: usize, mask: u8) -> Bytes {
     let mut mutant = bytes.to_vec();
     mutant[at] ^= mask;
     mutant.into()
 }
 
-/// `bytes` with a few random changes: bits, bytes, lengths of big numbers, cuts, holes, repeats.
+/// `bytes` with a few random changes: bits, bytes, large lengths, cuts, holes, repeats.
 pub fn shaken(bytes: &[u8], dice: &mut Dice) -> Bytes {
     let mut mutant = bytes.to_vec();
     for _ in 0..=dice.below(4) {

@@ -9,19 +9,19 @@ use arrow_schema::{DataType, FieldRef};
 use arrow_select::concat::concat_batches;
 use coldframe_core::{Damage, DamageLog, OnError, Result, Scan, ScanReader, Split, TableFile};
 
-/// What a scan gave: the batches up to its end or its error.
+/// The result of a scan: the batches up to its end or its error.
 #[derive(Debug)]
 pub struct Outcome {
-    /// All batches as one, valid.
+    /// All batches as one valid batch.
     pub batch: RecordBatch,
-    /// What was recorded as lost.
+    /// The recorded damage.
     pub damage: Vec<Damage>,
-    /// How the scan ended, if by an error.
+    /// The error that ended the scan, if any.
     pub error: Option<coldframe_core::Error>,
 }
 
 impl Outcome {
-    /// The rows as texts, in the order of the texts. Panics if an error ended the scan.
+    /// The rows as sorted texts. Panics if an error ended the scan.
     pub fn sorted(&self) -> Vec<String> {
         assert!(self.error.is_none(), "{:?}", self.error);
         let mut rows = as_text(&self.batch);
@@ -30,17 +30,17 @@ impl Outcome {
     }
 }
 
-/// The rows of a table without damage as texts, in the order of the texts.
+/// The rows of an undamaged table as sorted texts.
 pub fn sorted(table: &dyn TableFile) -> Vec<String> {
     read(table, OnError::Raise).unwrap().sorted()
 }
 
-/// The whole of `table`, all columns.
+/// Reads all of `table`, with all columns.
 pub fn read(table: &dyn TableFile, on_error: OnError) -> Result<Outcome> {
     scan(table, &Scan { on_error, ..Scan::default() }, None)
 }
 
-/// `split` of `table`, or all of it. Each batch is checked to be valid Arrow.
+/// Scans `split` of `table`, or all of it. Checks that each batch is valid Arrow.
 pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result<Outcome> {
     let log = DamageLog::default();
     let splits = match split {
@@ -73,7 +73,7 @@ pub fn scan(table: &dyn TableFile, scan: &Scan, split: Option<&Split>) -> Result
     Ok(Outcome { batch, damage: log.records(), error })
 }
 
-/// Panics unless all values of `batch` are as Arrow wants them: offsets, UTF-8, keys.
+/// Panics unless `batch` is valid Arrow: offsets, UTF-8, dictionary keys.
 pub fn assert_valid(batch: &RecordBatch) {
     for (column, field) in batch.columns().iter().zip(batch.schema().fields()) {
         assert_eq!(column.data_type(), field.data_type());
@@ -81,7 +81,7 @@ pub fn assert_valid(batch: &RecordBatch) {
     }
 }
 
-/// Each row as one text. Null is not to be confused with any text.
+/// Each row as one text. Null differs from every text.
 pub fn as_text(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("\u{0}");
     let arrays: Vec<ArrayRef> =
@@ -93,7 +93,7 @@ pub fn as_text(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// The same values without the names of zones, which are printed by another library than is there.
+/// Removes the names of zones: printing them needs an optional library.
 fn without_zones(data: ArrayData) -> ArrayData {
     let data_type = zoneless(data.data_type());
     let children = data.child_data().iter().cloned().map(without_zones).collect();
@@ -118,7 +118,7 @@ fn zoneless(data_type: &DataType) -> DataType {
     }
 }
 
-/// How many rows of `got` stand in `truth` in the same order (greedily: a row that does not is passed over).
+/// How many rows of `got` appear in `truth` in the same order (greedy: rows that do not are skipped).
 pub fn in_order(got: &[String], truth: &[String]) -> usize {
     let (mut at, mut found) = (0, 0);
     for row in got {

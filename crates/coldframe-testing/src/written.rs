@@ -1,4 +1,4 @@
-//! Files of the formats' own writers.
+//! Files written by the formats' own writers.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use coldframe_core::{Format, Result, Value, WriteOptions};
 
-/// A sink that is looked at behind the writer that owns it.
+/// A sink whose contents can be read while a writer owns it.
 #[derive(Clone, Debug, Default)]
 pub struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -29,7 +29,7 @@ impl Write for Sink {
     }
 }
 
-/// The file of `batches`, one or more, whose length the writer knows.
+/// Writes `batches` (one or more) to a file, and checks the length that the writer reports.
 pub fn written(format: &dyn Format, batches: &[RecordBatch], options: &[(&str, Value)]) -> Result<Bytes> {
     let sink = Sink::default();
     let options = WriteOptions { extra: options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect() };

@@ -1,4 +1,4 @@
-//! Files of our own writer.
+//! Files written by our own writer.
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
-//! Datums straight into Arrow: one column for each part of the schema that is wanted.
+//! Decodes datums straight into Arrow: one column for each part of the schema that is requested.
 //!
-//! A column under a null parent is not touched: it is padded when its next value arrives, or at the end. So a record
-//! of Hudi's metadata, of whose payloads one is set, costs what that one does.
+//! A column under a null parent is not touched: it is padded when its next value arrives, or at the end. So a record of
+//! Hudi's metadata, which sets one of many payloads, costs only what that payload costs.
 
 mod finish;
 
@@ -14,16 +14,16 @@ use coldframe_encoding::Cursor;
 use super::datum;
 use super::schema::{Schema, Type, TypeId};
 
-/// The values of one type, as they are decoded.
+/// The values of one type while they are decoded.
 #[derive(Debug)]
 pub(crate) struct Column {
     data_type: DataType,
-    /// How many branches the union around the type has; 0 where there is none.
+    /// The number of branches of the union around the type; 0 if there is no union.
     branches: usize,
-    /// Which of them is null.
+    /// The index of its null branch.
     null: Option<usize>,
     len: usize,
-    /// For a nullable column.
+    /// Present for a nullable column.
     nulls: Option<NullBufferBuilder>,
     kind: Kind,
 }
@@ -36,7 +36,7 @@ enum Kind {
     Long(Vec<i64>),
     Float(Vec<f32>),
     Double(Vec<f64>),
-    /// Big-endian integers behind a length, or of one size.
+    /// Big-endian integers, either preceded by a length or of a fixed size.
     Decimal {
         precision: u8,
         size: Option<usize>,
@@ -52,7 +52,7 @@ enum Kind {
     List {
         offsets: Vec<i32>,
         item: Box<Column>,
-        /// Values of an item that takes no bytes; 0 if each does.
+        /// The number of values in an item that takes no bytes; 0 if every item takes some.
         without_bytes: u64,
     },
     Map {
@@ -61,7 +61,7 @@ enum Kind {
         value: Box<Column>,
     },
     Struct(Vec<Part>),
-    /// A union of several types: for each branch which column holds its values, none for null.
+    /// A union of several types: for each branch, the column of its values; `None` for null.
     Members {
         by_branch: Vec<Option<usize>>,
         members: Vec<Column>,
@@ -105,7 +105,7 @@ impl Strings {
     }
 }
 
-/// An offset of Arrow; readers cut batches long before one overflows.
+/// An offset as Arrow stores it. Readers cut batches long before one overflows.
 fn offset(len: usize) -> Result<i32> {
     i32::try_from(len).map_err(|_| Error::corrupt(format!("{len} bytes or items in one batch of a column")))
 }
@@ -115,18 +115,18 @@ fn last(offsets: &[i32]) -> usize {
 }
 
 impl Column {
-    /// A column for datums of the schema's outermost type, of which `wanted` is asked for: what [`Schema::arrow`]
-    /// gives, where structs may lack some of their fields.
+    /// A column for datums of the schema's outermost type, decoded as `wanted`: the type that [`Schema::arrow`]
+    /// returns, with struct fields possibly omitted.
     pub(crate) fn new(schema: &Schema, wanted: &DataType) -> Result<Self> {
         Self::of(schema, schema.root(), &Field::new("value", wanted.clone(), false))
     }
 
-    /// A column of one type. The recursion ends with `wanted`, whose depth was checked when it was made.
+    /// A column of one type. The recursion follows `wanted`, whose depth was checked when it was built.
     fn of(schema: &Schema, id: TypeId, wanted: &Field) -> Result<Self> {
         if let Type::Union(branches) = schema.get(id) {
             let values = schema.value_branches(branches);
             if values.len() < 2 {
-                // Of nulls alone, any is as good as the other.
+                // If all branches are null, any of them serves.
                 let one = values.first().or(branches.first().map(|b| (0, *b)).as_ref()).map(|(_, id)| *id);
                 let mut column = Self::of(schema, one.ok_or_else(|| mismatch(wanted.data_type()))?, wanted)?;
                 column.branches = branches.len();
@@ -180,7 +180,7 @@ impl Column {
                 let mut by_branch = vec![None; branches.len()];
                 let mut members = Vec::new();
                 for (i, (branch, of)) in values.into_iter().enumerate() {
-                    // A member that is not wanted is decoded all the same: unions are small.
+                    // A member that is not requested is decoded all the same: unions are small.
                     let field = fields.iter().find(|f| *f.name() == format!("member{i}"));
                     members.push(match field {
                         Some(field) => Self::of(schema, of, field)?,
@@ -196,13 +196,13 @@ impl Column {
         })
     }
 
-    /// Values so far.
+    /// The number of values so far.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Decodes one datum: all of `bytes`. On an error the column is as it was before.
+    /// Decodes one datum, which must fill `bytes`. On an error the column is unchanged.
     pub(crate) fn push(&mut self, schema: &Schema, bytes: &[u8], limits: &Limits) -> Result<()> {
         let (len, mut cursor) = (self.len, Cursor::new(bytes, 0));
         let result = self.read(schema, &mut cursor, limits).and_then(|()| cursor.finish());
@@ -285,7 +285,7 @@ impl Column {
         Ok(())
     }
 
-    /// Appends nulls (or defaults, under a parent that is null) up to `len` values.
+    /// Appends nulls (or defaults, under a null parent) up to a length of `len`.
     fn pad(&mut self, len: usize) {
         let Some(n) = len.checked_sub(self.len).filter(|n| *n > 0) else { return };
         if let Some(nulls) = &mut self.nulls {
@@ -310,7 +310,7 @@ impl Column {
         }
     }
 
-    /// Forgets all values but the first `len`, also of a value that was begun.
+    /// Drops all values after the first `len`, including a partly decoded one.
     fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         if let Some(nulls) = &mut self.nulls {
@@ -344,7 +344,7 @@ impl Column {
         }
     }
 
-    /// The values as an array; the column is empty afterwards.
+    /// Returns the values as an array and empties the column.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
         finish::finish(self, self.len)
     }
@@ -354,7 +354,7 @@ fn mismatch(wanted: &DataType) -> Error {
     Error::schema(format!("the Avro schema of the file does not decode to {wanted}"))
 }
 
-/// A big-endian two's complement number of any length that fits the precision.
+/// A big-endian two's complement number of any length whose value fits the precision.
 fn decimal(bytes: &[u8], precision: u8) -> Result<i128> {
     let negative = bytes.first().is_some_and(|b| *b >= 0x80);
     let filler = if negative { 0xff } else { 0 };

@@ -1,4 +1,4 @@
-//! One datum as a tree: for the few places that look into it, such as the merging of two records.
+//! One datum as a tree, for the few places that look into it, such as merging two records.
 
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
@@ -7,19 +7,19 @@ use coldframe_encoding::varint::put_uleb128;
 
 use super::schema::{Schema, Type, TypeId};
 
-/// Values of a datum for each of its bytes, beside those of the schema.
+/// Most values of a datum per byte, in addition to those of the schema.
 const VALUES_A_BYTE: u64 = 4;
 /// Most values of an array whose items take no bytes.
 const MOST_WITHOUT_BYTES: u64 = 4096;
 
-/// A value; text and bytes stay where they are.
+/// A value. Text and bytes are borrowed from the input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Datum<'a> {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
-    /// An integer of either width.
+    /// An int or a long.
     Long(i64),
     /// 32 bits.
     Float(f32),
@@ -27,7 +27,7 @@ pub(crate) enum Datum<'a> {
     Double(f64),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Bytes of the length that the type says.
+    /// Bytes of the type's fixed length.
     Fixed(&'a [u8]),
     /// Text.
     String(&'a str),
@@ -35,7 +35,7 @@ pub(crate) enum Datum<'a> {
     Enum(usize),
     /// Items.
     Array(Vec<Datum<'a>>),
-    /// Named values, as written.
+    /// Key-value pairs, as written.
     Map(Vec<(&'a str, Datum<'a>)>),
     /// Fields in order.
     Record(Vec<Datum<'a>>),
@@ -44,7 +44,7 @@ pub(crate) enum Datum<'a> {
 }
 
 impl<'a> Datum<'a> {
-    /// The one datum that `bytes` hold, by the schema's outermost type.
+    /// Decodes `bytes` as exactly one datum of the schema's outermost type.
     pub(crate) fn decode(schema: &Schema, bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, 0);
         let value = Self::next(schema, &mut cursor, limits)?;
@@ -52,15 +52,16 @@ impl<'a> Datum<'a> {
         Ok(value)
     }
 
-    /// A datum of the schema's outermost type from the front of `cursor`.
+    /// Decodes a datum of the schema's outermost type from the front of `cursor`.
     pub(crate) fn next(schema: &Schema, cursor: &mut Cursor<'a>, limits: &Limits) -> Result<Self> {
-        // A branch of one byte may lead to many values of none: their bytes and a schema's worth of others bound them.
+        // One byte may select a branch with many values that take no bytes, so the number of values is bounded by the
+        // bytes and the size of the schema.
         let most =
             (cursor.remaining() as u64).saturating_mul(VALUES_A_BYTE).saturating_add(limits.max_columns);
         Self::read(schema, schema.root(), cursor, limits, (0, &mut Budget::new("Avro value", most)))
     }
 
-    /// A datum of type `id` from the front of `cursor`.
+    /// Decodes a datum of type `id` from the front of `cursor`.
     fn read(
         schema: &Schema,
         id: TypeId,
@@ -158,7 +159,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// A field of a record of type `id` by its name, without the unions around it.
+    /// The field `name` of a record of type `id`, without the unions around its value.
     pub(crate) fn field<'s>(&'s self, schema: &Schema, id: TypeId, name: &str) -> Option<&'s Datum<'a>> {
         let (Self::Record(values), Type::Record { fields, .. }) = (self.unwrap_union(), schema.get(id))
         else {
@@ -168,9 +169,9 @@ impl<'a> Datum<'a> {
         values.get(index).map(Datum::unwrap_union)
     }
 
-    /// The same value by another schema: fields by their names, branches of unions by what they hold. What the other
-    /// schema lacks is left out; what it has more becomes null, or is an error where it cannot be. Both are of files of one
-    /// table: where they do not fit each other, it is damage.
+    /// Converts the value to another schema: fields match by name, branches of unions by type. Fields that the other
+    /// schema lacks are dropped. Fields that it adds become null; if they cannot be null, that is an error. Both
+    /// schemas come from files of one table, so a mismatch is damage.
     pub(crate) fn resolve(&self, from: (&Schema, TypeId), to: (&Schema, TypeId)) -> Result<Datum<'a>> {
         let ((a, from_id), (b, to_id)) = (from, to);
         match (self, a.get(from_id), b.get(to_id)) {
@@ -208,7 +209,7 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// The value of a field that the writer did not know: Hudi gives each such field a default.
+/// The value of a field that the writer did not know: null. Hudi gives every such field a default.
 fn absent<'a>(schema: &Schema, id: TypeId) -> Option<Datum<'a>> {
     match schema.get(id) {
         Type::Null => Some(Datum::Null),
@@ -248,14 +249,14 @@ pub(crate) fn read_int(cursor: &mut Cursor<'_>) -> Result<i32> {
         .map_err(|_| Error::corrupt(format!("expected a 32-bit integer, found {value}")).at(at))
 }
 
-/// Bytes behind their length.
+/// Bytes preceded by their length.
 #[inline]
 pub(crate) fn read_bytes<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let length = cursor.zigzag()?;
     cursor.take_signed(length)
 }
 
-/// Text behind its length.
+/// Text preceded by its length.
 pub(crate) fn read_str<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str> {
     let at = cursor.offset();
     simdutf8::basic::from_utf8(read_bytes(cursor)?)
@@ -273,8 +274,8 @@ pub(crate) fn read_index(cursor: &mut Cursor<'_>, count: usize, what: &str) -> R
         .ok_or_else(|| Error::corrupt(format!("expected a {what} below {count}, found {index}")).at(at))
 }
 
-/// Calls `item` for each item of an array or a map. Items that may be empty, of so many values each, are few, since the
-/// bytes do not bound them; each other one takes a byte at least.
+/// Calls `item` for each item of an array or a map. Items that may take no bytes are limited in number (counting the
+/// values in each), since the input does not bound them; every other item takes at least a byte.
 pub(crate) fn read_blocks<'a>(
     cursor: &mut Cursor<'a>,
     limits: &Limits,
@@ -318,7 +319,7 @@ pub(crate) fn read_blocks<'a>(
     }
 }
 
-/// Passes over a datum of type `id`.
+/// Skips a datum of type `id`.
 pub(crate) fn skip(
     schema: &Schema,
     id: TypeId,

@@ -1,4 +1,4 @@
-//! A schema: its types in a table, names resolved.
+//! A schema as a table of types with resolved names.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,22 +10,24 @@ use serde_json::Value as Json;
 /// Index of a type in [`Schema::types`].
 pub(crate) type TypeId = usize;
 
-/// A schema: types by index; a name that is used twice is one type.
+/// A schema: types by index. A name that is used twice is one type.
 ///
-/// A few names that each hold the one before twice are a tree of any size. So the values that the least datum of a type
-/// consists of are counted when it is parsed, and the fields of its Arrow type when that is made.
+/// A few named types, each using the previous one twice, expand to a tree of exponential size. So the smallest number
+/// of values in a datum of each type is counted when the schema is parsed, and the number of Arrow fields when the
+/// Arrow type is built.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Schema {
     types: Vec<Type>,
     root: TypeId,
-    /// Of each type.
+    /// For each type, its smallest datum.
     least: Vec<Least>,
 }
 
-/// What the least datum of a type is.
+/// The smallest datum of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Least {
-    /// Values in it, itself included; what is behind a branch or in a list takes bytes of its own.
+    /// The number of values in it, including itself. Values in a branch or a list take bytes of their own and are not
+    /// counted.
     values: u64,
     /// Whether it takes no bytes.
     empty: bool,
@@ -36,41 +38,41 @@ struct Least {
 pub(crate) enum Type {
     /// Nothing.
     Null,
-    /// A truth value.
+    /// A boolean.
     Boolean,
-    /// 32 bits, perhaps with a meaning.
+    /// 32 bits, with an optional logical type.
     Int(Logical),
-    /// 64 bits, perhaps with a meaning.
+    /// 64 bits, with an optional logical type.
     Long(Logical),
     /// IEEE 754, 32 bits.
     Float,
     /// IEEE 754, 64 bits.
     Double,
-    /// Bytes, perhaps a decimal number.
+    /// Bytes, or a decimal.
     Bytes(Logical),
     /// UTF-8.
     String,
-    /// Bytes of one length, perhaps a decimal number.
+    /// Bytes of a fixed length, or a decimal.
     Fixed {
         /// The length.
         size: usize,
-        /// The meaning.
+        /// The logical type.
         logical: Logical,
     },
-    /// One of some names.
+    /// One of several symbols.
     Enum(Vec<String>),
     /// Values of one type.
     Array(TypeId),
     /// Values of one type by name.
     Map(TypeId),
-    /// Named values.
+    /// A record.
     Record {
-        /// Its name without the namespace: what branches of a union are matched by.
+        /// Its name without the namespace: branches of a union are matched by it.
         name: String,
         /// Its fields in order.
         fields: Vec<RecordField>,
     },
-    /// A value of one of some types.
+    /// A value of one of several types.
     Union(Vec<TypeId>),
 }
 
@@ -83,18 +85,18 @@ pub(crate) struct RecordField {
     pub of: TypeId,
 }
 
-/// What a number means.
+/// A logical type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logical {
-    /// Itself.
+    /// None.
     Plain,
     /// Days since 1970.
     Date,
     /// Time of day.
     Time(TimeUnit),
-    /// An instant (`true`), or a wall clock's reading.
+    /// An instant (`true`) or a local time (`false`).
     Timestamp(TimeUnit, bool),
-    /// A decimal of this many digits and of them behind the point.
+    /// A decimal with this precision and scale.
     Decimal(u8, i8),
 }
 
@@ -121,7 +123,7 @@ impl Schema {
         self.root
     }
 
-    /// A type by its index; `Null` for an index that no schema hands out.
+    /// A type by its index; `Null` for an index that no schema issues.
     pub(crate) fn get(&self, id: TypeId) -> &Type {
         self.types.get(id).unwrap_or(&Type::Null)
     }
@@ -134,12 +136,12 @@ impl Schema {
         }
     }
 
-    /// The outermost type in Arrow: a struct, if it is a record.
+    /// The outermost type in Arrow: a struct if it is a record.
     pub(crate) fn arrow(&self, limits: &Limits) -> Result<DataType> {
         Ok(self.arrow_field("value", self.root, limits, 0, &mut 0)?.data_type().clone())
     }
 
-    /// A field of type `id`; a union with null makes it nullable. `made` counts the fields so far.
+    /// A field of type `id`. A union with null makes it nullable. `made` counts the fields so far.
     fn arrow_field(
         &self,
         name: &str,
@@ -205,7 +207,7 @@ impl Schema {
         Ok(Arc::new(Field::new(name, data_type, nullable)))
     }
 
-    /// The branches of a union but null, with their indexes.
+    /// The non-null branches of a union, with their indexes.
     pub(crate) fn value_branches(&self, branches: &[TypeId]) -> Vec<(usize, TypeId)> {
         let values = branches.iter().copied().enumerate();
         values.filter(|(_, id)| !matches!(self.get(*id), Type::Null)).collect()
@@ -217,14 +219,14 @@ impl Schema {
         Ok(field.as_ref().clone().with_nullable(true))
     }
 
-    /// The values of a datum of the type that takes no bytes, so that the input does not bound how many there are; 0 if
-    /// each takes some.
+    /// The number of values in a datum of the type if it takes no bytes, in which case the input does not bound the
+    /// number of datums; 0 if every datum takes some.
     pub(crate) fn without_bytes(&self, id: TypeId) -> u64 {
         self.least.get(id).filter(|least| least.empty).map_or(0, |least| least.values)
     }
 }
 
-/// Finds the least datum of a type; an error if it is no tree, or one of more values than a file may have columns.
+/// Finds the smallest datum of a type. Fails if it is infinite, or has more values than a file may have columns.
 fn least_of(
     types: &[Type],
     id: TypeId,
@@ -235,7 +237,7 @@ fn least_of(
     if let Some(least) = found.get(id).copied().flatten() {
         return Ok(least);
     }
-    // A record that holds itself by no branch has no datum; it ends here.
+    // A record that contains itself other than by a branch has no finite datum; the depth limit stops it here.
     limits.depth("Avro schema", depth)?;
     let mut least = Least { values: 1, empty: false };
     match types.get(id) {
@@ -276,7 +278,7 @@ impl Logical {
         }
     }
 
-    /// What `json` says of a type that is stored as `base`; a logical type that is not known is none.
+    /// The logical type that `json` states for a type stored as `base`. An unknown logical type is ignored.
     fn of(json: &Json, base: &str) -> Self {
         use TimeUnit::{Microsecond, Millisecond, Nanosecond};
         let digits = |key: &str| json.get(key).and_then(Json::as_u64);
@@ -305,7 +307,7 @@ impl Logical {
     }
 }
 
-/// Bytes that a byte of JSON becomes at most: a value for each digit and its comma.
+/// Most bytes of memory per byte of JSON: a one-digit number and its comma become a value.
 const JSON_TIMES: u64 = 16;
 
 struct Parser<'a> {
@@ -342,7 +344,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A primitive type or one that was defined before.
+    /// A primitive type, or one defined earlier.
     fn named(&mut self, name: &str, json: &Json, namespace: &str) -> Result<TypeId> {
         let primitive = match name {
             "null" => Type::Null,
@@ -398,7 +400,7 @@ impl Parser<'_> {
                     let of = self.parse(of, &inner, depth + 1)?;
                     let name = field.get("name").and_then(Json::as_str);
                     let name = name.ok_or_else(|| Error::corrupt("expected a field's `name`"))?;
-                    // Names are how fields are found, here as by Avro's own readers.
+                    // Fields are found by name, as in Avro's own readers.
                     if !seen.insert(name) {
                         let found = format!("expected each field of a record once, found `{name}` again");
                         return Err(Error::corrupt(found));
@@ -414,7 +416,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Adds a type under its name; also returns the namespace for what is inside it.
+    /// Adds a type under its name; also returns the namespace for its contents.
     fn define(&mut self, of: Type, json: &Json, namespace: &str) -> Result<(TypeId, String)> {
         let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
         let namespace = json.get("namespace").and_then(Json::as_str).unwrap_or(namespace);

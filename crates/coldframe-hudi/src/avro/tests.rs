@@ -1,4 +1,4 @@
-//! Avro datums by their schema to Arrow; each test has the bytes of its records.
+//! Decodes Avro datums to Arrow; each test spells out the bytes of its records.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int32Type, TimestampMicrosecondType};
@@ -36,7 +36,7 @@ fn union(branch: usize, value: Datum<'_>) -> Datum<'_> {
     Datum::Union(branch, Box::new(value))
 }
 
-/// A datum of [`ALL`]; `seed` sets what differs from row to row.
+/// A datum of [`ALL`]; `seed` varies the values from row to row.
 fn row(seed: i64) -> Datum<'static> {
     let fixed = || Datum::Record(vec![Datum::Fixed(b"abcd")]);
     let several = match seed % 4 {
@@ -141,7 +141,7 @@ fn a_datum_comes_back_and_a_cut_one_is_an_error() {
         assert!(column.push(&schema, &longer, &limits).is_err());
         column.push(&schema, &bytes, &limits).unwrap();
     }
-    // What failed left nothing behind.
+    // The failed datums left nothing behind.
     let array = column.finish().unwrap();
     array.to_data().validate_full().unwrap();
     let mut alone = Column::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
@@ -194,7 +194,7 @@ fn schemas_that_are_none() {
     }
     let deep = "[".repeat(500) + &"]".repeat(500);
     assert!(Schema::parse(deep.as_bytes(), &limits).is_err());
-    // A record that holds itself has no Arrow type, but an end.
+    // A record that contains itself has no Arrow type, but the attempt ends.
     let list = parse(r#"{"type":"record","name":"node","fields":[{"name":"next","type":["null","node"]}]}"#);
     let e = list.arrow(&limits).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
@@ -202,7 +202,7 @@ fn schemas_that_are_none() {
     assert!(Datum::decode(&list, &long, &limits).is_err());
 }
 
-/// Each record holds the one before twice.
+/// Each record contains the previous one twice.
 fn doubling(levels: usize, least: &str) -> String {
     let mut json = least.to_owned();
     for i in 0..levels {
@@ -222,14 +222,14 @@ fn names_that_double_are_bounded() {
         assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
         assert!(Schema::parse(doubling(10, least).as_bytes(), &limits).unwrap().arrow(&limits).is_ok());
     }
-    // By way of branches, each of which takes a byte of a datum but a whole tree of an Arrow type.
+    // The same with branches: each takes one byte of a datum, but a whole subtree of the Arrow type.
     let branches =
         doubling(25, "\"int\"").replace("\"type\":{", "\"type\":[\"null\",{").replace("]}},{", "]}]},{");
     let schema = Schema::parse(branches.as_bytes(), &limits);
     if let Ok(schema) = schema {
         assert!(matches!(schema.arrow(&limits).unwrap_err().kind(), ErrorKind::LimitExceeded { .. }));
     }
-    // JSON of nothing but numbers is not made a tree of.
+    // JSON with nothing but numbers is refused before it becomes a tree.
     let numbers = format!("[{}0]", "0,".repeat(8 << 20));
     let e = Schema::parse(numbers.as_bytes(), &limits).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::LimitExceeded { .. }), "{e}");
@@ -256,7 +256,7 @@ fn items_without_bytes_are_counted() {
     let schema = parse(r#"{"type":"array","items":"int"}"#);
     let e = Datum::decode(&schema, &many, &limits).unwrap_err().to_string();
     assert!(e.contains("items in a block"), "{e}");
-    // A block that says its size: -2 items of 2 bytes.
+    // A block that states its size: -2 items of 2 bytes.
     let sized = [3, 4, 2, 4, 0];
     let expected = Datum::Array(vec![Datum::Long(1), Datum::Long(2)]);
     assert_eq!(Datum::decode(&schema, &sized, &limits).unwrap(), expected);
@@ -311,7 +311,7 @@ proptest! {
         let array = column.finish().unwrap();
         array.to_data().validate_full().unwrap();
         prop_assert_eq!(array.len(), 2 + usize::from(pushed));
-        // The tree does not look at digits of decimals.
+        // The tree does not check the digits of decimals.
         prop_assert!(tree || !pushed);
     }
 }

@@ -1,4 +1,4 @@
-//! Log files of Hudi, block by block as its writer frames them, and cut off or damaged.
+//! Log files of Hudi, framed block by block as its writer does: whole, cut off and damaged.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
         assert_eq!((first.kind, last.kind, last.cut), (Kind::HFile, Kind::Corrupt, true), "cut at {end}");
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
         assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
-        // What is overwritten inside is not cut off.
+        // A block overwritten in the middle is not cut off.
         let mut inside = whole.clone();
         inside.extend(b"other bytes");
         inside.extend(&whole);
@@ -67,7 +67,7 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
 
 #[test]
 fn the_keys_of_a_delete_block() {
-    // Two keys, one with an ordering value of the int 0, one without any.
+    // Two keys: one with the ordering value int 0, one without.
     let list = b"\x04\x02\x04k1\x02\x02p\x04\x00\x02\x04k2\x00\x00\x00";
     let mut content = 3_i32.to_be_bytes().to_vec();
     content.extend(i32::try_from(list.len()).unwrap().to_be_bytes());

@@ -1,4 +1,4 @@
-//! Column statistics of one file in one key: their minimum, maximum and sums.
+//! Merges the column statistics of one file: minimum, maximum and sums.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use coldframe_core::{Error, Result};
 use crate::avro::datum::Datum;
 use crate::avro::schema::{Logical, Schema, Type, TypeId};
 
-/// The merged statistics; `None` if the newer ones stand.
+/// The merged statistics; `None` if the newer ones are unchanged.
 pub(super) fn merge<'a>(
     (schema, id): (&Schema, TypeId),
     old: &Datum<'a>,
@@ -44,7 +44,7 @@ fn sum<'a>(old: &Datum<'a>, new: &Datum<'a>) -> Datum<'a> {
     }
 }
 
-/// The smaller or larger of two wrapped values; one that is null is none.
+/// The smaller or the larger of two wrapped values; nulls are ignored.
 fn extreme<'a>(
     schema: &Schema,
     id: TypeId,
@@ -67,7 +67,7 @@ fn extreme<'a>(
     Ok(if order == wanted { old.clone() } else { new.clone() })
 }
 
-/// Whether a wrapper's bytes are a number.
+/// Whether a wrapper's bytes are a decimal.
 fn is_decimal(schema: &Schema, id: TypeId, value: &Datum<'_>) -> bool {
     let of = match (value, schema.get(id)) {
         (Datum::Union(branch, _), Type::Union(branches)) => branches.get(*branch).copied(),
@@ -82,7 +82,7 @@ fn is_decimal(schema: &Schema, id: TypeId, value: &Datum<'_>) -> bool {
     }
 }
 
-/// The order of Java's `Comparable` for what a wrapper holds.
+/// Compares wrapped values in the order of Java's `Comparable`.
 fn compare(a: &Datum<'_>, b: &Datum<'_>, decimal: bool) -> Option<Ordering> {
     Some(match (a.unwrap_union(), b.unwrap_union()) {
         (Datum::Null, Datum::Null) => Ordering::Equal,
@@ -93,11 +93,11 @@ fn compare(a: &Datum<'_>, b: &Datum<'_>, decimal: bool) -> Option<Ordering> {
         (Datum::Float(a), Datum::Float(b)) => a.total_cmp(b),
         (Datum::Double(a), Datum::Double(b)) => a.total_cmp(b),
         (Datum::Bytes(a), Datum::Bytes(b)) if decimal => compare_numbers(a, b),
-        // A `ByteBuffer` compares signed bytes.
+        // `ByteBuffer` compares signed bytes.
         (Datum::Bytes(a), Datum::Bytes(b)) => {
             a.iter().map(|x| x.cast_signed()).cmp(b.iter().map(|x| x.cast_signed()))
         }
-        // A `String` compares UTF-16.
+        // `String` compares UTF-16 units.
         (Datum::String(a), Datum::String(b)) => a.encode_utf16().cmp(b.encode_utf16()),
         (Datum::Record(a), Datum::Record(b)) | (Datum::Array(a), Datum::Array(b)) => {
             for (x, y) in a.iter().zip(b) {
@@ -112,7 +112,7 @@ fn compare(a: &Datum<'_>, b: &Datum<'_>, decimal: bool) -> Option<Ordering> {
     })
 }
 
-/// Big-endian two's complement numbers of one scale.
+/// Compares big-endian two's complement numbers of the same scale.
 fn compare_numbers(a: &[u8], b: &[u8]) -> Ordering {
     let negative = |n: &[u8]| n.first().is_some_and(|b| *b >= 0x80);
     let filler = if negative(a) { 0xff } else { 0 };

@@ -1,4 +1,4 @@
-//! What is left of base files and logs when later records and deletes have had their turn.
+//! What remains of base files and logs after later records and deletes.
 
 use bytes::Bytes;
 
@@ -167,6 +167,6 @@ fn a_log_compaction_stands_where_its_last_block_stood() {
         block(Kind::HFile, &[(0, "5")]),
     ];
     assert_eq!(ordered(&blocks, &["1", "2", "3", "4", "5"]), [3, 2, 4]);
-    // Not committed: the blocks themselves count.
+    // Not committed, so the original blocks count.
     assert_eq!(ordered(&blocks, &["1", "2", "4", "5"]), [0, 1, 2, 4]);
 }

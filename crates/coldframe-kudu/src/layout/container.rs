@@ -1,4 +1,4 @@
-//! Protobuf container files: `instance`, super blocks, consensus metadata, the metadata of log block containers.
+//! Protobuf container files: `instance`, super blocks, consensus metadata, and the metadata of log block containers.
 //!
 //! ```text
 //! | "kuducntr" | version u32 = 2 | crc of both | record: the types of what follows | record | record ..
@@ -6,18 +6,18 @@
 //! record, version 1:  | length u32 | message | crc of length and message |            (and no crc in the header)
 //! ```
 //!
-//! Integers are little-endian, checksums CRC-32C (`pb_util.h`). A file whose end is zeros, or a part of a record, was cut off
-//! while it was written: what stands before is whole.
+//! Integers are little-endian, checksums CRC-32C (`pb_util.h`). A file that ends in zeros or in part of a record was cut off
+//! during a write; everything before that point is intact.
 
 use coldframe_core::{Error, Limits, Result};
 use coldframe_encoding::Cursor;
 use coldframe_encoding::checksum::{check_crc32c, crc32c};
 use prost::Message;
 
-/// What every container begins with.
+/// The magic of every container.
 pub(crate) const MAGIC: &[u8] = b"kuducntr";
 
-/// The records behind the one that describes their types.
+/// Reads the records that follow the type description.
 pub(crate) struct Records<'a> {
     cursor: Cursor<'a>,
     version: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads the header and passes over the description of the types.
+    /// Reads the header and skips the type description.
     pub(crate) fn open(bytes: &'a [u8], checked: bool) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, 0);
         cursor.expect("protobuf container magic", MAGIC)?;
@@ -38,7 +38,8 @@ impl<'a> Records<'a> {
                     check_crc32c(stored, bytes.get(..12).unwrap_or_default()).map_err(|e| e.at(12))?;
                 }
             }
-            // A later version would have a checksum in its place, too; without it the number is none.
+            // A later version would also have a checksum here. If it does not match, the version number itself is
+            // damaged.
             _ => {
                 let stored = cursor.u32_le()?;
                 return Err(match check_crc32c(stored, bytes.get(..12).unwrap_or_default()) {
@@ -57,7 +58,7 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// The next record's message, or `None` at the end or where an incomplete write begins.
+    /// The next message; `None` at the end, or where an incomplete write begins.
     pub(crate) fn next_bytes(&mut self) -> Result<Option<&'a [u8]>> {
         let start = self.cursor.offset();
         if self.cursor.rest().iter().all(|b| *b == 0) {
@@ -96,7 +97,8 @@ impl<'a> Records<'a> {
         if self.checked {
             let covered =
                 if self.version == 1 { whole.get(..4 + length).unwrap_or_default() } else { message };
-            // A record cut off inside, with zeros behind it, ends the file as one cut off at its end does.
+            // A record cut off in the middle and followed by zeros ends the file, just as one cut off by the end of the
+            // file does.
             if crc32c(covered) != stored && cursor.rest().iter().all(|b| *b == 0) && stored == 0 {
                 return Ok(None);
             }
@@ -106,12 +108,12 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The first message of a container that holds one.
+/// Decodes the first message of a container that holds exactly one.
 pub(crate) fn only_message<M: Message + Default>(bytes: &[u8], checked: bool) -> Result<M> {
     decode(only_bytes(bytes, checked)?)
 }
 
-/// The bytes of the first message of a container that holds one.
+/// Returns the bytes of the first message of a container that holds exactly one.
 pub(crate) fn only_bytes(bytes: &[u8], checked: bool) -> Result<&[u8]> {
     let mut records = Records::open(bytes, checked)?;
     let message = records.next_bytes()?;
@@ -123,7 +125,7 @@ pub(crate) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
     M::decode(bytes).map_err(|e| Error::corrupt(format!("expected a protobuf message, found: {e}")))
 }
 
-/// All bytes of a metadata file, whose length is a claim like any other.
+/// Reads a whole metadata file. Its length is checked against the limits like any other claim.
 pub(crate) fn whole_file(source: &dyn coldframe_core::ReadAt, limits: &Limits) -> Result<bytes::Bytes> {
     limits.metadata("a metadata file", source.len())?;
     source.read(0..source.len())

@@ -1,16 +1,16 @@
-//! A segment of a write-ahead log: records one behind the other, each a batch of entries.
+//! A segment of a write-ahead log: a sequence of records, each a batch of entries.
 //!
 //! ```text
 //! segment | "kudulogf" | length u32 | LogSegmentHeaderPB | record | record .. | what ends it |
 //! record  | compressed length u32 | length u32 | CRC-32C of the bytes | CRC-32C of the twelve before | LogEntryBatchPB, compressed |
 //!         | length u32 | CRC-32C of the bytes | CRC-32C of the eight before | LogEntryBatchPB |         up to Kudu 1.2 (source)
 //! closed  | .. | LogSegmentFooterPB | "closedls" | length u32 |
-//! open    | .. | zeros: space set aside |
+//! open    | .. | zeros: preallocated space |
 //! ```
 //!
-//! Integers are little-endian (`log_util.cc`). A server that stopped may leave the last record of an open segment half written: what was
-//! not written is zeros, or the file ends. A record that is whole to its last byte and has another checksum was not cut short but
-//! damaged, and so is one with others behind it.
+//! Integers are little-endian (`log_util.cc`). A server that stopped may have written only part of the last record of an open
+//! segment: the rest is zeros, or the file ends there. A complete record with a wrong checksum was not cut short, it is damaged;
+//! so is a record that others follow.
 
 use std::ops::Range;
 
@@ -24,35 +24,35 @@ use coldframe_encoding::limits::message;
 use super::container::decode;
 use super::operations::{SegmentFooter, SegmentHeader};
 
-/// What every segment begins with.
+/// The magic of every segment.
 pub(crate) const MAGIC: &[u8] = b"kudulogf";
 const CLOSED: &[u8] = b"closedls";
-/// Magic and length, at either end.
+/// Size of the frame at either end: magic and length.
 const FRAME: usize = 12;
 
-/// A segment, opened.
+/// An open segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
-    /// Of a segment that was closed.
+    /// Present if the segment was closed.
     pub(crate) footer: Option<SegmentFooter>,
-    /// All of it, in the clear.
+    /// The whole segment, decrypted.
     bytes: Bytes,
-    /// Where records may stand.
+    /// The byte range that may hold records.
     records: Range<usize>,
     codec: Algorithm,
-    /// Whether records have but one length.
+    /// Whether record heads hold one length only (up to Kudu 1.2).
     old: bool,
     checked: bool,
     limits: Limits,
 }
 
-/// What stands in a segment.
+/// What [`Records`] finds at one place of a segment.
 #[derive(Debug)]
 pub(crate) enum Record {
-    /// The entries' message, and where the record stands.
+    /// The bytes of the message with the entries, and the range of the record.
     Whole(Bytes, Range<u64>),
-    /// Bytes that are no record, and why.
+    /// A range that is not a valid record, and the reason.
     Broken(Range<u64>, String),
 }
 
@@ -65,7 +65,7 @@ struct Head {
 }
 
 impl Segment {
-    /// Reads header and footer of a segment; `None` of a file that was made and never written to.
+    /// Reads the header and footer of a segment; `None` for a file that was created but never written to.
     pub(crate) fn open(bytes: Bytes, checked: bool, limits: &Limits) -> Result<Option<Self>> {
         let Some(frame) = bytes.first_chunk::<FRAME>().filter(|f| f.iter().any(|b| *b != 0)) else {
             if bytes.iter().all(|b| *b == 0) {
@@ -100,12 +100,12 @@ impl Segment {
         Ok(Some(Self { header, footer, records: start..end, bytes, codec, old, checked, limits: *limits }))
     }
 
-    /// Where the header ends, where the records end, and where the file does.
+    /// The end of the header, the end of the records and the end of the file.
     pub(crate) fn bounds(&self) -> (u64, u64, u64) {
         (self.records.start as u64, self.records.end as u64, self.bytes.len() as u64)
     }
 
-    /// Its records in order, and what is broken between them.
+    /// Iterates over the records in order, and over the broken ranges between them.
     pub(crate) fn records(&self) -> Records<'_> {
         Records { segment: self, at: self.records.start, decompressor: Decompressor::new() }
     }
@@ -114,7 +114,7 @@ impl Segment {
         if self.old { 12 } else { 16 }
     }
 
-    /// The head of a record at `at`, if there is one: its checksum is what makes it one.
+    /// The record head at `at`, if its checksum shows that there is one.
     fn head(&self, at: usize) -> Option<Head> {
         let bytes = self.bytes.get(at..at.checked_add(self.head_len())?)?;
         let (covered, sum) = bytes.split_last_chunk::<4>()?;
@@ -132,8 +132,8 @@ impl Segment {
         self.bytes.get(from..self.records.end).unwrap_or_default().iter().all(|b| *b == 0)
     }
 
-    /// Whether a record at `at` may be one that was being written: the segment is open, nothing follows, and it breaks off in
-    /// zeros or at the end of the file.
+    /// Whether a record at `at` may be an incomplete write: the segment is open, nothing follows the record, and it
+    /// breaks off in zeros or at the end of the file.
     fn is_cut_short(&self, at: usize) -> bool {
         let start = at.saturating_add(self.head_len());
         if self.footer.is_some() {
@@ -149,7 +149,7 @@ impl Segment {
     }
 }
 
-/// The footer, and where it begins, of a segment that was closed.
+/// The footer of a closed segment and its offset.
 fn closing(bytes: &[u8], start: usize) -> Result<Option<(SegmentFooter, usize)>> {
     let Some((before, length)) = bytes.split_last_chunk::<4>() else { return Ok(None) };
     let Some(before) = before.strip_suffix(CLOSED) else { return Ok(None) };
@@ -163,7 +163,7 @@ fn closing(bytes: &[u8], start: usize) -> Result<Option<(SegmentFooter, usize)>>
     Ok(Some((footer, begin)))
 }
 
-/// Walks over a segment.
+/// Iterates over the records of a segment.
 pub(crate) struct Records<'a> {
     segment: &'a Segment,
     at: usize,
@@ -171,8 +171,8 @@ pub(crate) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The next record or broken place; `None` where the log ends or an incomplete write begins. A source or a limit that fails is
-    /// an error.
+    /// The next record or broken range; `None` at the end of the log, or where an incomplete write begins. Failures of
+    /// the source and exceeded limits are errors.
     pub(crate) fn next_record(&mut self) -> Result<Option<Record>> {
         let (segment, at) = (self.segment, self.at);
         if at >= segment.records.end || (segment.footer.is_none() && segment.is_zeros(at)) {
@@ -199,7 +199,7 @@ impl Records<'_> {
         }
     }
 
-    /// What a record holds, decompressed.
+    /// Decompresses a record and checks it.
     fn contents(&mut self, head: Head, stored: &[u8], start: usize) -> Result<Bytes> {
         let segment = self.segment;
         if segment.checked {
@@ -217,7 +217,8 @@ impl Records<'_> {
         Ok(out.into())
     }
 
-    /// Goes on where the record ends, or where the next head is found; the end of the log if that is where a write broke off.
+    /// Continues after the broken record, or at the next head found. If the record was cut short by an incomplete
+    /// write, the log ends here.
     fn broken(&mut self, at: usize, end: Option<usize>, reason: String) -> Option<Record> {
         let segment = self.segment;
         let next = end.filter(|end| !segment.is_zeros(*end)).or_else(|| self.find(at.saturating_add(1)));
@@ -229,13 +230,13 @@ impl Records<'_> {
         Some(Record::Broken(at as u64..self.at as u64, reason))
     }
 
-    /// The next place with the head of a record that fits.
+    /// The next offset with a record head that fits.
     fn find(&self, from: usize) -> Option<usize> {
         let segment = self.segment;
         let mut at = from;
         while at < segment.records.end {
             let rest = segment.bytes.get(at..segment.records.end).unwrap_or_default();
-            // Zeros are no head, and a head has a length in its first four bytes.
+            // Skip zeros: they are no head, and a head starts with a non-zero length in its first four bytes.
             let zeros = rest.iter().take_while(|b| **b == 0).count();
             if zeros > 3 {
                 at += zeros - 3;

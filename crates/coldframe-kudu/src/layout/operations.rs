@@ -1,8 +1,8 @@
-//! The messages of a write-ahead log, cut down to the fields that are read.
+//! The messages of a write-ahead log, reduced to the fields that are read.
 //!
-//! Field numbers: `kudu/consensus/log.proto`, `kudu/consensus/consensus.proto`, `kudu/consensus/opid.proto`, `kudu/tablet/tablet.proto`,
-//! `kudu/tserver/tserver.proto`, `kudu/tserver/tserver_admin.proto`, `kudu/common/row_operations.proto`. Rows stay slices of the record
-//! that holds them.
+//! Field numbers: `kudu/consensus/log.proto`, `kudu/consensus/consensus.proto`, `kudu/consensus/opid.proto`,
+//! `kudu/tablet/tablet.proto`, `kudu/tserver/tserver.proto`, `kudu/tserver/tserver_admin.proto`,
+//! `kudu/common/row_operations.proto`. Rows stay slices of the record that holds them.
 
 use bytes::Bytes;
 use coldframe_encoding::limits::message::{Shape, Shaped};
@@ -10,7 +10,7 @@ use prost::Message;
 
 use super::proto::{ColumnSchema, Schema};
 
-/// What a segment begins with.
+/// The header of a segment.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SegmentHeader {
     #[prost(uint32, optional, tag = "1")]
@@ -27,14 +27,14 @@ pub(crate) struct SegmentHeader {
     pub(crate) incompatible: Vec<i32>,
 }
 
-/// What a closed segment ends with.
+/// The footer of a closed segment.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct SegmentFooter {
     #[prost(int64, optional, tag = "1")]
     pub(crate) entries: Option<i64>,
 }
 
-/// A record.
+/// The message of one record.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct EntryBatch {
     #[prost(message, repeated, tag = "1")]
@@ -49,7 +49,7 @@ pub(crate) struct Entry {
     pub(crate) commit: Option<Commit>,
 }
 
-/// The Raft number of an operation.
+/// The Raft id of an operation: term and index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Message)]
 pub(crate) struct OpId {
     #[prost(int64, tag = "1")]
@@ -65,7 +65,7 @@ pub(crate) mod kind {
     pub(crate) const PARTICIPANT: i32 = 6;
 }
 
-/// An operation as it was proposed to the Raft group.
+/// An operation as the leader proposed it to the Raft group.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Replicate {
     #[prost(message, optional, tag = "1")]
@@ -86,7 +86,7 @@ pub(crate) struct Replicate {
 /// Rows to write.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Write {
-    /// The columns that the client knew, by name.
+    /// The columns that the client knew. They have names but no ids.
     #[prost(message, optional, tag = "2")]
     pub(crate) schema: Option<Schema>,
     #[prost(message, optional, tag = "3")]
@@ -97,7 +97,7 @@ pub(crate) struct Write {
     pub(crate) auto_incrementing: Option<AutoIncrementing>,
 }
 
-/// What the numbers that the server gives began behind.
+/// The counter before the first value that the server generates for an auto-incrementing column.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct AutoIncrementing {
     #[prost(int64, optional, tag = "1")]
@@ -108,7 +108,7 @@ pub(crate) struct AutoIncrementing {
 pub(crate) struct RowOperations {
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) rows: Bytes,
-    /// Values of no fixed length.
+    /// Values of variable length.
     #[prost(bytes = "bytes", tag = "3")]
     pub(crate) indirect: Bytes,
 }
@@ -145,7 +145,7 @@ impl ParticipantOp {
     pub(crate) const ABORT: i32 = 4;
 }
 
-/// An operation as it was applied.
+/// The commit message of an operation.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Commit {
     #[prost(int32, tag = "1")]
@@ -163,20 +163,20 @@ pub(crate) struct Applied {
     pub(crate) rows: Vec<RowResult>,
 }
 
-/// What became of a row.
+/// The outcome of one row.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RowResult {
-    /// Whether it was known at a start of the server that it had been flushed, or had failed.
+    /// Whether the server found, at a restart, that the row had already been flushed or had failed.
     #[prost(bool, tag = "1")]
     pub(crate) skip: bool,
-    /// Why it was not written.
+    /// The error, if the row was not written.
     #[prost(bytes = "bytes", optional, tag = "2")]
     pub(crate) failed: Option<Bytes>,
     #[prost(message, repeated, tag = "3")]
     pub(crate) stores: Vec<Store>,
 }
 
-/// The memory that a row was written to: one of new rows, or one of changes to a rowset.
+/// The store in memory that a row went to: the MemRowSet (new rows), or the DeltaMemStore (changes) of a rowset.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct Store {
     #[prost(int64, optional, tag = "1")]
@@ -185,7 +185,7 @@ pub(crate) struct Store {
     pub(crate) rowset: Option<i64>,
     #[prost(int64, optional, tag = "3")]
     pub(crate) changes: Option<i64>,
-    /// Of a memory of new rows that is one transaction's.
+    /// Set for a MemRowSet that belongs to a transaction.
     #[prost(int64, optional, tag = "4")]
     pub(crate) transaction: Option<i64>,
 }

@@ -1,8 +1,8 @@
-//! The messages of a Kudu file system, cut down to the fields that are read.
+//! The messages of a Kudu file system, reduced to the fields that are read.
 //!
-//! Field numbers: `kudu/fs/fs.proto`, `kudu/common/common.proto`, `kudu/tablet/metadata.proto`, `kudu/tablet/tablet.proto`,
-//! `kudu/consensus/metadata.proto`. What Kudu marks as required is an `Option` here wherever a missing value must not
-//! pass for zero.
+//! Field numbers: `kudu/fs/fs.proto`, `kudu/common/common.proto`, `kudu/tablet/metadata.proto`,
+//! `kudu/tablet/tablet.proto`, `kudu/consensus/metadata.proto`. A field that Kudu marks as required is an `Option` here
+//! if a missing value must not be taken for zero.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl BlockRecord {
     pub(crate) const CREATE: i32 = 1;
     pub(crate) const DELETE: i32 = 2;
 
-    /// The bytes of a container that the record is about.
+    /// The range of the container's bytes that the record describes.
     pub(crate) fn bytes(&self) -> Result<Range<u64>> {
         let unsigned = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
         let range = unsigned(self.offset).zip(unsigned(self.length)).and_then(|(offset, length)| {
@@ -158,7 +158,7 @@ pub(crate) struct PartitionSchema {
     pub(crate) hash: Vec<HashSchema>,
     #[prost(message, optional, tag = "2")]
     pub(crate) range: Option<RangeSchema>,
-    /// Ranges that are hashed otherwise: there are some, or none.
+    /// Ranges with hash schemas of their own. Only their presence is checked.
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub(crate) custom: Vec<Vec<u8>>,
 }
@@ -242,7 +242,7 @@ pub(crate) struct SuperBlock {
     pub(crate) transactions: Vec<TransactionEntry>,
 }
 
-/// A transaction that took part in the tablet: an entry of a map.
+/// A map entry: a transaction that the tablet took part in.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct TransactionEntry {
     #[prost(int64, tag = "1")]
@@ -285,7 +285,7 @@ pub(crate) struct RaftPeer {
     pub(crate) member_type: Option<i32>,
 }
 
-/// What a delta file's footer says of it under `deltafilestats`.
+/// The statistics in a delta file's footer, under the key `deltafilestats`.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct DeltaStats {
     #[prost(int64, tag = "1")]

@@ -1,5 +1,5 @@
-//! What the messages that count their parts become in memory: an empty rowset of a super block is two bytes of a file and a
-//! struct of two hundred.
+//! The size in memory of messages with repeated parts. An empty rowset of a super block takes two bytes in the file and
+//! a struct of two hundred in memory.
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 

@@ -1,3 +1,3 @@
-//! Which rows of a rowset can pass a filter on the primary key.
+//! Finds the rows of a rowset that can pass a filter on the primary key.
 
 pub(crate) mod rows;

@@ -1,4 +1,4 @@
-//! The ordinals of a rowset that a range of keys leaves.
+//! The ordinals of a rowset that a range of keys selects.
 //!
 //! ```text
 //! key column or ad hoc index ──▶ value index ──▶ ordinals of a range of keys; bloom filter ──▶ none
@@ -17,7 +17,7 @@ use coldframe_encoding::Cursor;
 use crate::rowset::{Reading, open_block};
 use crate::tablet::{RowSet, Tablet};
 
-/// The ordinals of a rowset that a key range leaves of `rows`; a part of a split may be left without any.
+/// Narrows `rows` to the ordinals that a key range selects. A part of a split may be left with no rows.
 pub(crate) fn key_rows(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -47,7 +47,7 @@ pub(crate) fn key_rows(
     Ok(rows)
 }
 
-/// The block of the file that is sorted by encoded keys, and whether it is an ad hoc index.
+/// The block of the file that is sorted by encoded key, and whether it is an ad hoc index.
 pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)> {
     match (rowset.adhoc_index, tablet.schema.key().as_slice()) {
         (Some(id), _) => Some((id, true)),
@@ -56,7 +56,8 @@ pub(crate) fn key_index(tablet: &Tablet, rowset: &RowSet) -> Option<(u64, bool)>
     }
 }
 
-/// The ordinals between the block that may hold the lower bound and the one that may hold the upper.
+/// From the first ordinal of the block that may hold the lower bound to the last one of the block that may hold the
+/// upper bound.
 fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u64>> {
     let footer = file.footer();
     let all = footer.num_values;
@@ -75,7 +76,7 @@ fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u6
     };
     let end = match &bounds.upper {
         None => all,
-        // The block behind the one that may hold the bound has none but larger keys.
+        // The block after the one that may hold the bound has larger keys only.
         Some(upper) => match block_at(file, root, upper)?.1 {
             Some(block) => ordinal(block)?,
             None => all,
@@ -84,7 +85,7 @@ fn key_rows_by(file: &CFile, adhoc: bool, bounds: &KeyBounds) -> Result<Range<u6
     Ok(start.min(all)..end.min(all).max(start.min(all)))
 }
 
-/// The block that may hold `key`, and the one behind it.
+/// The block that may hold `key`, and the block after it.
 fn block_at(
     file: &CFile,
     root: BlockPointer,
@@ -101,18 +102,18 @@ fn block_at(
     Ok((next()?, next()?))
 }
 
-/// The first ordinal of a data block, by the positional index.
+/// The first ordinal of a data block, looked up in the positional index.
 fn ordinal_of(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     let blocks = file.blocks(0..file.footer().num_values)?;
     let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
     let found = blocks.get(at).filter(|b| b.pointer == pointer);
     found.map(|b| b.rows.start).ok_or_else(|| {
-        Error::corrupt("expected a data block that the positional index knows, found another")
+        Error::corrupt("expected a data block that is in the positional index, found another")
             .at(pointer.offset)
     })
 }
 
-/// The first ordinal of a block of an ad hoc index, which has no positional index: the block itself says it.
+/// The first ordinal of a block of an ad hoc index. Such an index has no positional index; the block itself states it.
 fn adhoc_ordinal(file: &CFile, pointer: BlockPointer) -> Result<u64> {
     file.format().limits.block("block of the ad hoc index", pointer.size.into())?;
     let stored = file.source().read(pointer.range())?;

@@ -1,4 +1,4 @@
-//! One unit of a rowset: base values, deltas applied, rows that are not there left out.
+//! Decodes one unit of a rowset: base values, then deltas, then rows that do not exist are dropped.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,23 +23,24 @@ use crate::wal::Replayed;
 use coldframe_cfile::layout::delta::{Delta, entries};
 use coldframe_cfile::scan::column::{ColumnPart, ColumnScan};
 
-/// A wanted column of a unit.
+/// A requested column of a unit.
 pub(crate) struct ColumnInput {
     pub(crate) column: Arc<Column>,
     pub(crate) source: Source,
-    /// Which of the unit's fetched ranges are its blocks.
+    /// The range of the unit's fetches that are its blocks.
     pub(crate) fetched: Range<usize>,
-    /// Where no value of the column's dictionary passes the filter: for each of them, and for null, that it does not.
+    /// Set if no value of the column's dictionary passes the filter: `true` for each value, and for null, that fails
+    /// it.
     pub(crate) excluded: Option<Arc<Vec<bool>>>,
 }
 
 /// The blocks of a delta file that a unit needs.
 pub(crate) struct DeltaInput {
-    /// Which of the files.
+    /// The index of the file.
     pub(crate) file: usize,
-    /// Which of its blocks.
+    /// The indexes of its blocks.
     pub(crate) blocks: Range<usize>,
-    /// Which of the unit's fetched ranges they are.
+    /// The range of the unit's fetches that they are.
     pub(crate) fetched: Range<usize>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct DecodeRows {
     pub(crate) columns: Vec<ColumnInput>,
     pub(crate) deltas: Vec<DeltaInput>,
     pub(crate) delta_files: Arc<Vec<DeltaFile>>,
-    /// What the write-ahead log adds to the rowset with this number.
+    /// What the write-ahead log adds to the rowset, and the rowset's id.
     pub(crate) log: (Arc<Replayed>, u64),
     pub(crate) rows: Range<u64>,
     pub(crate) request: PlanRequest,
@@ -71,17 +72,17 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// The first half stands last.
+/// Splits a range in two, the first half last, as `left` is a stack.
 fn halves(rows: &Range<u64>) -> [Range<u64>; 2] {
     let middle = rows.start + (rows.end - rows.start) / 2;
     [middle..rows.end, rows.start..middle]
 }
 
-/// The rows of a unit whose values are more than a batch should hold.
+/// A unit whose values may exceed one batch: it is split until each piece fits.
 struct Pieces {
     unit: DecodeRows,
     bytes: Vec<Bytes>,
-    /// The rows that are left, the next ones last.
+    /// The ranges still to decode; the next one is last.
     left: Vec<Range<u64>>,
     ready: Option<BatchIter>,
 }
@@ -109,7 +110,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Filters by `mask`, which counts the rows before any mask was applied; `before` is the mask that was.
+/// Filters by `mask`, whose positions are those before any filter; `before` is the mask applied so far.
 fn leave_out(
     batch: RecordBatch,
     before: Option<BooleanArray>,
@@ -134,7 +135,7 @@ pub(crate) fn in_batches(batch: RecordBatch, most: usize) -> BatchIter {
 }
 
 impl DecodeRows {
-    /// Some rows of the unit, if there are any; what is lost of them is recorded if that succeeds.
+    /// Decodes some rows of the unit. Losses are recorded only on success.
     fn rows(&self, rows: Range<u64>, bytes: &[Bytes]) -> Result<Option<RecordBatch>> {
         let count = usize::try_from(rows.end - rows.start)
             .map_err(|_| Error::invalid("the unit is larger than the address space"))?;
@@ -148,7 +149,7 @@ impl DecodeRows {
     }
 }
 
-/// Some rows of a unit being decoded.
+/// A range of a unit while it is decoded.
 struct Rows<'u> {
     unit: &'u DecodeRows,
     rows: Range<u64>,
@@ -180,7 +181,7 @@ impl<'u> Rows<'u> {
         RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// Which rows are not lost; `None` if none is.
+    /// The mask of rows that are not lost; `None` if none is lost.
     fn kept(&self, salvage: &Salvage) -> Option<BooleanArray> {
         if salvage.is_whole() {
             return None;
@@ -197,7 +198,7 @@ impl<'u> Rows<'u> {
         self.unit.request.scan.on_error != OnError::Raise
     }
 
-    /// The part of a column that has these rows, and its blocks' bytes.
+    /// Returns the part of a column that covers these rows, and the bytes of its blocks.
     fn part(&self, scan: &ColumnScan, input: &ColumnInput, bytes: &[Bytes]) -> (ColumnPart, Vec<Bytes>) {
         let stored = bytes.get(input.fetched.clone()).unwrap_or_default();
         let whole = scan.part(self.unit.rows.clone());
@@ -227,7 +228,7 @@ impl<'u> Rows<'u> {
         Ok(all)
     }
 
-    /// What an index block of a delta file leads to is not known: nor are the rows that it is about.
+    /// Records the rows that a lost index block of a delta file may be about.
     fn lose_entries(&self, file: &DeltaFile, loss: &Loss, salvage: &mut Salvage) {
         let rows = loss.rows.start.max(self.rows.start)..loss.rows.end.min(self.rows.end);
         let place = &file.opened.place;
@@ -244,7 +245,7 @@ impl<'u> Rows<'u> {
         format!("{unit}: {} in {}: ordinals {start}..{end}: {structure}", place.name, place.path)
     }
 
-    /// A delta block that cannot be read leaves the rows unknown that it may be about.
+    /// Records the rows that an unreadable delta block may be about.
     fn lose_deltas(&self, block: &DeltaBlock<'_>, e: Error, salvage: &mut Salvage) -> Result<()> {
         let rows = block.file.rows_of(block.index);
         let rows = rows.start.max(self.rows.start)..rows.end.min(self.rows.end);
@@ -253,7 +254,7 @@ impl<'u> Rows<'u> {
         if !self.tolerant() || !e.is_damage() {
             return Err(e);
         }
-        // It was fetched for other rows than these.
+        // The block was fetched for other rows of the unit.
         if rows.is_empty() {
             return Ok(());
         }
@@ -265,7 +266,7 @@ impl<'u> Rows<'u> {
         Ok(())
     }
 
-    /// What the server had in memory comes last.
+    /// Applies changes from the server's memory. They come after all flushed ones.
     fn apply_log<'a>(&'a self, changes: &mut Changes<'a>, salvage: &mut Salvage) -> Result<()> {
         let (log, rowset) = &self.unit.log;
         let counts = |time: u64| self.unit.snapshot.is_none_or(|snapshot| time < snapshot);
@@ -314,8 +315,8 @@ impl<'u> Rows<'u> {
         }
     }
 
-    /// Whether all rows have code words of a dictionary none of whose values passes the filter. What cannot be read is not
-    /// excluded: decoding it says why.
+    /// Whether every row has a code of a dictionary none of whose values passes the filter. Unreadable codes are not
+    /// excluded: decoding them reports the reason.
     fn excluded_by_dictionary(&self, bytes: &[Bytes], changes: &Changes<'_>) -> bool {
         self.unit.columns.iter().enumerate().any(|(place, input)| {
             let (Some(keep), Source::File { scan, .. }) = (&input.excluded, &input.source) else {
@@ -330,7 +331,7 @@ impl<'u> Rows<'u> {
         })
     }
 
-    /// The columns that the filter reads, if a row passes it; `None` if none does, so that no other column has to be decoded.
+    /// Decodes the columns that the filter reads; `None` if no row passes, so no other column needs decoding.
     fn filtered_out(
         &self,
         bytes: &[Bytes],
@@ -377,14 +378,14 @@ impl<'u> Rows<'u> {
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.count));
-        // Rows that are lost may stand as nulls where there can be none; they are left out at once.
+        // Lost rows may stand as nulls in columns that do not allow them, so they are dropped here.
         let decode = &self.unit.request.decode;
         let schema = if salvage.is_whole() { decode.clone() } else { nullable(decode) };
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(arrow_error)?;
         Ok(batch)
     }
 
-    /// A column's values after all deltas.
+    /// Decodes a column and applies all deltas.
     fn column(
         &self,
         place: usize,
@@ -411,7 +412,7 @@ impl<'u> Rows<'u> {
         changes.patch(place, &input.column, base)
     }
 
-    /// The values that can be read, with nulls in place of those that cannot.
+    /// Decodes the values that can be read, with nulls in place of the others.
     fn salvage(
         &self,
         place: usize,
@@ -447,18 +448,18 @@ impl<'u> Rows<'u> {
     }
 }
 
-/// A column some of whose rows cannot be read.
+/// A column of which some rows cannot be read.
 struct Hurt<'a> {
     scan: &'a ColumnScan,
     part: ColumnPart,
     stored: Vec<Bytes>,
     location: &'a Location,
-    /// What the index does not lead to.
+    /// Rows that the index does not lead to.
     index: &'a [Loss],
 }
 
 impl Hurt<'_> {
-    /// What is lost; where the index said why, with its reasons.
+    /// The lost rows, with the index's reasons where it has them.
     fn losses(&self) -> Vec<Loss> {
         let mut all = Vec::new();
         for loss in self.part.survey(&self.stored) {
@@ -487,14 +488,14 @@ impl Hurt<'_> {
     }
 }
 
-/// A delta block, for errors.
+/// A delta block, with its location for errors.
 struct DeltaBlock<'a> {
     file: &'a DeltaFile,
     index: usize,
     at: u64,
 }
 
-/// The part of `rows`, whose blocks are some of those of `whole`, with their bytes.
+/// The part of `whole` that covers `rows`, with the bytes of its blocks.
 fn part_of(
     scan: &ColumnScan,
     whole: &ColumnPart,

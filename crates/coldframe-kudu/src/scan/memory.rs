@@ -1,7 +1,7 @@
-//! The rows that a server had in memory and the write-ahead log gives back: a part of the table behind its rowsets.
+//! Rows that were in a server's memory and are recovered from the write-ahead log: a part of the table after its rowsets.
 //!
 //! ```text
-//! rows a..b in the order of their keys: blank values ──▶ entries before the snapshot ──▶ rows that are there ──▶ Arrow
+//! rows a..b in the order of their keys: blank values ──▶ entries before the snapshot ──▶ rows that exist ──▶ Arrow
 //! ```
 
 use std::ops::Range;
@@ -26,14 +26,14 @@ const UNIT_ROWS: u64 = 1 << 14;
 /// The units of a split.
 pub(crate) struct MemoryPlan {
     pub(crate) log: Arc<TabletLog>,
-    /// For errors: which tablet.
+    /// The tablet's name for errors.
     pub(crate) name: String,
     pub(crate) columns: Vec<Arc<Column>>,
-    /// The primary key's, as filters call them.
+    /// The columns of the primary key, under the names that filters use.
     pub(crate) key: Vec<Arc<Column>>,
     pub(crate) request: PlanRequest,
     pub(crate) snapshot: Option<u64>,
-    /// The split's rows.
+    /// The rows of the split.
     pub(crate) rows: Range<u64>,
     pub(crate) replayed: Option<Arc<Replayed>>,
 }
@@ -97,7 +97,7 @@ impl Plan for MemoryPlan {
     }
 }
 
-/// Makes arrays of rows.
+/// Builds arrays from rows.
 struct DecodeMemory {
     replayed: Arc<Replayed>,
     columns: Vec<Arc<Column>>,
@@ -129,7 +129,7 @@ impl DecodeMemory {
         let count = usize::try_from(rows.end - rows.start)
             .map_err(|_| Error::invalid("the unit is larger than the address space"))?;
         let mut changes = Changes::new(rows.start, count, &self.columns)?;
-        // No row is there before its insertion.
+        // A row does not exist before its insertion.
         for row in rows.clone() {
             changes.apply(Delta::new(row, 0, ChangeType::Delete, &[]))?;
         }
@@ -155,12 +155,12 @@ impl DecodeMemory {
             .map_err(arrow_error)
     }
 
-    /// What stands where a row's entries say nothing of a column: it is younger than the row.
+    /// The value of a column that a row's entries do not mention: the column is newer than the row.
     fn base(&self, column: &Column, count: usize) -> Result<ArrayRef> {
         if column.read_default.is_some() { column.defaults(count) } else { column.blank(count) }
     }
 
-    /// The rows that are there and known; those that are not known are recorded.
+    /// The mask of rows that exist and are known. Unknown rows are recorded as lost.
     fn kept(&self, rows: &Range<u64>, count: usize, there: &dyn Fn(usize) -> bool) -> BooleanArray {
         let mut kept: Vec<bool> = (0..count).map(there).collect();
         for loss in &self.replayed.lost_rows {

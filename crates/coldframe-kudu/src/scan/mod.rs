@@ -1,4 +1,4 @@
-//! The scan of a rowset: what to read, units, deltas applied; the scan of what a server had in memory.
+//! Scans: what to read of a rowset, units, applying deltas; and the rows of a server's memory.
 
 pub(crate) mod decode;
 pub(crate) mod memory;

@@ -1,8 +1,8 @@
-//! Deltas applied to decoded arrays, in bulk.
+//! Applies deltas to decoded arrays, in bulk.
 //!
-//! A unit's deltas are gathered first: for each column that is wanted, (row, cell) in the order in which they apply, the last one
-//! of a row wins; for each row, whether it is there. Then each column is patched once: cells of a fixed width are written into the
-//! array's own buffer, strings are copied run by run around the changed ones.
+//! The deltas of a unit are gathered first: for each requested column the (row, cell) pairs in the order in which they
+//! apply, of which the last one of a row wins; and for each row whether it exists. Then each column is patched once.
+//! Cells of a fixed width are written into the array's own buffer; strings are copied in runs between the changed ones.
 
 use std::sync::Arc;
 
@@ -22,25 +22,25 @@ use coldframe_core::salvage::check_batch;
 type RowCell<'a> = (u32, Option<&'a [u8]>);
 type Cells<'c, 'a> = &'c [RowCell<'a>];
 
-/// What a unit's deltas do to its rows.
+/// The effect of a unit's deltas on its rows.
 pub(crate) struct Changes<'a> {
     first: u64,
     rows: usize,
-    /// The place of each column in `cells` by its number: numbers are small.
+    /// Maps a column's id to its position in `cells`. Ids are small, so this is a table.
     places: Vec<Option<usize>>,
-    /// For each wanted column: row and cell.
+    /// For each requested column: row and cell.
     cells: Vec<Vec<RowCell<'a>>>,
-    /// Which rows are there, once one is not.
+    /// Which rows exist; `None` while all do.
     present: Option<BooleanBufferBuilder>,
-    /// So many entries follow.
+    /// The number of entries still to come.
     expected: usize,
 }
 
-/// Above this, a column's number is not looked up by a table.
+/// Column ids above this are refused: the table by id would be too large.
 const MOST_NUMBERED: usize = 1 << 20;
 
 impl<'a> Changes<'a> {
-    /// No changes to the rows `first..first + rows`, of which some columns are wanted.
+    /// No changes yet to the rows `first..first + rows`, of which `columns` are requested.
     pub(crate) fn new(first: u64, rows: usize, columns: &[Arc<Column>]) -> Result<Self> {
         let numbers = columns.iter().map(|c| usize::try_from(c.id).unwrap_or(0));
         let most = numbers.clone().max().map_or(0, |n| n + 1);
@@ -56,12 +56,12 @@ impl<'a> Changes<'a> {
         Ok(Self { first, rows, places, cells: vec![Vec::new(); columns.len()], present: None, expected: 0 })
     }
 
-    /// So many entries follow: columns that one of them changes make room for all.
+    /// Announces `entries` entries. A column that one of them changes reserves room for all.
     pub(crate) fn expect(&mut self, entries: usize) {
         self.expected = entries.min(self.rows);
     }
 
-    /// Takes in an entry whose row is one of the unit's.
+    /// Applies an entry to a row of the unit.
     #[inline(always)]
     pub(crate) fn apply(&mut self, mut delta: Delta<'a>) -> Result<()> {
         let row = delta.row.wrapping_sub(self.first);
@@ -98,17 +98,17 @@ impl<'a> Changes<'a> {
         present.set_bit(row, there);
     }
 
-    /// Which rows are there; `None` if all are.
+    /// The mask of rows that exist; `None` if all do.
     pub(crate) fn take_present(&mut self) -> Option<BooleanArray> {
         self.present.take().map(|mut b| BooleanArray::new(b.finish(), None))
     }
 
-    /// Whether a value of the wanted column at `place` is changed.
+    /// Whether any value of the requested column at `place` changes.
     pub(crate) fn touches(&self, place: usize) -> bool {
         self.cells.get(place).is_some_and(|cells| !cells.is_empty())
     }
 
-    /// The array of the wanted column at `place`, changed.
+    /// Patches the array of the requested column at `place`.
     pub(crate) fn patch(&self, place: usize, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
         let Some(cells) = self.cells.get(place).filter(|c| !c.is_empty()) else { return Ok(array) };
         for (_, cell) in cells {
@@ -163,7 +163,7 @@ fn patch_bits(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     Ok(Arc::new(BooleanArray::new(values, patch_nulls(array.nulls(), array.len(), cells))))
 }
 
-/// Writes cells into the values' buffer, which is the array's own where nothing else holds it.
+/// Writes cells into the values' buffer: in place if the array owns it alone, else into a copy.
 fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let (data_type, rows) = (array.data_type().clone(), array.len());
     let width = arrow_width(&data_type)
@@ -197,10 +197,10 @@ fn patch_fixed(array: ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     Ok(arrow_array::make_array(data.build().map_err(arrow_error)?))
 }
 
-/// Copies the values between the changed ones in runs.
+/// Copies the unchanged values in runs between the changed ones.
 fn patch_bytes<T: ByteArrayType<Offset = i32>>(array: &ArrayRef, cells: Cells<'_, '_>) -> Result<ArrayRef> {
     let array = array.as_bytes::<T>();
-    // Of the cells of one row the last: a sort by row that keeps their order.
+    // Keep the last cell of each row: a stable sort by row preserves their order.
     let mut sorted: Vec<RowCell<'_>> = Vec::new();
     let last = if cells.is_sorted_by_key(|(row, _)| *row) {
         cells
@@ -236,7 +236,7 @@ fn end_of(out: &[u8]) -> Result<i32> {
     i32::try_from(out.len()).map_err(|_| Error::batch_too_long("changed values", out.len() as u64))
 }
 
-/// Appends the values between the first and the last of `offsets`, and their ends.
+/// Appends the values between the first and the last of `offsets`, and their end offsets.
 fn copy_run(offsets: Option<&[i32]>, values: &[u8], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
     let Some([first, rest @ ..]) = offsets else { return Ok(()) };
     let Some(last) = rest.last() else { return Ok(()) };

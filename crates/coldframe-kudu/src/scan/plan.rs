@@ -1,4 +1,4 @@
-//! Plans one split: a range of ordinals of a rowset, in units of bounded rows and bytes.
+//! Plans one split: a range of ordinals of a rowset, cut into units of bounded rows and bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 use crate::wal::{LogLoss, Replayed, TabletLog};
 
-/// Most rows of a unit: its arrays stay in the cache, and their memory is used again.
+/// Most rows of a unit: few enough that its arrays stay in the cache and their memory is reused.
 const UNIT_ROWS: u64 = 1 << 16;
-/// Who asks for batches of less has values too large for more.
+/// Below this batch size, units are no larger than a batch: small batches are requested because values are large.
 const FEW_ROWS: u64 = 1 << 10;
-/// Most bytes of a unit as they are stored, unless one row takes more.
+/// Most stored bytes of a unit, unless a single row takes more.
 const UNIT_BYTES: u64 = 8 << 20;
 
 /// The units of one split.
@@ -33,9 +33,9 @@ pub(crate) struct RowSetPlan {
     request: PlanRequest,
     reading: Reading,
     columns: Vec<Arc<Column>>,
-    /// The primary key's columns, under the names that the filter has for them.
+    /// The columns of the primary key, under the names that the filter uses.
     key: Vec<Arc<Column>>,
-    /// The split's ordinals; before [`Self::start`], as they were asked for.
+    /// The split's ordinals; as requested until [`Self::start`] narrows them.
     rows: Range<u64>,
     log: Arc<TabletLog>,
     opened: Option<OpenRowSet>,
@@ -44,15 +44,15 @@ pub(crate) struct RowSetPlan {
 struct OpenRowSet {
     log: Arc<Replayed>,
     sources: Vec<Source>,
-    /// For each column, its dictionary's values where none of them passes the filter.
+    /// For each column: which of its dictionary's values the filter excludes, if it excludes all of them.
     excluded: Vec<Option<Arc<Vec<bool>>>>,
     deltas: Arc<Vec<DeltaFile>>,
 }
 
 impl RowSetPlan {
-    /// A plan of the ordinals `rows` of a rowset; nothing is read before the first unit is asked for. `columns` are those
-    /// to decode, in the order of the table that was opened, `key` those of the primary key: the tablet's own schema may be
-    /// older and have other names.
+    /// Plans the ordinals `rows` of a rowset. Reads nothing before the first unit is requested. `columns` are those to
+    /// decode, in the order of the opened table; `key` are those of the primary key. The tablet's own schema may be
+    /// older and use other names.
     pub(crate) fn new(
         tablet: Arc<Tablet>,
         rowset: RowSet,
@@ -73,7 +73,7 @@ impl RowSetPlan {
         e.within(format!("rowset {}", self.rowset.id)).within(format!("tablet {}", self.tablet.id))
     }
 
-    /// Opens what the split needs; `false` if nothing of it can be read.
+    /// Opens what the split needs; `false` if none of it can be read.
     fn start(&mut self) -> Result<bool> {
         let all = match row_count(&self.tablet, &self.rowset, &self.reading) {
             Ok(rows) => rows,
@@ -87,7 +87,7 @@ impl RowSetPlan {
             let bounds = KeyBounds::new(predicate, &key);
             match key_rows(&self.tablet, &self.rowset, &bounds, self.rows.clone(), &self.reading) {
                 Ok(rows) => self.rows = rows,
-                // An index that cannot be read saves no work.
+                // An unreadable index only means that nothing is pruned.
                 Err(e) if Fault::is(&e) && self.tolerant() => {}
                 Err(e) => return Err(e),
             }
@@ -99,7 +99,7 @@ impl RowSetPlan {
         self.check_log(&log)?;
         let deltas = match delta_files(&self.tablet, &self.rowset, self.tolerant(), &self.reading) {
             Ok(deltas) => Arc::new(deltas),
-            // Without them no row's values are known.
+            // Without deltas no row's current values are known.
             Err(e) => return self.give_up(e, Some(self.rows.end - self.rows.start)),
         };
         let mut sources = Vec::with_capacity(self.columns.len());
@@ -117,7 +117,7 @@ impl RowSetPlan {
         Ok(true)
     }
 
-    /// What a hole in the log leaves unknown is an error, unless it may be left out.
+    /// Rows that a hole in the log leaves unknown are an error, unless losses are tolerated.
     fn check_log(&self, log: &Replayed) -> Result<()> {
         let counts = |loss: &&LogLoss| {
             let known = self.reading.snapshot.is_some_and(|snapshot| loss.since >= snapshot);
@@ -130,7 +130,8 @@ impl RowSetPlan {
         }
     }
 
-    /// The values of a column's dictionary, null first, if none of them passes what the filter says of this column alone.
+    /// Which values of a column's dictionary (null first) the filter excludes, if the filter's terms on this column
+    /// alone exclude all of them.
     fn excluded(&self, column: &Column, source: &Source) -> Result<Option<Arc<Vec<bool>>>> {
         let (Some(predicate), Source::File { scan, .. }) = (&self.request.scan.predicate, source) else {
             return Ok(None);
@@ -170,7 +171,7 @@ impl RowSetPlan {
         Ok(false)
     }
 
-    /// Where the unit that starts at `start` ends.
+    /// The end of the unit that starts at `start`.
     fn unit_end(&self, opened: &OpenRowSet, start: u64) -> u64 {
         let batch = u64::try_from(self.request.scan.batch_rows).unwrap_or(u64::MAX);
         let mut rows = if batch < FEW_ROWS { batch.max(1) } else { UNIT_ROWS };
@@ -227,7 +228,7 @@ impl RowSetPlan {
     }
 }
 
-/// How many bytes the blocks of `rows` take.
+/// The stored bytes of the blocks of `rows`.
 fn stored_bytes(opened: &OpenRowSet, rows: Range<u64>) -> u64 {
     let of = |source: &Source| match source {
         Source::File { scan, .. } => {

@@ -1,8 +1,8 @@
-//! What a scan reads of a rowset.
+//! The files and blocks of a rowset that a scan reads.
 //!
 //! ```text
-//! rowset ── column files of the wanted columns ──▶ positional index ──▶ blocks of a range of ordinals
-//!        ── delta files that the snapshot needs ──▶ value index (row, time) ──▶ blocks of a range of rows
+//! rowset ── column files of the requested columns ──▶ positional index ──▶ blocks of a range of ordinals
+//!        ── delta files that the snapshot needs ────▶ value index (row, time) ──▶ blocks of a range of rows
 //! ```
 
 use std::ops::Range;
@@ -21,19 +21,19 @@ use crate::rowset::{Location, Opened, Reading, open_block, stats};
 use crate::schema::Column;
 use crate::tablet::{RowSet, Tablet};
 
-/// Where a wanted column's values come from.
+/// Where the values of a requested column come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// Blocks of a file.
     File {
         scan: Arc<ColumnScan>,
         place: Arc<Location>,
-        /// Ordinals that the index does not lead to.
+        /// Ordinals whose blocks the index does not list.
         lost: Arc<Vec<Loss>>,
     },
-    /// The rowset is older than the column.
+    /// The rowset is older than the column: its rows have the read default.
     Default,
-    /// Its file cannot be read, and nulls stand in for it.
+    /// The column's file cannot be read. Nulls stand in for its values.
     Lost,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Source {
 pub(crate) struct DeltaFile {
     pub(crate) opened: Opened,
     pub(crate) undo: bool,
-    /// The row of each block's first entry, and the block.
+    /// For each block, the row of its first entry and the pointer to the block.
     pub(crate) blocks: Vec<(u64, BlockPointer)>,
     /// Rows whose entries cannot be found.
     pub(crate) lost: Vec<Loss>,
@@ -51,7 +51,7 @@ pub(crate) struct DeltaFile {
 impl DeltaFile {
     /// The blocks that may hold entries of `rows`.
     pub(crate) fn part(&self, rows: &Range<u64>) -> Range<usize> {
-        // Entries of one row may go on in the next block.
+        // The entries of one row may continue in the next block.
         let from = self.blocks.partition_point(|(row, _)| *row < rows.start).saturating_sub(1);
         let to = self.blocks.partition_point(|(row, _)| *row < rows.end);
         from..to.max(from)
@@ -65,7 +65,7 @@ impl DeltaFile {
     }
 }
 
-/// The delta files that matter to the snapshot, in the order in which they apply.
+/// The delta files that the snapshot needs, in the order in which they apply.
 pub(crate) fn delta_files(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -73,7 +73,7 @@ pub(crate) fn delta_files(
     reading: &Reading,
 ) -> Result<Vec<DeltaFile>> {
     let mut files = Vec::new();
-    // Without a snapshot every operation counts, and none has to be undone.
+    // Without a snapshot every operation counts and none is undone.
     let undo = rowset.undo.iter().filter(|_| reading.snapshot.is_some());
     let all = undo.map(|id| (*id, true)).chain(rowset.redo.iter().map(|id| (*id, false)));
     for (id, undo) in all {
@@ -116,14 +116,15 @@ struct Index<'a> {
 }
 
 impl Index<'_> {
-    /// The row of each block's first entry, and the block; rows whose entries cannot be found, if that may be.
+    /// The row of each block's first entry, and the block; and, if losses are tolerated, the rows whose entries cannot
+    /// be found.
     fn read(&self) -> Result<(Vec<DeltaBlock>, Vec<Loss>)> {
         let mut walk = self.file.walk(self.root)?;
         if self.tolerant {
             walk = walk.lossy();
         }
         let (mut blocks, mut lost) = (Vec::new(), Vec::<Loss>::new());
-        // The row that the last step begins with, and what it has lost.
+        // The row at which the last step began, and the loss that is still open there.
         let (mut at, mut open) = (0u64, None::<Loss>);
         while let Some(step) = walk.step()? {
             let (key, found) = match step {
@@ -138,7 +139,7 @@ impl Index<'_> {
                 Err(e) => return Err(e),
             };
             if let Some(mut loss) = open.take() {
-                // The step that ends it may go on with the same row.
+                // The step that ends the loss may continue with the same row.
                 loss.rows.end = row.saturating_add(1);
                 lost.push(loss);
             }
@@ -155,7 +156,7 @@ impl Index<'_> {
         Ok((blocks, lost))
     }
 
-    /// The row of a key, which is not before `least`.
+    /// The row of a key. It must be at least `least`.
     fn row(&self, key: &[u8], least: u64) -> Result<u64> {
         let row = sorted_varint(&mut Cursor::new(key, self.root.offset))?;
         if row >= least {
@@ -166,8 +167,8 @@ impl Index<'_> {
     }
 }
 
-/// Where the values of a wanted column come from, of a rowset with `all` rows; `None` if they are lost and so are
-/// their rows.
+/// Where the values of a requested column come from, in a rowset of `all` rows; `None` if the column is lost and its
+/// rows with it.
 pub(crate) fn column_source(
     tablet: &Tablet,
     rowset: &RowSet,
@@ -207,7 +208,7 @@ pub(crate) fn column_source(
     }
 }
 
-/// A file of another type or length than the schema's column and the rowset is not that column's.
+/// Refuses a file whose type or length differs from the column's and the rowset's: it is not that column's file.
 fn check_file(file: &CFile, column: &Column, rows: u64) -> Result<()> {
     let (found, values) = (file.footer().data_type, file.footer().num_values);
     if found != column.data_type {

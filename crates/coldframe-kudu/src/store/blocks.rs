@@ -1,14 +1,14 @@
-//! Where a block's bytes are, by its number.
+//! Finds a block's bytes by its id.
 //!
 //! ```text
-//! file block manager | data/<byte 2>/<byte 3>/<byte 4>/<number, 16 decimal digits>    bytes 0 and 1: which data directory
-//! log block manager  | data/<uuid>.data                                   blocks, each from a multiple of 4096 on
+//! file block manager | data/<byte 2>/<byte 3>/<byte 4>/<id, 16 decimal digits>    bytes 0 and 1: which data directory
+//! log block manager  | data/<uuid>.data                                   blocks, each starting at a multiple of 4096
 //!                    | data/<uuid>.metadata                               container of records: CREATE | DELETE a block
 //! ... `logr`         | data/rdb/..                                        the same records in RocksDB (`logr.rs`)
 //! ```
 //!
-//! Bytes of the number count from the highest (`file_block_manager.cc`, `log_block_manager.cc`). A deleted block is a hole or left as it
-//! is.
+//! Bytes of the id count from the most significant (`file_block_manager.cc`, `log_block_manager.cc`). A deleted block is a hole,
+//! or its bytes are left in place.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,13 +28,13 @@ use crate::store::roots::{BlockManager, DATABASE, DataDir, join};
 #[derive(Debug)]
 pub(crate) struct BlockStore {
     folder: Arc<dyn Folder>,
-    /// What the folder is called in errors.
+    /// The name of the folder in errors.
     root: Arc<str>,
     dirs: Vec<DataDir>,
     keys: ServerKeys,
     checked: bool,
     limits: Limits,
-    /// What the containers hold; read when a block is first asked for.
+    /// The index of the containers, built when a block is first requested.
     containers: Mutex<Option<Arc<Containers>>>,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct BlockStore {
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
     blocks: HashMap<u64, Extent>,
-    /// Paths of the containers without their endings.
+    /// Paths of the containers without their extensions.
     files: Vec<String>,
-    /// Containers whose metadata cannot be read to its end, and databases.
+    /// Containers whose metadata cannot be read to the end, and databases that cannot be read.
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -54,18 +54,18 @@ struct Extent {
     bytes: Range<u64>,
 }
 
-/// A block, opened.
+/// An open block.
 pub(crate) struct OpenBlock {
-    /// Its bytes, decrypted.
+    /// The block's decrypted bytes.
     pub(crate) bytes: Arc<dyn ReadAt>,
-    /// The file that holds it, below the folder that was opened.
+    /// The path of the file that holds it, relative to the opened folder.
     pub(crate) path: String,
-    /// Where in that file it begins.
+    /// The offset of the block in that file.
     pub(crate) offset: u64,
 }
 
 impl BlockStore {
-    /// The blocks in `dirs`; nothing is read.
+    /// A store of the blocks in `dirs`. Reads nothing yet.
     pub(crate) fn new(
         (folder, root): (Arc<dyn Folder>, Arc<str>),
         dirs: Vec<DataDir>,
@@ -76,17 +76,17 @@ impl BlockStore {
         Self { folder, root, dirs, keys, checked, limits, containers: Mutex::new(None) }
     }
 
-    /// What a file below the folder is called in errors.
+    /// The name of a file below the folder in errors.
     pub(crate) fn full_path(&self, path: &str) -> String {
         join(&self.root, path)
     }
 
-    /// The data directories.
+    /// The server's data directories.
     pub(crate) fn dirs(&self) -> &[DataDir] {
         &self.dirs
     }
 
-    /// Opens the block with the number `id`.
+    /// Opens the block with the id `id`.
     pub(crate) fn open(&self, id: u64) -> Result<OpenBlock> {
         if self.dirs.iter().any(|d| d.manager.has_containers())
             && let Some(block) = self.open_in_container(id)?
@@ -112,7 +112,7 @@ impl BlockStore {
         )))
     }
 
-    /// The directories with a file for each block, the one first that the block's number names.
+    /// The directories that keep one file per block, starting with the one that the block's id names.
     fn directories_of(&self, id: u64) -> impl Iterator<Item = &DataDir> {
         let index = usize::try_from(id >> 48).unwrap_or(usize::MAX);
         let named = move |d: &&DataDir| d.all_uuids.get(index) == Some(&d.uuid);
@@ -141,7 +141,7 @@ impl BlockStore {
         Ok(Some(OpenBlock { bytes, path, offset: place.bytes.start }))
     }
 
-    /// What the containers hold.
+    /// The index of the containers; reads it on first use.
     pub(crate) fn containers(&self) -> Result<Arc<Containers>> {
         let mut held = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(containers) = held.as_ref() {
@@ -166,7 +166,7 @@ impl BlockStore {
         Ok(all)
     }
 
-    /// Adds the live blocks of a data directory with a database, and notes what of it cannot be read.
+    /// Adds the live blocks of a data directory with a database, and notes the parts that cannot be read.
     fn read_database(&self, path: &str, all: &mut Containers) -> Result<()> {
         let reading = Reading { checked: self.checked, limits: self.limits };
         let database = match logr::Blocks::read(self.folder.as_ref(), path, reading) {
@@ -187,7 +187,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Adds the live blocks of one container. What cannot be read of it is noted; what stands before it holds.
+    /// Adds the live blocks of one container. A part that cannot be read is noted; the records before it count.
     fn read_container(&self, path: &str, all: &mut Containers) -> Result<()> {
         let metadata = format!("{path}.metadata");
         let stored = self.folder.open(&metadata)?;
@@ -204,7 +204,7 @@ impl BlockStore {
     }
 
     fn read_metadata(&self, stored: Arc<dyn ReadAt>, path: &str, all: &mut Containers) -> Result<()> {
-        // That the key is right the super blocks have shown.
+        // The super blocks have already shown that the key is right.
         let (file, start) = decrypted_block(stored, &self.keys, &Expected::start(&[MAGIC]))?;
         let file = Section::of(file.clone(), &(start..file.len()))?;
         let container = all.files.len();
@@ -238,7 +238,7 @@ impl BlockStore {
     }
 }
 
-/// Where the file block manager keeps a block, below the data directory.
+/// The path of a block of the file block manager, relative to the data directory.
 fn file_path(id: u64) -> String {
     let [_, _, a, b, c, ..] = id.to_be_bytes();
     format!("{a:02x}/{b:02x}/{c:02x}/{id:016}")

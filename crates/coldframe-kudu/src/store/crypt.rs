@@ -1,12 +1,12 @@
-//! Encryption at rest: an AES key for each file, itself encrypted under the server's key.
+//! Encryption at rest: each file has its own AES key, which is encrypted with the server's key.
 //!
 //! ```text
 //! | "kuduenc" | algorithm u8: 0, 1, 2 = AES-128, -192, -256 in counter mode | file key, padded to 32 | zeros up to 64 |
 //! file key = AES-ECB(server key)      counter = physical offset / 16, in the low eight bytes, big-endian
 //! ```
 //!
-//! `instance` holds the server's key, encrypted by a key provider. The provider for tests, which is the default one, writes
-//! it as hexadecimal digits of its bytes XOR 42; of any other one the user has to give the key (`keys={"server": ..}`).
+//! `instance` holds the server's key, encrypted by a key provider. The default provider, which is meant for tests, writes the
+//! hexadecimal digits of the key's bytes XOR 42. For any other provider the user must give the key (`keys={"server": ..}`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use coldframe_encoding::crypt::{AesCtr, ecb_decrypt};
 use crate::layout::proto::Instance;
 
 const MAGIC: &[u8] = b"kuduenc";
-/// Length of the header. Offsets within an encrypted file count it.
+/// Length of the header. Offsets in an encrypted file include it.
 pub(crate) const HEADER: u64 = 64;
-/// So many zeros are a hole, not an accident of the cipher.
+/// This many zeros are a hole in the file, not ciphertext that happens to be zero.
 const HOLE: usize = 16;
 
-/// The keys under which a server's files may be.
+/// The candidate keys for a server's files.
 #[derive(Clone, Default)]
 pub(crate) struct ServerKeys {
     keys: Vec<Vec<u8>>,
-    /// Whether the server encrypts its files: all of them, or none.
+    /// Whether the server encrypts its files: it encrypts all of them or none.
     encrypts: bool,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Debug for ServerKeys {
 }
 
 impl ServerKeys {
-    /// The key that was given, or else those that `instance` holds in the manner of the test provider.
+    /// The given key, or else the keys in `instance`, decoded as the test provider encodes them.
     pub(crate) fn new(given: Option<&Vec<u8>>, instance: &Instance) -> Self {
         if let Some(key) = given {
             return Self { keys: vec![key.clone()], encrypts: true };
@@ -52,7 +52,7 @@ impl ServerKeys {
     }
 }
 
-/// The bytes of hexadecimal digits, XOR 42.
+/// Decodes hexadecimal digits and applies XOR 42.
 fn unmask(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
@@ -62,28 +62,28 @@ fn unmask(text: &str) -> Option<Vec<u8>> {
     matches!(key.len(), 16 | 24 | 32).then_some(key)
 }
 
-/// What the clear bytes of a file hold somewhere: a key that does not give them is not the file's.
+/// Known plaintext of a file: a key that does not produce it is not the file's key.
 pub(crate) struct Expected<'a> {
-    /// Where, by physical offset.
+    /// The physical offset of the known bytes.
     at: u64,
-    /// One of these, all of the same length.
+    /// The possible values, all of the same length.
     any: &'a [&'a [u8]],
 }
 
 impl Expected<'static> {
-    /// A CFile that begins `at` this offset of the file.
+    /// The magic of a CFile that begins at offset `at`.
     pub(crate) fn cfile(at: u64) -> Self {
         Self { at, any: &[MAGIC_V2, MAGIC_V1] }
     }
 }
 
 impl<'a> Expected<'a> {
-    /// What the file begins with, behind the encryption header.
+    /// The start of a file, after the encryption header.
     pub(crate) fn start(any: &'a [&'a [u8]]) -> Self {
         Self { at: HEADER, any }
     }
 
-    /// Whether `clear` has it, as far as it reaches.
+    /// Whether `clear` has these bytes, as far as it reaches.
     fn is_in(&self, clear: &dyn ReadAt) -> Result<bool> {
         let len = self.any.first().map_or(0, |bytes| bytes.len()) as u64;
         let end = self.at.saturating_add(len).min(clear.len());
@@ -92,9 +92,9 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// `file` as it was before encryption, with the header's length in front (so that offsets stay), or itself if it is not
-/// encrypted. The key is the one that gives what is expected. A file with nothing behind its header, of a server that stopped
-/// while it created it, needs none.
+/// Decrypts `file`, keeping room for the header so that offsets stay the same; returns `file` itself if it is not
+/// encrypted. Picks the key that produces the expected bytes. A file with nothing after its header needs no key: the
+/// server stopped while creating it.
 pub(crate) fn decrypted(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,
@@ -106,8 +106,8 @@ pub(crate) fn decrypted(
     }
 }
 
-/// The same for a file of blocks, any of which may be damaged: where no key gives what is expected, the first one is used and
-/// the block says what is wrong with it.
+/// The same for a file of blocks, any of which may be damaged. If no key produces the expected bytes, the first key is
+/// used and reading the block reports the damage.
 pub(crate) fn decrypted_block(
     file: Arc<dyn ReadAt>,
     keys: &ServerKeys,
@@ -117,7 +117,7 @@ pub(crate) fn decrypted_block(
     Ok((clear, start))
 }
 
-/// Whether the key is right is known by what it gives.
+/// The decrypted file, where its content starts, and `Some` if the key is known to be right.
 type Clear = (Arc<dyn ReadAt>, u64, Option<()>);
 
 fn with_key(file: Arc<dyn ReadAt>, keys: &ServerKeys, expected: &Expected<'_>) -> Result<Clear> {
@@ -185,7 +185,7 @@ impl Header {
     }
 }
 
-/// An encrypted file, at its physical offsets.
+/// Decrypts an encrypted file, at its physical offsets.
 struct Decrypted {
     inner: Arc<dyn ReadAt>,
     key: Vec<u8>,
@@ -208,7 +208,7 @@ impl ReadAt for Decrypted {
             .into_iter()
             .zip(ranges)
             .map(|(bytes, range)| {
-                // Space that was set aside and not written to, or freed, is zeros.
+                // Preallocated or freed space reads as zeros and must not be decrypted.
                 let zeros = bytes.iter().rev().take_while(|b| **b == 0).count();
                 let written = bytes.len() - if zeros >= HOLE { zeros } else { 0 };
                 let mut bytes = Vec::from(bytes);
@@ -225,7 +225,7 @@ impl ReadAt for Decrypted {
     }
 }
 
-/// A part of a file, as a file of its own: a block within a container, or what follows the encryption header.
+/// A part of a file as a file of its own: a block of a container, or the bytes after the encryption header.
 #[derive(Debug)]
 pub(crate) struct Section {
     inner: Arc<dyn ReadAt>,
@@ -234,7 +234,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// The bytes `range` of `inner`, which must exist.
+    /// The range `range` of `inner`. It must exist.
     pub(crate) fn of(inner: Arc<dyn ReadAt>, range: &Range<u64>) -> Result<Arc<dyn ReadAt>> {
         check_range(range, inner.len())?;
         if range.start == 0 && range.end == inner.len() {

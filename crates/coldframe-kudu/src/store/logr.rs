@@ -1,15 +1,15 @@
-//! The records of blocks that the block manager `logr` keeps in RocksDB, one instance a data directory.
+//! The block records of the `logr` block manager, which keeps them in RocksDB: one instance per data directory.
 //!
 //! ```text
 //! data/rdb/..         the database
-//! data/<uuid>.data    blocks, as the log block manager has them
-//! key:    container's uuid, 32 hexadecimal digits | "." | the block's number, 16 decimal digits or more
-//! value:  the record that creates the block (as one of a `.metadata` file, without its frame); a block deleted is a key deleted
+//! data/<uuid>.data    blocks, as in the log block manager
+//! key:    container's uuid, 32 hexadecimal digits | "." | the block's id, 16 decimal digits or more
+//! value:  the record that creates the block (as in a `.metadata` file, without its frame); deleting a block deletes its key
 //! ```
 //!
-//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of the records of a key the one with the largest sequence number holds,
-//! and where that one makes no sense the block is lost: what was before may be deleted since. Numbers of blocks are not used again
-//! and super blocks name live ones only, so that a deletion that is lost uncovers nothing that anybody asks for.
+//! Source: `log_block_manager.cc` (`LogBlockContainerRdbMeta`). Of the records with one key, the one with the largest sequence
+//! number counts. If it is invalid the block is lost: an earlier record may have been deleted since. Ids of blocks are not reused and
+//! super blocks name live blocks only, so a lost deletion exposes no block that a reader asks for.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,17 +22,17 @@ use crate::layout::proto::BlockRecord;
 use crate::store::rocks::{Database, Reading, Record};
 use crate::store::roots::{DATABASE, join};
 
-/// Digits of a container's uuid.
+/// The number of digits of a container's uuid.
 const UUID: usize = 32;
-/// What a block and a container take in memory, about.
+/// About how much memory a block and a container take.
 const BLOCK_BYTES: u64 = 2 * size_of::<((u32, u64), Newest)>() as u64;
 const CONTAINER_BYTES: u64 = 2 * size_of::<([u8; UUID], u32)>() as u64;
 
-/// What is known of a key.
+/// The newest record of a key.
 #[derive(Debug)]
 struct Newest {
     sequence: u64,
-    /// `None` if the block is deleted, or lost.
+    /// Offset and length; `None` if the block is deleted or lost.
     bytes: Option<(u64, u64)>,
 }
 
@@ -41,7 +41,7 @@ struct Newest {
 pub(crate) struct Blocks {
     containers: HashMap<[u8; UUID], u32>,
     newest: HashMap<(u32, u64), Newest>,
-    /// What of the database cannot be read.
+    /// The parts of the database that cannot be read.
     pub(crate) damage: Vec<Damage>,
 }
 
@@ -88,7 +88,7 @@ impl Blocks {
         told
     }
 
-    /// The containers by their paths, and each live block with the number of its container.
+    /// The paths of the containers; and each live block with the index of its container and its range.
     pub(crate) fn live(&self, path: &str) -> (Vec<String>, impl Iterator<Item = (u64, usize, Range<u64>)>) {
         let mut names: Vec<(&u32, &[u8; UUID])> = self.containers.iter().map(|(name, n)| (n, name)).collect();
         names.sort_unstable();
@@ -101,7 +101,7 @@ impl Blocks {
     }
 }
 
-/// The container and the block that a key names. The container becomes a part of a path: nothing but digits gets there.
+/// Parses a key into container and block. The container becomes part of a path, so only digits are accepted.
 fn key(key: &[u8]) -> Result<([u8; UUID], u64)> {
     let parts = key.split_first_chunk::<UUID>().filter(|(uuid, _)| uuid.iter().all(u8::is_ascii_hexdigit));
     let id = |rest: &[u8]| {
@@ -118,7 +118,7 @@ fn key(key: &[u8]) -> Result<([u8; UUID], u64)> {
     })
 }
 
-/// Where the block `id` lies, by the record that creates it.
+/// Offset and length of block `id`, from the record that creates it.
 fn extent(value: &[u8], id: u64) -> Result<(u64, u64)> {
     let record: BlockRecord = decode(value)?;
     let found = record.block_id.and_then(|b| b.id);
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(live(&[(1, Some(&old)), (3, Some(&new)), (2, None)]), [8192]);
         assert_eq!(live(&[(3, None), (1, Some(&old))]), [0; 0]);
         assert_eq!(live(&[(2, Some(&old)), (1, None)]), [4096]);
-        // The newest is of another block, or nothing: the one before may be deleted since.
+        // The newest record names another block or nothing; the one before it may have been deleted since.
         assert_eq!(live(&[(1, Some(&old)), (2, Some(&created(8, 0)))]), [0; 0]);
         assert_eq!(live(&[(2, Some(b"\xff")), (1, Some(&old))]), [0; 0]);
     }

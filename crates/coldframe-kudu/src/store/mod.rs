@@ -1,4 +1,4 @@
-//! Where a server keeps its files, and how they are stored: directories, encryption, blocks by their numbers.
+//! How a server stores its files: directories, encryption, blocks by their ids.
 
 pub(crate) mod blocks;
 pub(crate) mod crypt;

@@ -1,4 +1,4 @@
-//! Where a Kudu server keeps its files, in the folder that was opened or below it.
+//! Where a Kudu server keeps its files, in the opened folder or below it.
 //!
 //! ```text
 //! root/instance                        the server's uuid and keys: every root has it
@@ -9,9 +9,9 @@
 //! root/data/..                         blocks
 //! ```
 //!
-//! One root may be all of these (`fs_wal_dir`, `fs_metadata_dir`, `fs_data_dirs` of the server). The folder opened is a root or holds
-//! the roots of one server or of several. Roots with the same uuid are one server's; where one server was copied twice, a
-//! data directory goes with the metadata directory that is nearest to it.
+//! One root may be all of these (`fs_wal_dir`, `fs_metadata_dir`, `fs_data_dirs` of the server). The opened folder is a root, or
+//! holds the roots of one or several servers. Roots with the same uuid belong to one server. If a server was copied twice, a data
+//! directory goes with the nearest metadata directory.
 
 use coldframe_core::io::Folder;
 use coldframe_core::{Error, Limits, Result};
@@ -19,12 +19,12 @@ use coldframe_core::{Error, Limits, Result};
 use crate::layout::container::{MAGIC, only_message, whole_file};
 use crate::layout::proto::{DirInstance, Instance};
 
-/// How far below the opened folder a root may lie.
+/// How deep below the opened folder a root may be.
 const DEPTH: usize = 4;
-/// How far below it, for a folder to be recognised by its contents.
+/// How deep to look when recognising a folder by its contents.
 const PROBE_DEPTH: usize = 2;
 const INSTANCE: &str = "instance";
-/// The folder of the database in a data directory of the block manager `logr`.
+/// The database folder in a data directory of the `logr` block manager.
 pub(crate) const DATABASE: &str = "rdb";
 
 /// Joins two parts of a path.
@@ -37,7 +37,7 @@ pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A directory with a file `instance`.
+/// A directory with an `instance` file.
 #[derive(Clone, Debug)]
 struct Root {
     path: String,
@@ -54,12 +54,12 @@ pub(crate) enum BlockManager {
     File,
     /// Many blocks in a container.
     Log,
-    /// The same, with what the containers hold in a database.
+    /// The same, with the block records in a database.
     LogRocks,
 }
 
 impl BlockManager {
-    /// Whether blocks lie in containers.
+    /// Whether blocks are in containers.
     pub(crate) fn has_containers(self) -> bool {
         self != Self::File
     }
@@ -68,11 +68,11 @@ impl BlockManager {
 /// A data directory.
 #[derive(Clone, Debug)]
 pub(crate) struct DataDir {
-    /// Where the blocks are.
+    /// The folder of the blocks.
     pub(crate) path: String,
-    /// Its uuid, in the order of which blocks name directories.
+    /// Its uuid. The order of the uuids determines which directory a block id names.
     pub(crate) uuid: Vec<u8>,
-    /// The uuids of all directories of the server, in order.
+    /// The uuids of all the server's directories, in order.
     pub(crate) all_uuids: Vec<Vec<u8>>,
     pub(crate) manager: BlockManager,
 }
@@ -96,7 +96,7 @@ pub(crate) fn probe(folder: &dyn Folder) -> Result<bool> {
 fn only_roots(folder: &dyn Folder, path: &str, depth: usize) -> Result<bool> {
     let entries = match folder.list(path) {
         Ok(entries) => entries,
-        // Deleted since the folder above was listed.
+        // Deleted after the parent folder was listed.
         Err(e) if !path.is_empty() && e.is_not_found() => return Ok(false),
         Err(e) => return Err(e),
     };
@@ -165,7 +165,7 @@ fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -
     let found = folder.open(&file).and_then(|f| whole_file(f.as_ref(), limits));
     let instance: DirInstance = match found {
         Ok(bytes) => only_message(&bytes, checked).map_err(|e| e.within(file))?,
-        // A directory that was copied without it is known by its files.
+        // A directory copied without this file is recognised by its other files.
         Err(e) if e.is_not_found() => {
             DirInstance { dir_set: None, dir_type: kind_of(&folder.list(&path)?).to_owned() }
         }
@@ -181,7 +181,7 @@ fn data_dir(folder: &dyn Folder, path: String, checked: bool, limits: &Limits) -
     Ok(DataDir { path, uuid: set.uuid, all_uuids: set.all_uuids, manager })
 }
 
-/// The block manager that a data directory's files are of.
+/// The block manager that a data directory's files belong to.
 fn kind_of(entries: &[coldframe_core::io::Entry]) -> &'static str {
     if entries.iter().any(|e| e.is_folder && name_of(&e.path) == DATABASE) {
         "logr"
@@ -214,7 +214,7 @@ fn group(roots: &[Root]) -> Vec<ServerDirs> {
     servers
 }
 
-/// How many bytes two paths have in common; one path itself is nearest.
+/// How many bytes two paths have in common; a path shares most with itself.
 fn common(a: &str, b: &str) -> usize {
     if a == b { usize::MAX } else { a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count() }
 }

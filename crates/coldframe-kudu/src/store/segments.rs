@@ -10,14 +10,14 @@ use crate::layout::log::{MAGIC, Segment};
 use crate::store::crypt::{Expected, Section, ServerKeys, decrypted_block};
 use crate::store::roots::name_of;
 
-/// The segment files of a tablet, by their numbers.
+/// The segment files of a tablet by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Segments {
     files: BTreeMap<u64, (String, u64)>,
 }
 
 impl Segments {
-    /// Those among the entries of a folder.
+    /// Picks the segments among a folder's entries.
     pub(crate) fn among(entries: &[coldframe_core::io::Entry]) -> Self {
         let number = |path: &str| name_of(path).strip_prefix("wal-")?.parse::<u64>().ok();
         let files = entries.iter().filter(|e| !e.is_folder);
@@ -39,7 +39,7 @@ impl Segments {
     }
 }
 
-/// A segment file, in the clear; `None` of one that was made and never written to.
+/// Opens and decrypts a segment file; `None` if it was created but never written to.
 pub(crate) fn open_segment(
     folder: &dyn Folder,
     keys: &ServerKeys,
@@ -50,7 +50,7 @@ pub(crate) fn open_segment(
     if file.is_empty() {
         return Ok(None);
     }
-    // That the key is right the super block has shown.
+    // The super block has already shown that the key is right.
     let (file, start) = decrypted_block(file, keys, &Expected::start(&[MAGIC]))?;
     let file = Section::of(file.clone(), &(start..file.len()))?;
     limits.block("a segment of the log", file.len())?;

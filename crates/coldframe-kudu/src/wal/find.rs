@@ -1,4 +1,4 @@
-//! Rows of rowsets by their keys, and whether they are there.
+//! Finds rows of rowsets by key, and whether they exist.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use crate::rowset::{Location, Reading, open_block};
 use crate::scan::source::{DeltaFile, delta_files};
 use crate::tablet::{RowSet, Tablet};
 
-/// A rowset, searched by keys.
+/// A rowset that is searched by key.
 pub(crate) struct RowSetKeys<'a> {
     tablet: &'a Tablet,
     rowset: &'a RowSet,
     reading: Reading,
     finder: KeyFinder,
     place: Arc<Location>,
-    /// REDO files, once they are asked for.
+    /// The REDO files, opened on first use.
     redo: Option<Vec<DeltaFile>>,
 }
 
 impl<'a> RowSetKeys<'a> {
-    /// Opens the file that is sorted by keys.
+    /// Opens the file that is sorted by key.
     pub(crate) fn open(tablet: &'a Tablet, rowset: &'a RowSet, reading: &Reading) -> Result<Self> {
         let missing = || Error::corrupt("expected a file that is sorted by keys, found none");
         let (id, _) = key_index(tablet, rowset).ok_or_else(missing)?;
         let index = open_block(tablet, id, "key index", reading)?;
         let finder = KeyFinder::new(index.file).map_err(|e| index.place.explain(e))?;
-        // All operations count, whatever the snapshot: it is the newest state that is changed.
+        // All operations count, whatever the snapshot: the log changes the newest state.
         let reading = Reading { snapshot: None, ..*reading };
         Ok(Self { tablet, rowset, reading, finder, place: index.place, redo: None })
     }
 
-    /// The ordinal of a key, if the rowset has it; its row may be deleted.
+    /// The ordinal of a key, if the rowset has it. The row may be deleted.
     pub(crate) fn ordinal(&mut self, key: &[u8]) -> Result<Option<u64>> {
         self.finder.find(key).map_err(|e| self.place.explain(e))
     }
 
-    /// Whether the row is there after all that was flushed.
+    /// Whether the row exists after all flushed changes.
     pub(crate) fn is_there(&mut self, row: u64) -> Result<bool> {
         let files = match self.redo.take() {
             Some(files) => files,

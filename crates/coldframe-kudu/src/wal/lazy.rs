@@ -1,7 +1,7 @@
-//! The log of a tablet, replayed when it is first asked for.
+//! The log of a tablet, replayed on first use.
 //!
-//! What a log gives back is as large as the server's memory was. A table keeps what it used last ([`Kept`]), and of the others what is
-//! said of them ([`Summary`]); a scan that comes back to one replays it again.
+//! A replayed log is as large as the server's memory was. A table keeps the ones it used last ([`Kept`]), and a
+//! [`Summary`] of the others; a scan that returns to one of those replays it again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,10 +16,10 @@ use crate::layout::operations::OpId;
 use crate::rowset::Reading;
 use crate::tablet::Tablet;
 
-/// Bytes of replayed logs that a table keeps, but for one that is larger.
+/// Bytes of replayed logs that a table keeps, except that a single larger one is kept.
 const MOST_KEPT: u64 = 128 << 20;
 
-/// What a table's logs gave back last.
+/// The logs that a table replayed last.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<VecDeque<Arc<Replayed>>>);
 
@@ -46,7 +46,7 @@ pub(crate) struct TabletLog {
     folder: Arc<dyn Folder>,
     tablet: Arc<Tablet>,
     reading: Reading,
-    /// Ends of the logs of the tablet's other replicas, of those that vote.
+    /// The log tails of the tablet's other voting replicas.
     others: Vec<Tail>,
     wal: bool,
     kept: Arc<Kept>,
@@ -54,7 +54,7 @@ pub(crate) struct TabletLog {
 }
 
 impl TabletLog {
-    /// The log of a replica; nothing is read.
+    /// The log of a replica. Reads nothing yet.
     pub(crate) fn new(
         folder: Arc<dyn Folder>,
         tablet: Arc<Tablet>,
@@ -66,14 +66,14 @@ impl TabletLog {
         Self { folder, tablet, reading, others, wal, kept, state }
     }
 
-    /// Whether there is nothing to replay, or it is not to be.
+    /// Whether there is nothing to replay, or the log is not to be read.
     fn is_empty(&self) -> bool {
         !self.wal || self.tablet.segments.count() == 0
     }
 
-    /// What it adds to what was flushed.
+    /// What the log adds to the flushed rows.
     pub(crate) fn replayed(&self) -> Result<Arc<Replayed>> {
-        // Who comes second waits, and has it then.
+        // A second caller waits here and then finds the log replayed.
         let mut state = lock(&self.state);
         if let Some(replayed) = state.replayed.upgrade() {
             return Ok(replayed);
@@ -90,7 +90,7 @@ impl TabletLog {
         Ok(replayed)
     }
 
-    /// What is said of it.
+    /// The log's summary.
     pub(crate) fn summary(&self) -> Result<Summary> {
         if let Some(summary) = &lock(&self.state).summary {
             return Ok(summary.clone());
@@ -98,8 +98,9 @@ impl TabletLog {
         Ok(self.replayed()?.summary())
     }
 
-    /// Whether the Raft group has agreed on an operation of this log: `known` is the highest index of which a commit message says so.
-    /// All before it are. Beyond it, a group of one agrees with itself, and what a majority of replicas has will be agreed upon.
+    /// Whether the Raft group has agreed on an operation of this log. `known` is the highest index that a commit
+    /// message confirms; all operations up to it are agreed. Beyond it, a group of one agrees with itself, and what a
+    /// majority of replicas has will be agreed.
     fn is_committed(&self, id: OpId, known: i64) -> bool {
         let agreed = |tail: &Tail| id.index <= tail.committed && tail.has(id);
         if id.index <= known || self.others.iter().any(agreed) {

@@ -1,15 +1,15 @@
-//! What is not known any more after a hole in the log.
+//! Which rows a hole in the log leaves unknown.
 //!
-//! The log is a sequence of changes: where some are missing, a row that one of them was about may be older than it was, or
-//! deleted. Such a row does not come out. What narrows them down:
+//! The log is a sequence of changes. If some are missing, a row that one of them concerned may be outdated or deleted. Such a row is
+//! not returned. What narrows them down:
 //!
 //! | missing | known | lost |
 //! |---|---|---|
 //! | nothing but commit messages of others | their rows, by key | those rows |
-//! | operations, but not their commit messages | where they went | nothing if that was flushed since; else the rowset's rows; of new rows those that were there |
+//! | operations, but not their commit messages | where they went | nothing if that was flushed since; else the rowset's rows; of new rows those that existed then |
 //! | both | which rowsets and new rows were flushed since | all rows of the others |
 //!
-//! A new row that was inserted behind the hole is known whole. At a snapshot from before the hole nothing is lost.
+//! A row inserted after the hole is known in full. A snapshot from before the hole loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -20,54 +20,54 @@ use coldframe_core::{Damage, Error, Fault};
 
 use crate::layout::operations::{OpId, Store};
 
-/// A place in the log where something is missing.
+/// A place in the log where records are missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Hole {
-    /// Where, and why.
+    /// The location and the reason.
     pub(crate) what: Arc<Fault>,
     /// The last operation before it.
     pub(crate) before: Option<OpId>,
-    /// No operation in it is older.
+    /// No operation in the hole is older than this.
     pub(crate) time: u64,
     /// Which operations are missing.
     pub(crate) gap: Gap,
 }
 
-/// The operations that a hole has swallowed.
+/// The operations that a hole may contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gap {
-    /// None: commit messages at most.
+    /// No operation, at most commit messages.
     None,
     /// Those with these indexes.
     Operations(Range<i64>),
-    /// Nobody knows: no operation follows.
+    /// Unknown, as no operation follows.
     Unknown,
 }
 
-/// Rows that are not known as they were.
+/// Rows whose current state is unknown.
 #[derive(Clone, Debug)]
 pub(crate) struct LogLoss {
     pub(crate) rows: Range<u64>,
-    /// A snapshot of this time or before knows them.
+    /// Snapshots at this time or earlier are unaffected.
     pub(crate) since: u64,
     pub(crate) what: Arc<Fault>,
 }
 
 impl LogLoss {
-    /// As the loss of `rows`, which are a part of its own.
+    /// The loss of `rows`, a subset of its own.
     pub(crate) fn of(&self, rows: Range<u64>, within: &str) -> Loss {
         let Damage { bytes, structure, reason, .. } = &self.what.damage;
         let structure = format!("{within}: {structure}");
         Loss { rows, bytes: bytes.clone(), structure, reason: explained(reason) }
     }
 
-    /// As a record of rows that are nowhere.
+    /// A damage record for rows that appear nowhere else.
     pub(crate) fn record(&self, within: &str) -> Damage {
         let loss = self.of(0..0, within);
         Damage { bytes: loss.bytes, rows_lost: None, structure: loss.structure, reason: loss.reason }
     }
 
-    /// As the error that ends a plain read.
+    /// The error with which a strict read ends.
     pub(crate) fn to_error(&self, within: &str) -> Error {
         self.what.as_error(&self.record(within))
     }
@@ -75,11 +75,11 @@ impl LogLoss {
 
 fn explained(reason: &str) -> String {
     format!(
-        "{reason}: rows that what is missing may have changed are not known; wal=False reads what was flushed"
+        "{reason}: the missing records may have changed these rows; wal=False reads the flushed rows only"
     )
 }
 
-/// What a hole leaves unknown.
+/// The rows that a hole leaves unknown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unknown {
     /// New rows.
@@ -89,8 +89,9 @@ pub(crate) struct Unknown {
 }
 
 impl Hole {
-    /// What is not known, of a tablet with `rowsets`. `orphans` are commits without operations, by index, with the stores in memory
-    /// that they went to; `flushed` the highest index that each rowset, and memory, is known to be flushed up to.
+    /// What a hole leaves unknown in a tablet with `rowsets`. `orphans` are commits without operations, by index, with
+    /// the stores in memory that they went to. `flushed` has, for each rowset and for the MemRowSet, the highest index
+    /// known to be flushed.
     pub(crate) fn unknown(
         &self,
         rowsets: &[u64],
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(unknown(Gap::Operations(7..8)), Unknown::default());
         assert_eq!(unknown(Gap::Operations(7..9)), Unknown { memory: true, rowsets: [].into() });
         assert_eq!(unknown(Gap::Operations(9..10)), Unknown { memory: false, rowsets: [4].into() });
-        // One operation that nobody knows: what was flushed later is safe.
+        // One unknown operation: stores flushed later are safe.
         assert_eq!(unknown(Gap::Operations(10..11)), Unknown { memory: false, rowsets: [5, 6].into() });
         assert_eq!(unknown(Gap::Operations(i64::MIN..11)), Unknown { memory: false, rowsets: [5, 6].into() });
         assert_eq!(unknown(Gap::Unknown), Unknown { memory: true, rowsets: [4, 5, 6].into() });

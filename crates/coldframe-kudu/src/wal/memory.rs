@@ -1,12 +1,12 @@
-//! What a server had in memory: new rows by their keys, and changes to rows of rowsets.
+//! The contents of a server's memory: new rows by key, and changes to rows of rowsets.
 //!
-//! Both are entries of the kind that delta files hold. A row of memory is one that was reinserted with all its cells over nothing.
+//! Both are entries in the form of delta files. A new row is stored as a reinsertion with all its cells.
 
 use std::ops::Range;
 
 use coldframe_cfile::layout::delta::{ChangeType, Delta};
 
-/// Entries in order of rows, and for a row in the order in which they apply.
+/// Entries ordered by row, and within a row in the order in which they apply.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     all: Vec<Entry>,
@@ -22,14 +22,14 @@ struct Entry {
 }
 
 impl Entries {
-    /// Adds an entry behind those of its row.
+    /// Adds an entry after the others of its row.
     pub(crate) fn push(&mut self, row: u64, time: u64, kind: ChangeType, cells: &[u8]) {
         let start = self.cells.len();
         self.cells.extend_from_slice(cells);
         self.all.push(Entry { row, time, kind, cells: start..self.cells.len() });
     }
 
-    /// Gives rows their numbers and sorts by them. Call it once, when all are there; one without a number is left out.
+    /// Renumbers rows and sorts by the new numbers; rows without one are dropped. Call once, after the last entry.
     pub(crate) fn number(&mut self, number: impl Fn(u64) -> Option<u64>) {
         self.all.retain_mut(|entry| match number(entry.row) {
             Some(row) => {
@@ -50,12 +50,12 @@ impl Entries {
         self.bytes().saturating_add((self.all.len() as u64).saturating_mul(size_of::<Entry>() as u64))
     }
 
-    /// Bytes that the cells take.
+    /// The bytes of all cells.
     pub(crate) fn bytes(&self) -> u64 {
         self.cells.len() as u64
     }
 
-    /// The entries of some rows.
+    /// The entries of a range of rows.
     pub(crate) fn of(&self, rows: &Range<u64>) -> impl ExactSizeIterator<Item = Delta<'_>> {
         let from = self.all.partition_point(|e| e.row < rows.start);
         let to = self.all.partition_point(|e| e.row < rows.end).max(from);

@@ -1,4 +1,4 @@
-//! The rows that only the write-ahead log holds.
+//! Recovers the rows that only the write-ahead log holds.
 //!
 //! ```text
 //! segments ──▶ entries ──▶ operations by index ──▶ rows of memory, changes to rowsets ──▶ scans
@@ -8,13 +8,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `read` | the segments of a tablet, the operations in them, and where some are missing |
+//! | `read` | the segments of a tablet, their operations, and the holes |
 //! | `rows` | the rows of a write |
-//! | `memory` | entries as delta files have them, in memory |
-//! | `replay` | what the operations make of memory |
-//! | `find` | rows of rowsets by their keys |
-//! | `loss` | what is not known after a hole in the log |
-//! | `lazy`, `summary` | the log of a tablet, replayed when it is asked for, and what is said of it |
+//! | `memory` | entries in the form of delta files, in memory |
+//! | `replay` | the state of memory after the operations |
+//! | `find` | rows of rowsets by key |
+//! | `loss` | what a hole in the log leaves unknown |
+//! | `lazy`, `summary` | the log of a tablet, replayed on first use, and its summary |
 //! | `tail` | how far the log of another replica reaches |
 
 mod find;

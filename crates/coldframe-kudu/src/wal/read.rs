@@ -1,12 +1,12 @@
-//! The operations in a tablet's segments, and where some are missing.
+//! The operations in a tablet's segments, and the holes between them.
 //!
 //! ```text
 //! replicate 7.41 | replicate 7.42 | commit 7.41: store, store .. | replicate 7.43 | commit 7.42 ..
 //! ```
 //!
-//! An operation is replicated first, under a term and an index, and committed when it was applied: the commit message says for each
-//! row in which memory it went. A row whose memory was flushed since is in a rowset; the super block tells which were. An index that
-//! comes again takes the place of operations that were never committed (`tablet_bootstrap.cc`).
+//! An operation is first replicated, with a term and an index, and committed once it was applied. The commit message names for each
+//! row the store in memory that it went to. If that store was flushed since, the row is in a rowset; the super block tells which stores
+//! were. If an index appears again, it replaces operations that were never committed (`tablet_bootstrap.cc`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -27,10 +27,10 @@ use crate::schema::TableSchema;
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
-/// Of a log with more holes than so many nothing is known behind the last.
+/// With more holes than this, nothing after the last one is known.
 const MOST_HOLES: usize = 256;
 
-/// What was flushed, as the super block says.
+/// What was flushed, according to the super block.
 #[derive(Debug)]
 pub(crate) struct Flushed {
     memrowset: i64,
@@ -49,10 +49,11 @@ impl Flushed {
         }
     }
 
-    /// Where what went to `store` is now: still in memory, in files, or in a rowset that the tablet does not have.
+    /// Where rows that went to `store` are now: still in memory, in files, or in a rowset that the tablet no longer
+    /// has.
     fn whereabouts(&self, store: &Store) -> Whereabouts {
         let active = match (store.transaction, store.memrowset, store.rowset) {
-            // One that is neither in the super block nor begins in the log is long over.
+            // A transaction that neither the super block nor the log knows ended long ago.
             (Some(transaction), ..) => self.transactions.get(&transaction).map(|ended| !ended),
             (None, Some(id), _) => Some(id > self.memrowset),
             (None, None, Some(id)) => {
@@ -75,14 +76,14 @@ enum Whereabouts {
     Elsewhere,
 }
 
-/// Which memory a row has to go to again.
+/// The store in memory that a row has to be replayed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// None: it was flushed, or not written at all.
+    /// None: the row was flushed, or not written at all.
     None,
-    /// That of new rows.
+    /// The MemRowSet (new rows).
     Memory,
-    /// That of changes to the rowset with this number.
+    /// The DeltaMemStore (changes) of the rowset with this id.
     RowSet(u64),
 }
 
@@ -92,18 +93,18 @@ pub(crate) enum What {
     Write(Write),
     Alter(AlterSchema),
     Participant(ParticipantOp),
-    /// Nothing to rows.
+    /// Does not change rows.
     Other,
 }
 
-/// What is known of how it was applied.
+/// How an operation was applied, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
-    /// Nothing: no commit message is there.
+    /// Unknown: there is no commit message.
     Unknown,
-    /// Not at all.
+    /// It was not applied.
     Not,
-    /// As it is, or for each row where it went.
+    /// It was applied; for a write, the store of each row.
     To(Vec<Target>),
 }
 
@@ -117,30 +118,30 @@ pub(crate) struct Op {
     pub(crate) applied: Applied,
 }
 
-/// The operations of a log that matter still.
+/// The operations of a log that still matter.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// By index.
     pub(crate) ops: BTreeMap<i64, Op>,
-    /// The columns from an index on, and their version: as segments' headers have them.
+    /// The columns from an index on, and their version, as stated in segment headers.
     pub(crate) schemas: Vec<(i64, u32, proto::Schema)>,
-    /// The highest index that a commit message has.
+    /// The highest index that a commit message confirms.
     pub(crate) committed: i64,
-    /// The last operation that was replicated.
+    /// The last replicated operation.
     pub(crate) last: Option<OpId>,
-    /// How many were.
+    /// The number of replicated operations.
     pub(crate) replicated: u64,
     pub(crate) holes: Vec<Hole>,
-    /// Commit messages of operations that are not in the log: the stores in memory that they went to.
+    /// Commit messages of operations that are not in the log, with the stores in memory that they name.
     pub(crate) orphans: BTreeMap<i64, Vec<Store>>,
-    /// For each rowset, the highest index that is known to be flushed; for memory of new rows without a number.
+    /// The highest index known to be flushed, for each rowset id; `None` is the MemRowSet.
     pub(crate) flushed: HashMap<Option<i64>, i64>,
-    /// Segments that could be opened.
+    /// The number of segments that could be opened.
     pub(crate) segments: u64,
     first: Option<OpId>,
     time: u64,
     open_holes: usize,
-    /// Whether there are more holes than are counted.
+    /// Whether the log has more holes than are kept.
     riddled: bool,
 }
 
@@ -176,7 +177,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
     Ok(log)
 }
 
-/// A segment's file.
+/// The file of a segment.
 struct Place {
     path: String,
     len: u64,
@@ -186,14 +187,14 @@ struct Reader<'a> {
     log: Log,
     flushed: Flushed,
     limits: &'a Limits,
-    /// As the super block has it.
+    /// The schema of the super block.
     schema: &'a TableSchema,
 }
 
 impl Reader<'_> {
     fn segment(&mut self, segment: &Segment, place: &Place, last: bool) -> Result<()> {
         self.log.segments += 1;
-        // No checksum stands over the header.
+        // The header has no checksum, so its columns are checked against the super block's.
         let schema = segment.header.schema.as_ref().map(TableSchema::new).transpose();
         let schema = schema.and_then(|schema| self.check(schema));
         if let Err(e) = &schema {
@@ -226,7 +227,7 @@ impl Reader<'_> {
                 let reason = format!("expected {n} entries as the footer says, found {entries}");
                 self.hole(place, end..end, "log segment", reason);
             }
-            // The server closes a segment before it begins another.
+            // A server closes a segment before it begins another.
             None if !last => {
                 let reason = "expected the footer of a closed segment, found none".to_owned();
                 self.hole(place, end..end, "log segment", reason);
@@ -236,7 +237,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A column has one type as long as it is there.
+    /// Refuses a schema that changes a column's type: a column id has one type for its lifetime.
     fn check(&self, schema: Option<TableSchema>) -> Result<()> {
         for column in schema.iter().flat_map(|s| &s.columns) {
             let known = self.schema.columns.iter().find(|c| c.id == column.id);
@@ -305,10 +306,7 @@ impl Reader<'_> {
         if id.index <= self.log.committed && self.log.last.is_some_and(|last| id.index <= last.index) {
             let known = self.log.ops.get(&id.index).is_none_or(|op| op.id == id);
             if !known {
-                let reason = format!(
-                    "expected operations that are agreed upon to stay, found {}.{}",
-                    id.term, id.index
-                );
+                let reason = format!("expected committed operations to stay, found {}.{}", id.term, id.index);
                 self.hole(place, bytes.clone(), "log record", reason);
             }
             return;
@@ -326,7 +324,7 @@ impl Reader<'_> {
         }
         self.log.open_holes = self.log.holes.len();
         self.log.first.get_or_insert(id);
-        // What stood under this index and behind it was never committed, and no longer can be.
+        // Operations from this index on were never committed and no longer can be.
         drop(self.log.ops.split_off(&id.index));
         let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
             (kind::WRITE, Some(write), ..) => What::Write(write),
@@ -377,7 +375,7 @@ impl Reader<'_> {
         }
     }
 
-    /// For each row of a write, where it has to go; what is seen to be flushed is noted.
+    /// For each row of a write, the store to replay it into. Notes what turns out to be flushed.
     fn targets(&mut self, index: i64, commit: &Commit) -> Vec<Target> {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let mut targets = Vec::with_capacity(rows.len());
@@ -401,7 +399,7 @@ impl Reader<'_> {
         targets
     }
 
-    /// A commit of an operation that is not in the log: segments are deleted once all in them is flushed.
+    /// A commit of an operation that is not in the log: segments are deleted once everything in them is flushed.
     fn orphan(&mut self, id: OpId, commit: &Commit, place: &Place, bytes: &Range<u64>) {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);

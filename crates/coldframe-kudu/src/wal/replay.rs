@@ -1,13 +1,13 @@
-//! What the operations of a log make of memory: the state that the server lost when it stopped.
+//! Replays the operations of a log: rebuilds the memory that the server lost when it stopped.
 //!
 //! ```text
 //! operation, committed ──▶ each row: where it went ──▶ new rows by key: insert, update, delete, insert again
 //!                                                  └─▶ changes to a rowset, by key; by ordinal at the end
-//! committed, but nobody says where it went ──▶ the row is looked for, as the server would
-//! not committed ──▶ not applied, nor what comes after it
+//! committed, without a record of where it went ──▶ the row is looked up, as the server would do
+//! not committed ──▶ not applied, nor anything after it
 //! ```
 //!
-//! Operations are applied in the order of their indexes, with the columns that the tablet had then.
+//! Operations are applied in index order, with the columns that the tablet had at that point.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -27,26 +27,26 @@ use crate::rowset::Reading;
 use crate::schema::TableSchema;
 use crate::tablet::Tablet;
 
-/// What a tablet's log adds to what was flushed.
+/// What a tablet's log adds to the flushed rows.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     /// New rows, numbered in the order of `keys`.
     pub(crate) rows: Entries,
-    /// Their keys, encoded, in order.
+    /// Their encoded keys, sorted.
     pub(crate) keys: Vec<Vec<u8>>,
-    /// By rowset: what changed its rows.
+    /// The changes to each rowset's rows.
     pub(crate) changes: HashMap<u64, Entries>,
-    /// New rows that are not known as they were.
+    /// New rows whose current state is unknown.
     pub(crate) lost_rows: Vec<LogLoss>,
-    /// Holes in which rows may have been inserted that are nowhere else; without rows.
+    /// Holes in which rows may have been inserted that appear nowhere else. They have no row numbers.
     pub(crate) lost_inserts: Vec<LogLoss>,
-    /// By rowset: rows that are not known as they were.
+    /// For each rowset, the rows whose current state is unknown.
     pub(crate) lost_changes: HashMap<u64, Vec<LogLoss>>,
-    /// All that is broken in the log.
+    /// All damage in the log.
     pub(crate) broken: Vec<Arc<Fault>>,
-    /// How many live rows more than were flushed there are, if nothing is lost.
+    /// Live rows minus those that were flushed, if nothing is lost.
     pub(crate) live: i64,
-    /// How many operations the log has, and how many of them are not committed.
+    /// The number of operations in the log, and how many of them are not committed.
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
 }
@@ -77,8 +77,8 @@ impl Replayed {
     }
 }
 
-/// Replays the log of a tablet. `committed` says of an operation without a commit message whether the Raft group agreed on it, given
-/// the highest index of a commit message.
+/// Replays the log of a tablet. `committed` tells for an operation without a commit message whether the Raft group
+/// agreed on it, given the highest index of a commit message.
 pub(crate) fn replay(
     tablet: &Tablet,
     folder: &dyn Folder,
@@ -109,22 +109,22 @@ pub(crate) fn replay(
 struct Row {
     number: u64,
     live: bool,
-    /// Since when it is not known, and why.
+    /// Since when its state is unknown, and why.
     lost: Option<(u64, Arc<Fault>)>,
-    /// The operation that wrote it whole.
+    /// The operation that wrote all its cells.
     whole: i64,
 }
 
-/// What was done to the rows of a rowset.
+/// The changes to the rows of a rowset.
 #[derive(Default)]
 struct RowSetChanges {
     numbers: HashMap<Vec<u8>, u64>,
     entries: Entries,
-    /// Whether a row was taken away, or given back, last.
+    /// Whether the last change to a row deleted or reinserted it.
     live: HashMap<u64, bool>,
 }
 
-/// A row that a transaction wrote, which nobody sees before it ends.
+/// A row written by a transaction. It becomes visible when the transaction ends.
 struct Held {
     kind: ChangeType,
     key: Vec<u8>,
@@ -134,7 +134,7 @@ struct Held {
 struct Replay<'a> {
     tablet: &'a Tablet,
     reading: &'a Reading,
-    /// The columns at the place in the log.
+    /// The schema at this point of the log.
     schema: TableSchema,
     version: Option<u32>,
     rows: HashMap<Vec<u8>, Row>,
@@ -142,10 +142,10 @@ struct Replay<'a> {
     changes: HashMap<u64, RowSetChanges>,
     transactions: HashMap<i64, Vec<Held>>,
     finders: HashMap<u64, RowSetKeys<'a>>,
-    /// New rows written before this operation are not known: a hole may hold what changed them.
+    /// The state of new rows written before this operation is unknown: a hole may contain changes to them.
     memory_since: Option<(i64, u64, Arc<Fault>)>,
     missing: Vec<LogLoss>,
-    /// Keys whose rows are not known, wherever they are.
+    /// Keys whose rows are unknown, whichever store they are in.
     doubted: Vec<(Vec<u8>, u64, Arc<Fault>)>,
     out: Replayed,
 }
@@ -157,7 +157,8 @@ impl<'a> Replay<'a> {
         let mut holes = log.holes.iter().peekable();
         let last_hole = log.holes.iter().rev().find_map(|h| Some((h.before?.index, h)));
         let mut schemas = log.schemas.iter().peekable();
-        // Where commit messages are missing because the server stopped, all that follows is applied anew, or not at all.
+        // From the first operation whose commit message is missing because the server stopped, everything is applied
+        // anew or not at all.
         let mut anew = false;
         for (index, op) in &log.ops {
             while let Some((_, version, schema)) = schemas.next_if(|(first, ..)| first <= index) {
@@ -189,7 +190,7 @@ impl<'a> Replay<'a> {
     }
 
     fn set_schema(&mut self, version: u32, schema: impl FnOnce() -> Result<TableSchema>) -> Result<()> {
-        // The first one counts, whatever its version: it is older than the super block's.
+        // The first schema counts whatever its version: it is older than the super block's.
         if self.version.is_none_or(|known| version > known) {
             self.schema = schema()?;
             self.version = Some(version);
@@ -197,7 +198,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Some rows are not known from an operation on.
+    /// Marks rows as unknown from an operation on.
     fn forget(
         &mut self,
         memory: bool,
@@ -215,7 +216,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// An operation whose commit message says where each row went.
+    /// Applies an operation whose commit message names the store of each row.
     fn applied(&mut self, op: &Op, targets: &[Target]) -> Result<()> {
         let write = match &op.what {
             What::Write(write) => write,
@@ -276,11 +277,11 @@ impl<'a> Replay<'a> {
 
     fn alter(&mut self, version: u32, schema: Option<&crate::layout::proto::Schema>) -> Result<()> {
         let Some(schema) = schema else { return Ok(()) };
-        // One that came too late was not applied.
+        // A schema change that came too late was not applied.
         self.set_schema(version, || TableSchema::new(schema))
     }
 
-    /// A step of a transaction: at its end its rows are there, at that time.
+    /// Applies a step of a transaction. At its end its rows become visible, with that time.
     fn participant(&mut self, op: &Op, step: &ParticipantOp) {
         let Some(transaction) = step.transaction else { return };
         match step.step {
@@ -300,7 +301,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A new row by its key; one that is not there is made, and is not live.
+    /// The new row with a key. If there is none, adds one that is not live.
     fn row(&mut self, key: Vec<u8>, index: i64) -> (u64, &mut Row) {
         let next = self.rows.len() as u64;
         let row = self.rows.entry(key).or_insert(Row { number: next, live: false, lost: None, whole: index });
@@ -334,7 +335,7 @@ impl<'a> Replay<'a> {
         match kind {
             ChangeType::Reinsert => *state = Row { number, live: true, lost: None, whole: op.id.index },
             ChangeType::Delete => state.live = false,
-            // It was inserted in a hole.
+            // The row was inserted in a hole.
             ChangeType::Update if !live => {
                 state.live = true;
                 state.lost = state.lost.take().or(why.map(|what| (op.time, what)));
@@ -366,7 +367,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// An operation whose commit message is lost: whether its rows are older or newer, nobody knows.
+    /// An operation whose commit message is lost: it is unknown which state its rows are in, so those
+    /// rows are unknown.
     fn doubt(&mut self, op: &Op, what: &Arc<Fault>) -> Result<()> {
         match &op.what {
             What::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
@@ -386,7 +388,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A row of such an operation.
+    /// Marks one row of such an operation.
     fn doubt_row(&mut self, key: Vec<u8>, kind: Kind, (since, what): (u64, &Arc<Fault>)) {
         if let Some(known) = self.rows.get_mut(&key) {
             known.lost = Some((since, what.clone()));
@@ -396,7 +398,7 @@ impl<'a> Replay<'a> {
         self.doubted.push((key, since, what.clone()));
     }
 
-    /// An operation whose rows cannot be told may be about any row.
+    /// If the rows of an operation cannot be read, it may concern any row.
     fn unless_damaged(&mut self, op: &Op, done: Result<()>) -> Result<()> {
         match done {
             Err(e) if Fault::is(&e) => {
@@ -410,7 +412,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// An operation of which nobody says where its rows went: the server was about to apply it, and does when it starts again.
+    /// Applies an operation without a commit message: the server was about to apply it, and does so when it starts
+    /// again.
     fn again(&mut self, op: &Op) -> Result<()> {
         let write = match &op.what {
             What::Write(write) => write,
@@ -437,14 +440,14 @@ impl<'a> Replay<'a> {
                 (Kind::Upsert | Kind::Update | Kind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
-                // An insert of a row that is there, or a change to none: an error that the client was told.
+                // Inserting a row that exists, or changing one that does not, is an error that the client was told.
                 _ => Ok(()),
             }
         });
         self.unless_damaged(op, done)
     }
 
-    /// What keeps rows from being found; it is the same for row after row.
+    /// The fault that prevents lookups by key. It is recorded once, as it repeats for every row.
     fn broken_once(&mut self, op: &Op, e: &Error) -> Arc<Fault> {
         match self.out.broken.last() {
             Some(last) if last.damage.reason == e.reason() => last.clone(),
@@ -456,7 +459,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Where the live row with a key is.
+    /// Finds the store of the live row with a key.
     fn find(&mut self, key: &[u8]) -> Result<Target> {
         if self.rows.get(key).is_some_and(|r| r.live) {
             return Ok(Target::Memory);

@@ -1,12 +1,12 @@
-//! The rows of a write, as a client sent them.
+//! The rows of a write, as the client sent them.
 //!
 //! ```text
 //! row  | operation u8 | which columns are given: a bit each | which are null: a bit each, if any column can be | value of each that is given |
-//! value| as many bytes as its type has, lowest first;      string, binary: offset u64, length u64 in the indirect data |
+//! value| as many bytes as its type has, little-endian;     string, binary: offset u64, length u64 in the indirect data |
 //! ```
 //!
-//! Columns are those of the client's schema, which knows no numbers: names lead to the tablet's columns as they were when the write
-//! was made (`row_operations.proto`).
+//! Columns are those of the client's schema, which has no ids: they are matched by name with the columns that the tablet had when the
+//! write was made (`row_operations.proto`).
 
 use coldframe_cfile::layout::delta::put_cell;
 use coldframe_cfile::layout::types::Physical;
@@ -18,7 +18,8 @@ use crate::layout::operations::RowOperations;
 use crate::layout::proto;
 use crate::schema::{Column, TableSchema};
 
-/// What is done to a row. Those that ignore errors are the same: whether one was met is known.
+/// The operation on a row. Variants that ignore errors need no value of their own: the commit message tells whether an
+/// error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Insert,
@@ -28,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The operation, and whether it leaves columns alone that cannot change.
+    /// The operation, and whether it skips columns that cannot change.
     fn of(number: u8) -> Result<(Self, bool)> {
         Ok(match number {
             1 => (Self::Insert, false),
@@ -44,7 +45,7 @@ impl Kind {
     }
 }
 
-/// What a row says of a column.
+/// What a row gives for a column.
 #[derive(Clone, Copy, Debug)]
 enum Given<'a> {
     Nothing,
@@ -56,9 +57,9 @@ enum Given<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct RowOp<'a> {
     pub(crate) kind: Kind,
-    /// For each of the tablet's columns what is given.
+    /// For each of the tablet's columns, the value that is given.
     cells: Vec<Given<'a>>,
-    /// The number that the server gives the row where it is inserted.
+    /// The value that the server generates if the row is inserted.
     number: [u8; 8],
 }
 
@@ -67,17 +68,17 @@ pub(crate) struct RowOps<'a> {
     cursor: Cursor<'a>,
     indirect: &'a [u8],
     tablet: &'a TableSchema,
-    /// The tablet's column of each of the client's.
+    /// For each of the client's columns, the position of the tablet's column.
     places: Vec<usize>,
     has_nullable: bool,
-    /// The column that the server numbers rows with.
+    /// The auto-incrementing column.
     numbered: Option<usize>,
-    /// The last number that the server gave.
+    /// The last value that the server generated.
     counter: i64,
 }
 
 impl<'a> RowOps<'a> {
-    /// The rows of `operations` of a client that knew the columns `client`, for a tablet that has `tablet`.
+    /// Reads the rows in `operations`, from a client with the columns `client`, for the tablet schema `tablet`.
     pub(crate) fn new(
         operations: &'a RowOperations,
         client: &proto::Schema,
@@ -116,7 +117,7 @@ impl<'a> RowOps<'a> {
                 continue;
             }
             let Some(column) = self.tablet.columns.get(*place) else { continue };
-            // A null where there can be none is an error of the row, with a value behind it.
+            // A null in a non-nullable column is an error of the row; a value follows nevertheless.
             let is_null = bit(null, i);
             let stored = if is_null && column.nullable {
                 None
@@ -135,7 +136,7 @@ impl<'a> RowOps<'a> {
         Ok(Some(RowOp { kind, cells, number: self.counter.to_le_bytes() }))
     }
 
-    /// The number of a row that gives none is the next one; one that is given is never given again.
+    /// Advances the counter: a row without a value gets the next one; a given value is never generated again.
     fn count(&mut self, kind: Kind, cells: &[Given<'_>]) {
         let Some(place) = self.numbered.filter(|_| matches!(kind, Kind::Insert | Kind::Upsert)) else {
             return;
@@ -171,7 +172,7 @@ fn value<'a>(cursor: &mut Cursor<'a>, indirect: &'a [u8], column: &Column) -> Re
 }
 
 impl RowOp<'_> {
-    /// A column's value in a new row: what is given, the number that the server gives, or the default.
+    /// A column's value in a new row: the given one, the generated one, or the default.
     fn new_cell<'c>(&'c self, place: usize, column: &'c Column) -> Result<Option<&'c [u8]>> {
         match (self.cells.get(place), &column.write_default) {
             (Some(Given::Value(cell)), _) => Ok(Some(cell)),
@@ -196,7 +197,7 @@ impl RowOp<'_> {
         Ok(encode_cells(cells))
     }
 
-    /// All cells of a new row, the key's too, in the form of deltas.
+    /// All cells of a new row, including the key's, in the form of deltas.
     pub(crate) fn row(&self, tablet: &TableSchema) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for (place, column) in tablet.columns.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! What is said of a log.
+//! The summary of a log.
 
 use std::sync::Arc;
 
 use coldframe_core::Fault;
 
-/// What is said of a log once it was replayed.
+/// What is kept of a replayed log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
-    /// New rows, deleted ones too, and the bytes of their cells.
+    /// The number of new rows, including deleted ones, and the bytes of their cells.
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// Entries that change rows of rowsets.
+    /// The number of entries that change rows of rowsets.
     pub(crate) changes: u64,
-    /// How many live rows more than were flushed there are, if nothing is lost.
+    /// Live rows minus those that were flushed, if nothing is lost.
     pub(crate) live: Option<i64>,
-    /// Whether new rows may be missing that are nowhere else.
+    /// Whether new rows may be missing that appear nowhere else.
     pub(crate) lacks_rows: bool,
     pub(crate) operations: u64,
     pub(crate) uncommitted: u64,
     pub(crate) broken: Vec<Arc<Fault>>,
-    /// Those that cost no row.
+    /// Faults that cost no row.
     pub(crate) harmless: Vec<Arc<Fault>>,
 }

@@ -11,7 +11,7 @@ use crate::layout::operations::{EntryBatch, OpId};
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
 
-/// What the last segments say.
+/// The contents of the last segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail {
     /// The highest index of a commit message.
@@ -21,7 +21,8 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Whether the replica has the operation; of those before the segments that were read, what the group has agreed on.
+    /// Whether the replica has the operation. For operations before the segments that were read: whether the group
+    /// agreed on it.
     pub(crate) fn has(&self, id: OpId) -> bool {
         self.terms.get(&id.index).map_or(id.index <= self.committed, |term| *term == id.term)
     }
@@ -32,8 +33,8 @@ impl Tail {
     }
 }
 
-/// Reads a log from its end to the last segment that has a commit message. What is broken is passed over: it is looked at
-/// where the log is replayed.
+/// Reads a log backwards to the last segment with a commit message. Damage is skipped here; replaying the log reports
+/// it.
 pub(crate) fn tail(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -> Result<Tail> {
     let mut tail = Tail::default();
     for (_, path, len) in tablet.segments.iter().rev() {

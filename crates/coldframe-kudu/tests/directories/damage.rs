@@ -1,4 +1,4 @@
-//! Hurt directories: errors or fewer rows, never others; no panic.
+//! Damaged directories: reads give errors or fewer rows, never wrong rows and never a panic.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::edit::changed;
 use crate::folder::{ending, open, table, tree};
 use crate::tablets::super_blocks;
 
-/// Reads in all three ways. With checksums what comes out is true, but for nulls where they were asked for.
+/// Reads in all three modes. With checksums every value returned is true, except nulls under `null`.
 fn survives(tree: &MemoryFolder, options: &OpenOptions, truth: &HashSet<String>, what: &str) {
     let Ok(table) = open(tree, options) else { return };
     for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
@@ -48,7 +48,7 @@ fn a_flipped_byte_anywhere() {
         let options = table(of);
         let truth = rows(&whole, &options);
         for (path, bytes) in whole.files.iter().filter(|(p, _)| !p.contains("consensus-meta")) {
-            // The description of the types at the head of a container is passed over, its checksum is not.
+            // The type description at the head of a container is skipped, but its checksum is verified.
             for at in spread(bytes.as_ref().len(), 6) {
                 let mut hurt = whole.clone();
                 hurt.files.insert(path.clone(), flipped(bytes, at, 0x41));
@@ -163,7 +163,7 @@ fn a_tablet_without_a_readable_super_block_is_not_passed_over() {
         assert_eq!(skipped.damage.len(), 1);
         assert!(as_text(&skipped.batch).iter().all(|row| truth.contains(row)));
     }
-    // With another replica there is nothing to tell.
+    // With another replica there is nothing to report.
     let replicas = tree("replicas");
     let mut hurt = replicas.clone();
     let path = replicas.files.keys().find(|p| p.starts_with("ts1/tablet-meta")).unwrap();

@@ -1,10 +1,10 @@
-//! Changes to the messages of a directory's container files.
+//! Edits the messages of a directory's container files.
 
 use bytes::Bytes;
 use coldframe_encoding::checksum::crc32c;
 use coldframe_encoding::varint::put_uleb128;
 
-/// A field of a message: number, kind, and the value as it is stored (of a message or bytes, without the length).
+/// A field of a message: number, wire type, and the stored value (for messages and bytes, without the length).
 pub(crate) type Field = (u64, u8, Vec<u8>);
 
 fn uleb(bytes: &mut &[u8]) -> u64 {
@@ -57,7 +57,7 @@ pub(crate) fn number(field: u64, value: u64) -> Field {
     (field, 0, out)
 }
 
-/// A container with its one message changed.
+/// A container whose only message is changed.
 pub(crate) fn changed(container: &[u8], change: impl FnOnce(Vec<Field>) -> Vec<Field>) -> Bytes {
     let record = |at: usize| {
         let len = u32::from_le_bytes(container[at..at + 4].try_into().unwrap());
@@ -75,7 +75,7 @@ pub(crate) fn changed(container: &[u8], change: impl FnOnce(Vec<Field>) -> Vec<F
     out.into()
 }
 
-/// The columns of a super block's schema with other names.
+/// Renames columns in a super block's schema.
 pub(crate) fn renamed(fields_of_block: &mut [Field], names: &[(&str, &str)]) {
     for (_, _, schema) in fields_of_block.iter_mut().filter(|(number, ..)| *number == 8) {
         let mut columns = fields(schema);

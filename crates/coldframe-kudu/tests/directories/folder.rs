@@ -1,4 +1,4 @@
-//! Data directories in memory, and one that tells what is read of it.
+//! Data directories in memory, and one that counts what is read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) fn ending(folder: &MemoryFolder, end: &str) -> Vec<String> {
     folder.files.keys().filter(|p| p.ends_with(end)).cloned().collect()
 }
 
-/// A directory that tells what is read of it.
+/// A directory that counts what is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     folder: MemoryFolder,
@@ -50,7 +50,7 @@ impl Watched {
         Self { folder, read: Arc::default(), opened: Arc::default() }
     }
 
-    /// A table of it.
+    /// Opens a table in it.
     pub(crate) fn table(&self, options: &OpenOptions) -> Arc<dyn TableFile> {
         let source = Source::Folder { path: "watched".into(), folder: Arc::new(self.clone()) };
         KuduFormat.open(&source, options).unwrap()

@@ -1,4 +1,4 @@
-//! Directories of servers that were killed: what Kudu reads when it is started on them, from files and from the log.
+//! Directories of killed servers: what Kudu reads when it is started on them, from files and from the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn folder(one: &Fixture) -> MemoryFolder {
     MemoryFolder::load(&one.path)
 }
 
-/// The last state of a table of a directory.
+/// The last state of a table, in the directory of a fixture.
 pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
     let of =
         |one: &Fixture| one.entry["file"] == name && one.options().extra.get("table") == Some(&table.into());
@@ -36,7 +36,7 @@ pub(crate) fn latest(name: &str, table: &str) -> (MemoryFolder, OpenOptions) {
     (folder(&one), one.options())
 }
 
-/// Paths of the segments of a table's tablets, longest first.
+/// Paths of the log segments of a table's tablets, longest first.
 pub(crate) fn segments(folder: &MemoryFolder, options: &OpenOptions) -> Vec<String> {
     let metadata = open(folder, options).unwrap().metadata().unwrap();
     let Some(Value::List(tablets)) = metadata.get("tablets") else { panic!("{metadata:?}") };
@@ -99,7 +99,7 @@ fn without_the_log_there_is_what_was_flushed() {
     let metadata = flushed.metadata().unwrap();
     assert!(number(&metadata, "segments") > 0);
     assert_eq!(metadata.get("wal").unwrap().get("read"), Some(&Value::Bool(false)));
-    // So it is of a copy without the log.
+    // The same holds for a copy without the log.
     let mut copy = folder.clone();
     copy.files.retain(|path, _| !path.contains("wals/"));
     assert_eq!(sorted(open(&copy, &options).unwrap().as_ref()), rows);
@@ -133,13 +133,13 @@ fn a_log_that_was_being_replayed_is_read_where_it_was_moved_to() {
         let bytes = moved.files.remove(&path).unwrap();
         let (before, name) = path.rsplit_once('/').unwrap();
         moved.files.insert(format!("{before}.recovery/{name}"), bytes.clone());
-        // What was written anew by then.
+        // The part that the server had rewritten by then.
         moved.files.insert(path.clone(), bytes.slice(..bytes.len() / 2));
     }
     assert_eq!(sorted(open(&moved, &options).unwrap().as_ref()), rows);
 }
 
-/// What comes out of a hurt log is true, and what is missing is said. Returns how many rows come out.
+/// Rows read from a damaged log are true, and missing ones are reported. Returns how many rows are read.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let raised = read(table.as_ref(), OnError::Raise);
@@ -180,7 +180,7 @@ fn a_broken_record_never_uncovers_what_was_before() {
     }
 }
 
-/// A byte of the header may say nothing that is read.
+/// The byte may be one of the header that is not read.
 fn survives_if_hurt(hurt: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(hurt, options).unwrap();
     let whole = read(table.as_ref(), OnError::Raise).is_ok_and(|o| {
@@ -197,13 +197,13 @@ fn a_log_that_begins_or_goes_on_elsewhere_has_a_hole() {
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     let path = segments(&folder, &options).remove(0);
     let bytes = folder.files[&path].clone();
-    // A segment that is gone, one that is nothing, one of another kind.
+    // A missing segment, an invalid one, and one of another kind.
     let next = path.replace("wal-000000001", "wal-000000003");
     assert_ne!(path, next, "{path}");
     let gone = folder.with(&next, bytes.clone());
     survives(&gone, &options, &truth, "a segment is gone");
     survives(&folder.with(&path, vec![7; 100]), &options, &truth, "no segment");
-    // What was flushed is safe, and all of it is there where that is asked for.
+    // Flushed rows are safe: all of them are read if they alone are requested.
     let flushed = with(&options, "wal", Value::Bool(false));
     assert_eq!(sorted(open(&folder.with(&path, vec![7; 100]), &flushed).unwrap().as_ref()).len(), 300);
 }
@@ -220,7 +220,7 @@ fn an_older_snapshot_does_not_care_for_a_later_hole() {
     let (_, latest) = latest("lz4", "ledger");
     let truth = sorted(open(&folder, &first.options()).unwrap().as_ref());
     for path in segments(&folder, &latest) {
-        // The last record that is whole, of the third phase.
+        // The last complete record, of the third phase.
         let bytes = &folder.files[&path];
         let at = bytes.iter().rposition(|b| *b != 0).unwrap() - 20;
         let hurt = folder.with(&path, flipped(bytes, at, 1));
@@ -235,14 +235,14 @@ fn of_several_replicas_the_one_that_got_farthest() {
     let (folder, options) = latest("replicas", "ledger");
     let truth = sorted(open(&folder, &options).unwrap().as_ref());
     for server in ["ts0", "ts1", "ts2"] {
-        // Its log breaks off early.
+        // A replica whose log breaks off early.
         let mut behind = folder.clone();
         for path in segments(&folder, &options).into_iter().filter(|p| p.starts_with(server)) {
             let bytes = behind.files[&path].clone();
             behind.files.insert(path, bytes.slice(..bytes.len() / 3));
         }
         assert_eq!(sorted(open(&behind, &options).unwrap().as_ref()), truth, "{server}");
-        // Alone, it has what it knows to be agreed upon.
+        // On its own, it returns the operations it knows to be agreed.
         let mut alone = folder.clone();
         alone.files.retain(|path, _| path.starts_with(server));
         let rows = sorted(open(&alone, &options).unwrap().as_ref());
@@ -257,7 +257,7 @@ fn an_operation_without_its_commit_message_is_applied_as_the_server_would() {
         let whole = open(&folder, &options).unwrap();
         let (truth, counted) = (sorted(whole.as_ref()), whole.row_count());
         for path in segments(&folder, &options) {
-            // The last record, which was being written: a commit message.
+            // The last record, a commit message, is incomplete.
             let bytes = &folder.files[&path];
             let torn = folder.with(&path, bytes.slice(..bytes.len() - 5));
             let table = open(&torn, &options).unwrap();
@@ -276,11 +276,11 @@ fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
         let bytes = folder.files[&path].to_vec();
         for (from, to) in [(1, 2), (1, 3), (2, 3), (1, 6), (4, 6), (5, 9)] {
             let range = bytes.len() * from / 9..bytes.len() * to / 9;
-            // Overwritten, and cut out.
+            // Overwritten with zeros, and cut out.
             let mut wiped = bytes.clone();
             wiped[range.clone()].fill(0xa5);
             let cut = [&bytes[..range.start], &bytes[range.end..]].concat();
-            // A log that ends early is one of a server that stopped then.
+            // A log that ends early looks like that of a server that stopped then.
             let both = [(wiped, "wiped"), (cut, "cut out")];
             for (hurt, how) in both.into_iter().take(if to == 9 { 1 } else { 2 }) {
                 let what = format!("{name}/{table} {range:?} {how}");
@@ -290,8 +290,8 @@ fn a_stretch_of_the_log_that_is_gone_never_uncovers_what_was_before() {
     }
 }
 
-/// Operations without a commit message are applied to rows that are looked for by their keys: where these are lost, too, a
-/// tolerant read goes on.
+/// Operations without a commit message are applied to rows that are looked up by key. If the keys are lost too, a
+/// tolerant read continues.
 #[test]
 fn keys_that_cannot_be_looked_for_end_no_tolerant_read() {
     let mut hurt_ones = 0;

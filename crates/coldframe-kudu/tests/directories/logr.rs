@@ -1,5 +1,5 @@
-//! A directory of the block manager `logr`, whose server was killed: what Kudu reads when it is started on it.
-//! That every value is right, `tests/python/test_fixtures.py` says.
+//! A directory of the `logr` block manager whose server was killed: what Kudu reads when it is started on it.
+//! `tests/python/test_fixtures.py` checks every value.
 
 use coldframe_core::{OnError, OpenOptions};
 use coldframe_testing::fixture::{self, Fixture};
@@ -41,7 +41,7 @@ fn tables_and_the_log_say_where_the_blocks_are() {
         let report = coldframe_core::scan::verify(table.as_ref(), |_| Ok(())).unwrap();
         assert_eq!(report.damage, []);
     }
-    // It is known without the file that says so.
+    // It is recognised without the file that names it.
     let mut copy = folder.clone();
     copy.files.remove("data/block_manager_instance").unwrap();
     let options = table("numbers");
@@ -51,7 +51,7 @@ fn tables_and_the_log_say_where_the_blocks_are() {
     );
 }
 
-/// Rows that come out are true, and what is missing is said; nothing stops before it has an answer.
+/// Rows that are returned are true, and missing ones are reported. The read always finishes.
 fn survives(folder: &MemoryFolder, options: &OpenOptions, truth: &[String], what: &str) -> usize {
     let table = open(folder, options).unwrap();
     let mut least = truth.len();
@@ -92,10 +92,10 @@ fn a_flipped_byte_or_a_cut_anywhere_in_the_database() {
             costs += usize::from(left < truth.len());
             survives(&cut, &options, &truth, &format!("{path} cut at {at}"));
         }
-        // Every byte of a log and of an edit has a checksum; so has a table but for its footer's zeros.
+        // Checksums cover every byte of a log and of an edit, and every byte of a table except the zeros in its footer.
         let at = bytes.len() / 3;
         assert!(told(&folder.with(&path, flipped(bytes, at, 1)), &options), "{path} byte {at}");
-        // The manifest only says what the folder shows, too.
+        // The manifest adds nothing to what the folder shows, so damage to it costs nothing.
         assert!(costs == 0 || !path.contains("MANIFEST") && !path.contains("CURRENT"), "{path}: {costs}");
     }
 }
@@ -130,7 +130,8 @@ fn shaken_databases_without_checksums() {
             drop(read(table.as_ref(), OnError::Raise));
             for on_error in [OnError::Skip, OnError::Null] {
                 let ended = read(table.as_ref(), on_error).map_or_else(Some, |outcome| outcome.error);
-                // A byte may ask for what is not read, such as another compression; damage ends no tolerant read.
+                // A damaged byte may request an unsupported feature, such as another compression; damage itself never
+                // ends a tolerant read.
                 assert!(ended.as_ref().is_none_or(|e| !e.is_damage()), "{path}: {ended:?}");
             }
             drop(table.inspect());

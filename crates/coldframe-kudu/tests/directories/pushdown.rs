@@ -16,7 +16,7 @@ fn rows(table: &dyn TableFile, predicate: Predicate) -> Vec<String> {
     as_text(&outcome.batch)
 }
 
-/// The same filter in a form that says nothing about keys.
+/// The same filter in a form that cannot be pruned by key.
 fn opaque(predicate: &Predicate) -> Predicate {
     Predicate::Or(vec![predicate.clone(), predicate.clone()])
 }
@@ -38,8 +38,8 @@ fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
             assert_eq!(rows(numbers.as_ref(), both.clone()), rows(numbers.as_ref(), opaque(&both)));
         }
     }
-    // The tables are small: what a range within a rowset saves is less than the index takes. A rowset that is left out
-    // whole costs no column.
+    // The tables are small: a range within a rowset saves less than reading the index costs. Skipping a whole rowset
+    // saves all its columns.
     let cost = |predicate: Predicate| {
         folder.read.store(0, Ordering::Relaxed);
         assert!(rows(numbers.as_ref(), predicate).is_empty());
@@ -48,7 +48,7 @@ fn a_range_of_keys_leads_to_a_part_of_the_blocks() {
     let beyond = Predicate::compare("k", Op::Gt, int32(5000));
     let (pruned, whole) = (cost(beyond.clone()), cost(opaque(&beyond)));
     assert!(pruned * 2 < whole, "{pruned} of {whole}");
-    // A key that the bloom filter does not know: no column either.
+    // A key that the bloom filter excludes: no column is read either.
     let absent = Predicate::compare("k", Op::Eq, int32(601));
     let (pruned, whole) = (cost(absent.clone()), cost(opaque(&absent)));
     assert!(pruned < whole, "{pruned} of {whole}");
@@ -100,7 +100,7 @@ fn a_filter_on_changed_values_sees_the_changes() {
 fn a_value_that_a_dictionary_does_not_have() {
     let numbers = open(&tree("file_blocks"), &table("numbers")).unwrap();
     let v = |op, text: &str| Predicate::compare("v", op, Arc::new(StringArray::from(vec![text])) as ArrayRef);
-    // In the base data, in deltas only, nowhere; and with null among the values that pass.
+    // Values in the base data, in deltas only, and nowhere; and a filter that nulls pass.
     let cases = [v(Op::Eq, "value 7"), v(Op::Eq, "changed 18"), v(Op::Eq, "none"), v(Op::Lt, "")];
     let counts = cases.map(|one| {
         let both = Predicate::And(vec![one.clone(), Predicate::compare("k", Op::Ge, int32(0))]);

@@ -1,4 +1,4 @@
-//! Whole directories. That every value is right, `tests/python/test_fixtures.py` says.
+//! Whole directories. `tests/python/test_fixtures.py` checks every value.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ fn each_snapshot_has_its_rows() {
         if let Some(rows) = table.row_count() {
             assert_eq!(rows, one.number("rows"));
         }
-        // The counter of a hybrid time: its first operation is not before itself.
+        // A snapshot at the counter of the first operation does not include that operation.
         assert!(table.row_count().is_some() || one.options().extra.contains_key("snapshot"));
     }
 }
@@ -61,7 +61,7 @@ fn only_the_columns_asked_for_are_read() {
     folder.opened.store(0, Ordering::Relaxed);
     assert_eq!(sorted_columns(table.as_ref(), &["amount"]).len(), all);
     let opened = folder.opened.load(Ordering::Relaxed);
-    // Per rowset: the first column for the count of rows, the one column, a delta file or more.
+    // Per rowset: the first column for the row count, the requested column, and one or more delta files.
     assert!(opened < 20, "{opened}");
     assert_eq!(sorted_columns(table.as_ref(), &[]).len(), all);
 }
@@ -79,7 +79,7 @@ fn a_tablet_with_three_replicas_is_read_once() {
         assert!(KuduFormat.probe_folder(&one).unwrap());
         assert_eq!(sorted(open(&one, &table("numbers")).unwrap().as_ref()), rows, "{server}");
     }
-    // Other files beside the servers: not a directory of Kudu's, unless the user says so.
+    // With other files beside the servers it is not recognised as a Kudu directory, unless the user says so.
     let mut mixed = all.clone();
     mixed.files.insert("hive/sales/000000_0".to_owned(), Bytes::from_static(b"RCF1"));
     assert!(!KuduFormat.probe_folder(&mixed).unwrap());
@@ -118,7 +118,7 @@ fn a_log_without_anything_in_it_adds_nothing() {
     let rows = sorted(open(&tree, &table("events")).unwrap().as_ref());
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
     for tablet in tablets.map(str::to_owned).collect::<Vec<_>>() {
-        // Made, and never written to.
+        // Created but never written to.
         tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(&[0; 64]));
     }
     let events = open(&tree, &table("events")).unwrap();
@@ -140,7 +140,7 @@ fn an_encrypted_directory_opens_with_its_own_key_alone() {
     options.keys.insert("server".to_owned(), vec![7; 16]);
     let e = open(&tree, &options).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::KeyUnavailable(_)), "{e}");
-    // Nothing in the clear but what has to be.
+    // Nothing is in the clear except what has to be.
     assert!(
         ending(&tree, ".data")
             .iter()

@@ -1,4 +1,4 @@
-//! Replicas, tablets that are not there, schemas of different age, keys of several tenants.
+//! Replicas, missing tablets, schemas of different ages, and keys of several tenants.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn a_replica_that_flushed_often_is_not_newer_for_that() {
         let mut hurt = all.clone();
         for path in super_blocks(&all, "numbers").into_iter().filter(|p| p.starts_with(server)) {
             let stale = changed(&all.files[&path], |mut fields| {
-                // Nothing flushed that is known, but the number of the last flush is high.
+                // No rowset is known to be flushed, although the number of the last flush is high.
                 fields.retain(|(field, ..)| !matches!(field, 3 | 6));
                 fields.push(number(3, 1000));
                 fields
@@ -45,7 +45,7 @@ fn a_replica_that_flushed_often_is_not_newer_for_that() {
     }
 }
 
-/// The table `numbers` without one of its tablets, and the error of who reads all of it.
+/// The table `numbers` without one of its tablets, and the error when all of it is read.
 fn lacks_a_tablet(hurt: &MemoryFolder, options: &coldframe_core::OpenOptions, all: usize, why: &str) {
     let lossy = open(hurt, options).unwrap();
     assert_eq!(lossy.row_count(), None);
@@ -73,10 +73,10 @@ fn a_tablet_that_was_here_and_is_gone_is_damage() {
     let mut tombstoned = whole.clone();
     tombstoned.files.insert(path.clone(), tombstone);
     lacks_a_tablet(&tombstoned, &table("numbers"), all, "whose data was removed");
-    // It is not told twice, as one that was never here.
+    // It is not reported a second time as a tablet that was never here.
     let metadata = open(&tombstoned, &table("numbers")).unwrap().metadata().unwrap();
     assert_eq!(metadata.get("missing_tablets"), Some(&Value::List(Vec::new())));
-    // Who asks for one tablet gets that one.
+    // Requesting one tablet returns that one.
     let other = super_blocks(&whole, "numbers").remove(1);
     let mut one = coldframe_core::OpenOptions::default();
     one.extra.insert("tablet".to_owned(), Value::Str(other.rsplit('/').next().unwrap().to_owned()));
@@ -98,7 +98,7 @@ fn a_tablet_that_was_never_here_may_be_another_servers() {
     };
     assert_eq!(missing.len(), 1);
     assert!(matches!(missing[0].get("hash_buckets"), Some(Value::List(b)) if b.len() == 1), "{missing:?}");
-    // Who has copied all servers may demand it.
+    // A user who has copied all servers may demand every tablet.
     let mut demanding = table("numbers");
     demanding.extra.insert("complete".to_owned(), Value::Bool(true));
     lacks_a_tablet(&part, &demanding, all.len(), "a tablet for each hash bucket");
@@ -160,7 +160,7 @@ fn a_table_of_arrays_is_refused_alone() {
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
     let said = e.to_string();
     assert!(["columns of arrays", "`tags`", "tablet-meta/"].iter().all(|part| said.contains(part)), "{said}");
-    // The other table of the server is read, and both are listed.
+    // The server's other table is read, and both are listed.
     assert_eq!(sorted(open(&with, &table("numbers")).unwrap().as_ref()), rows);
     let tables = KuduFormat.tables(&with.source(), &OpenOptions::default()).unwrap();
     assert_eq!(tables.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["events", "numbers"]);
@@ -186,7 +186,7 @@ fn of_several_keys_the_one_that_fits_each_file() {
     let rows = sorted(open(&whole, &table("numbers")).unwrap().as_ref());
     let mut hurt = whole.clone();
     for path in ending(&whole, "instance").into_iter().filter(|p| !p.ends_with("block_manager_instance")) {
-        // A tenant's key stands before the server's own.
+        // A tenant's key comes before the server's own.
         let key = (3, 2, b"00112233445566778899aabbccddeeff".to_vec());
         let with = changed(&whole.files[&path], |mut fields| {
             fields.push((6, 2, message(&[key])));
@@ -195,7 +195,7 @@ fn of_several_keys_the_one_that_fits_each_file() {
         hurt.files.insert(path, with);
     }
     assert_eq!(sorted(open(&hurt, &table("numbers")).unwrap().as_ref()), rows);
-    // A block whose first bytes are damaged does not make the key unknown.
+    // Damage to the first bytes of a block does not make the key unknown.
     let path = ending(&whole, ".data").into_iter().find(|p| whole.files[p].len() > 5000).unwrap();
     let mut bytes = whole.files[&path].to_vec();
     bytes[4096] ^= 1;

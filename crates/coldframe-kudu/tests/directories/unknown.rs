@@ -1,5 +1,5 @@
-//! Versions, features and algorithms that nobody reads, in one file of a directory: a plain read is refused, a tolerant one loses
-//! what the file holds, and the layout is shown and verified all the same.
+//! Unsupported versions, features and algorithms in one file of a directory: a strict read is refused, a tolerant one
+//! loses what the file holds, and the layout is still shown and verified.
 
 use coldframe_core::{ErrorKind, OnError, OpenOptions, scan};
 use coldframe_encoding::checksum::crc32c;
@@ -12,8 +12,8 @@ use crate::folder::{ending, open, table, tree};
 use crate::killed::{latest, segments};
 use crate::tablets::super_blocks;
 
-/// Reads the table in all ways: a plain read ends with `why`, which is unsupported or damage, and a tolerant one, as `verify`,
-/// with records of it.
+/// Reads the table in all modes: a strict read ends with `why`, which is unsupported or damage; a tolerant read and
+/// `verify` record it.
 fn refuses(hurt: &MemoryFolder, options: &OpenOptions, is_unsupported: bool, why: &str) {
     let table = open(hurt, options).unwrap();
     assert_tolerant(table.as_ref(), None, &[1 << 11, 1 << 14]);
@@ -38,7 +38,7 @@ fn of_version(container: &[u8], version: u8) -> Vec<u8> {
     bytes
 }
 
-/// A container file that begins as an encrypted one.
+/// A container file with the header of an encrypted one.
 fn encrypted_by(container: &[u8], algorithm: u8) -> Vec<u8> {
     let mut bytes = container.to_vec();
     bytes[..8].copy_from_slice(b"kuduenc\0");
@@ -79,7 +79,7 @@ fn a_super_block() {
     let path = &super_blocks(&whole, "numbers")[0];
     let hurt = whole.with(path, of_version(&whole.files[path], 3));
     refuses(&hurt, &options, true, "version 3 of protobuf containers");
-    // Of an encrypted one nobody knows whose it is.
+    // Of an encrypted file it is unknown which server it belongs to.
     let whole = tree("encrypted");
     let path = whole.files.keys().find(|path| path.contains("tablet-meta/")).unwrap();
     let mut block = whole.files[path].to_vec();
@@ -87,7 +87,7 @@ fn a_super_block() {
     refuses(&whole.with(path, block), &options, false, "no key opens it");
 }
 
-/// Of each kind: a column's, a delta's, a bloom filter's.
+/// One of each kind: a column's, a delta's, a bloom filter's.
 #[test]
 fn a_block_with_a_feature_of_a_later_kudu() {
     let (whole, options) = (tree("file_blocks"), table("numbers"));
@@ -108,7 +108,7 @@ fn a_block_with_a_feature_of_a_later_kudu() {
     assert!(refused > 3 && tried > refused, "{refused} of {tried}");
 }
 
-/// A CFile whose footer asks for a feature that there is not, and no checksums.
+/// A CFile whose footer requires an unknown feature, without checksums.
 fn with_feature(file: &[u8]) -> Vec<u8> {
     let frame = file.len() - 12;
     let len = u32::from_le_bytes(file[frame + 8..].try_into().unwrap());

@@ -1,13 +1,13 @@
-//! The hashes of what is no value.
+//! The hashes that stand for the absence of a value.
 
 use arrow_schema::DataType;
 use coldframe_core::Error;
 
-/// Of null, in any type.
+/// Of null, of any type.
 pub(super) const NULL: u64 = 0xa076_1d64_78bd_642f;
-/// Of a value that the target's type has no form for. No value that was written has it but by chance.
+/// Of a value that the target's type cannot hold. A written value has this hash only by chance.
 pub(super) const LOST: u64 = 0x1d8e_4e27_c47d_124f;
-/// Why these two do not go together.
+/// The error for a pair of types that does not match.
 pub(super) fn mismatch(found: &DataType, target: &DataType) -> Error {
     Error::schema(format!("expected values for {target}, found {found}"))
 }

@@ -1,7 +1,7 @@
 //! The smallest and the largest value of a column, as the target's type holds them.
 //!
-//! Numbers and times are counted in the target's scale and unit; of long texts and blobs the beginning counts, which is
-//! enough for people to recognise a column by and for a first look at what differs.
+//! Numbers and times use the target's scale and unit. Of long texts and blobs only the start is kept: it is enough for
+//! people to recognise a column and for a first look at a difference.
 
 mod texts;
 
@@ -16,14 +16,14 @@ use coldframe_core::{Result, arrow_error};
 use super::numbers::{in_unit, scale_of, unit_of};
 use super::words;
 
-/// One of the two.
+/// The smallest or the largest value.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub enum Extreme {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A whole number; a date in days, a time in its target's unit.
+    /// An integer; a date in days, a time in the target's unit.
     Whole(i128),
-    /// A decimal's digits, and its scale.
+    /// The unscaled value of a decimal, and its scale.
     Decimal(i128, i8),
     /// A float, never a NaN.
     Float(f64),
@@ -33,13 +33,13 @@ pub enum Extreme {
     Bytes(Vec<u8>),
 }
 
-/// Letters and bytes that are kept.
+/// How many characters or bytes are kept.
 const KEPT: usize = 64;
 
-/// The smallest and the largest, where there is a value.
+/// The smallest and the largest value, if there is any.
 pub type Ends = Option<(Extreme, Extreme)>;
 
-/// Those of both.
+/// Combines two pairs.
 pub(crate) fn merged(a: Ends, b: Ends) -> Ends {
     let (Some((low, high)), Some((smallest, largest))) = (&a, &b) else { return a.or(b) };
     Some((
@@ -53,13 +53,13 @@ fn both<T>(ends: Option<(T, T)>, make: impl Fn(T) -> Option<Extreme>) -> Ends {
     Some((make(smallest)?, make(largest)?))
 }
 
-/// Of numbers and times.
+/// The extremes of numbers and times.
 fn number_ends<T: ArrowNumericType>(array: &ArrayRef) -> Option<(T::Native, T::Native)> {
     let array = array.as_primitive::<T>();
     if array.null_count() == 0 { words::ends(array.values()) } else { min(array).zip(max(array)) }
 }
 
-/// Of nested types nothing, nor of values that are all null or do not fit the target.
+/// `None` for nested types, and if all values are null or do not fit the target.
 pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
     let text = |t: &str| Some(Extreme::Text(t.chars().take(KEPT).collect()));
     let blob = |b: &[u8]| Some(Extreme::Bytes(b.iter().take(KEPT).copied().collect()));
@@ -106,14 +106,14 @@ pub(crate) fn extremes(array: &ArrayRef, target: &DataType) -> Result<Ends> {
     })
 }
 
-/// The plain array behind runs.
+/// Expands a run-end encoded array.
 fn unrolled<T: RunEndIndexType>(array: &ArrayRef) -> Result<Option<ArrayRef>> {
     let Some(runs) = array.as_any().downcast_ref::<RunArray<T>>() else { return Ok(None) };
     let places: UInt64Array = (0..array.len()).map(|row| Some(runs.get_physical_index(row) as u64)).collect();
     take(runs.values(), &places, None).map(Some).map_err(arrow_error)
 }
 
-/// -0.0 and 0.0 are equal: which of them comes first is chance.
+/// -0.0 and 0.0 are equal; which of them is returned is arbitrary.
 fn floats<T: ArrowNumericType>(array: &ArrayRef, double: impl Fn(T::Native) -> f64) -> Ends {
     let array = array.as_primitive::<T>();
     let ends = match array.null_count() {
@@ -123,7 +123,7 @@ fn floats<T: ArrowNumericType>(array: &ArrayRef, double: impl Fn(T::Native) -> f
     both(ends, |v| Some(Extreme::Float(double(v) + 0.0)))
 }
 
-/// Whole numbers, dates, times and decimals.
+/// Integers, dates, times and decimals.
 fn whole(array: &ArrayRef, target: &DataType) -> Ends {
     fn of<T: ArrowNumericType>(array: &ArrayRef, make: impl Fn(T::Native) -> Option<Extreme>) -> Ends {
         both(number_ends::<T>(array), make)
@@ -177,7 +177,7 @@ fn times(array: &ArrayRef, number: impl Fn(i64) -> Option<Extreme>) -> Ends {
     }
 }
 
-/// A number as the target has it: a decimal of its scale, a float, or a whole number.
+/// A number as the target holds it: a decimal of its scale, a float, or an integer.
 #[expect(clippy::cast_precision_loss, reason = "what is lost is told by the values' hashes")]
 fn number(value: i128, found: &DataType, target: &DataType) -> Option<Extreme> {
     if target.is_floating() {
@@ -203,7 +203,7 @@ impl std::fmt::Display for Extreme {
     }
 }
 
-/// Digits with the point where the scale has it.
+/// The digits with a decimal point at the scale's position.
 fn decimal(value: i128, scale: i8) -> String {
     let Ok(places @ 1..) = usize::try_from(scale) else {
         return format!("{value}{}", "0".repeat(scale.unsigned_abs().into()));

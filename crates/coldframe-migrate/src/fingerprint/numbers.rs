@@ -1,4 +1,4 @@
-//! The hashes of truth values, numbers and times: each value as one word in the target's scale and unit.
+//! The hashes of booleans, numbers and times: each value as one word in the target's scale and unit.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -16,7 +16,7 @@ fn map<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u64>, hash: impl 
     words::map(array.as_primitive::<T>().values(), out, hash);
 }
 
-/// An integer of 64 bits; what [`whole`] has for it.
+/// A 64-bit integer; equals [`whole`] for the same value.
 #[inline]
 fn word(value: i64) -> u64 {
     splitmix64(value.cast_unsigned())
@@ -39,7 +39,7 @@ macro_rules! integers {
     };
 }
 
-/// Of an array whose nulls the caller overwrites.
+/// Hashes an array; the caller overwrites the hashes of nulls.
 pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()> {
     let found = array.data_type();
     match target {
@@ -47,7 +47,7 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
             out.extend(array.as_boolean().values().iter().map(|bit| splitmix64(u64::from(bit))));
         }
         t if t.is_integer() => match found {
-            // By way of 128 bits these would take a fourth longer.
+            // Going through 128 bits would take a fourth longer here.
             DataType::Int8 => map::<Int8Type>(array, out, |v| word(v.into())),
             DataType::Int16 => map::<Int16Type>(array, out, |v| word(v.into())),
             DataType::Int32 => map::<Int32Type>(array, out, |v| word(v.into())),
@@ -58,7 +58,7 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
         t if t.is_decimal() => decimals(array, target, out)?,
         DataType::Date32 | DataType::Date64 => dates(array, target, out)?,
         DataType::Timestamp(unit, zone) => match found {
-            // An instant is not a wall clock's time; the names of zones do not change instants.
+            // An instant never equals a local time. The name of a zone does not change an instant.
             DataType::Timestamp(_, own) if own.is_none() != zone.is_none() => {
                 return Err(mismatch(found, target));
             }
@@ -73,7 +73,8 @@ pub(super) fn hashes(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -
     Ok(())
 }
 
-/// An integer, also a decimal's: of 64 bits by these, of more by all that differ from the sign.
+/// An integer or a decimal's unscaled value. Values of 64 bits hash as those; larger ones include all bits that differ
+/// from the sign.
 #[inline]
 fn whole(value: i128) -> u64 {
     let [low, high] = halves(value);
@@ -82,7 +83,7 @@ fn whole(value: i128) -> u64 {
     if high == sign { hash } else { splitmix64(hash ^ high.wrapping_mul(3)) }
 }
 
-/// Most decimals have 64 bits, and where all do nobody looks at each.
+/// Most decimals fit 64 bits; if all values of an array do, no per-value check is needed.
 #[expect(clippy::cast_possible_truncation, reason = "of values that have 64 bits")]
 fn wholes(values: &[i128], out: &mut Vec<u64>) {
     let beyond = values.iter().fold(0, |beyond, value| beyond | (i128::from(*value as i64) ^ value));
@@ -101,7 +102,7 @@ fn halves(value: i128) -> [u64; 2] {
     [word(low), word(high)]
 }
 
-/// A float by its bits as a double, all NaNs alike.
+/// A float by its bits as a double; all NaNs are equal.
 #[inline]
 fn float(value: f64) -> u64 {
     splitmix64(if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() })
@@ -117,7 +118,7 @@ fn floats(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()
     Ok(())
 }
 
-/// An integer as a double, if there is one of its value.
+/// An integer as a double, if that is exact.
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and what it gives is compared")]
 #[expect(clippy::cast_precision_loss, reason = "what is lost is found by the way back")]
 fn exactly(value: i128) -> u64 {
@@ -125,7 +126,7 @@ fn exactly(value: i128) -> u64 {
     if near as i128 == value { float(near) } else { LOST }
 }
 
-/// From one scale to another, exactly.
+/// An exact conversion from one scale to another.
 #[derive(Clone, Copy)]
 enum Scale {
     Same,
@@ -136,7 +137,7 @@ enum Scale {
 impl Scale {
     fn between(own: i8, target: i8) -> Self {
         let by = i32::from(target) - i32::from(own);
-        // A power that is too great for a number makes none of it but zero.
+        // If the power exceeds the type, the only value that converts is zero.
         let power = 10i128.checked_pow(by.unsigned_abs()).unwrap_or(i128::MAX);
         match by {
             0 => Self::Same,
@@ -188,7 +189,7 @@ pub(super) fn scale_of(of: &DataType) -> Option<i8> {
     }
 }
 
-/// Of 256 bits; one that fits 128 as it is there.
+/// A 256-bit integer; one that fits 128 bits hashes as that.
 fn wide(value: i256) -> u64 {
     value.to_i128().map_or_else(
         || {
@@ -212,7 +213,7 @@ fn dates(array: &dyn Array, target: &DataType, out: &mut Vec<u64>) -> Result<()>
     Ok(())
 }
 
-/// How many of a unit a second has.
+/// How many of a unit are in a second.
 pub(super) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -222,7 +223,7 @@ pub(super) fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// The unit of a time, and whether it is a timestamp's, a time's of day or a duration's.
+/// The unit of a time type, and whether it is a timestamp, a time of day or a duration.
 pub(super) fn unit_of(of: &DataType) -> Option<(TimeUnit, u8)> {
     match of {
         DataType::Timestamp(unit, _) => Some((*unit, 0)),
@@ -232,7 +233,7 @@ pub(super) fn unit_of(of: &DataType) -> Option<(TimeUnit, u8)> {
     }
 }
 
-/// From one unit to another: down to the one below, also before 1970; up exactly.
+/// Converts units: rounds down to a coarser one, also before 1970; converts to a finer one exactly.
 pub(super) fn in_unit(value: i64, own: TimeUnit, target: TimeUnit) -> Option<i64> {
     let (have, want) = (per_second(own), per_second(target));
     if have > want { Some(value.div_euclid(have / want)) } else { value.checked_mul(want / have) }
@@ -247,7 +248,7 @@ fn times(array: &dyn Array, target_unit: TimeUnit, target: &DataType, out: &mut 
         DataType::Timestamp(TimeUnit::Second, _) => map::<TimestampSecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Millisecond, _) => map::<TimestampMillisecondType>(array, out, hash),
         DataType::Timestamp(TimeUnit::Microsecond, _) => map::<TimestampMicrosecondType>(array, out, hash),
-        // As most files have them, and as most tables want them: by a known number division is cheap.
+        // The most common pair, with a constant divisor, which makes division cheap.
         DataType::Timestamp(TimeUnit::Nanosecond, _) if target_unit == TimeUnit::Microsecond => {
             map::<TimestampNanosecondType>(array, out, |v| word(v.div_euclid(1_000)));
         }

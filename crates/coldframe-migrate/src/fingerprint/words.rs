@@ -1,4 +1,4 @@
-//! The loops over whole columns: values to hashes, hashes into the sums and into those of the rows.
+//! The loops over whole columns: values to hashes, hashes into sums and into the hashes of rows.
 //!
 //! ```text
 //! values   v v v v v v ..   ──map───▶  h h h h h h ..
@@ -6,24 +6,24 @@
 //! rows     r r r r r r ..   ──finish─▶ sum of wide(mix(r))
 //! ```
 //!
-//! A value costs five multiplications of 64 bits. AVX-512 (DQ) has eight of them in one instruction, what comes before it has
-//! none: so each loop of [`plain`] is compiled once more, in [`avx512`], for processors that have it.
+//! A value takes five 64-bit multiplications. AVX-512 (DQ) does eight of them in one instruction; older vector extensions have none. So
+//! each loop of [`plain`] is compiled a second time, in [`avx512`], for processors that have it.
 //!
-//! Measured on one core of a shared x86-64 machine, with what comes before and behind it: 2 ns a number where without AVX-512 it
-//! is 8; 37 ns a row of eight columns, two of them texts, against 58.
+//! Measured on one core of a shared x86-64 machine, including the work around the loops: 2 ns per number instead of 8 without AVX-512;
+//! 37 ns per row of eight columns, two of them texts, instead of 58.
 
 #![expect(unsafe_code, reason = "functions for some processors only; up to four times as fast")]
 
 use coldframe_encoding::hash::splitmix64;
 
-/// A sum of hashes, modulo 2^64 in either half.
+/// A sum of hashes, modulo 2^64 in each half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     low: u64,
     high: u64,
 }
 
-/// Two sums of one hash are independent if one is of another mix of it.
+/// The high half sums the same hashes, mixed differently, which makes the two sums independent.
 const HIGH: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Sum {
@@ -43,10 +43,10 @@ impl Sum {
     }
 }
 
-/// Odd, so that no two hashes become one.
+/// Odd, so that multiplication never merges two hashes.
 const FOLD: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Calls the form of a loop that the processor has the instructions for.
+/// Calls the variant of a loop that uses the processor's best instructions.
 macro_rules! dispatch {
     ($name:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
@@ -66,30 +66,31 @@ pub(super) fn map<T: Copy>(values: &[T], hashes: &mut Vec<u64>, hash: impl Fn(T)
     dispatch!(map(values, hashes, hash))
 }
 
-/// A column's hashes into those of the rows, where swapped columns do not cancel out; their sum.
+/// Folds a column's hashes into those of the rows, such that swapped columns do not cancel out. Returns the column's
+/// sum.
 pub(super) fn fold(hashes: &[u64], rows: &mut [u64]) -> Sum {
     dispatch!(fold(hashes, rows))
 }
 
-/// The same without a sum of the column's.
+/// The same without the column's sum.
 pub(super) fn fold_only(hashes: &[u64], rows: &mut [u64]) {
     dispatch!(fold_only(hashes, rows))
 }
 
-/// Makes the rows' hashes final; their sum.
+/// Finalises the hashes of the rows. Returns their sum.
 pub(super) fn finish(rows: &mut [u64]) -> Sum {
     dispatch!(finish(rows))
 }
 
 /// The smallest and the largest value; NaN is neither.
 pub(super) fn ends<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
-    // What is not equal to itself is NaN.
+    // NaN is not equal to itself.
     let first = values.iter().position(|value| value.partial_cmp(value).is_some())?;
     let (start, values) = (*values.get(first)?, values.get(first..)?);
     Some(dispatch!(ends_from(start, values)))
 }
 
-/// The loops themselves. They are inlined into whatever instructions the caller has.
+/// The loops themselves. They are inlined, and so use the caller's instruction set.
 mod plain {
     use super::{FOLD, Sum, splitmix64};
 
@@ -141,7 +142,7 @@ mod plain {
     }
 }
 
-/// The same loops in other instructions.
+/// The same loops compiled for AVX-512.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{Sum, plain};
@@ -181,7 +182,7 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Lengths around those of a vector, and values of all sizes.
+    /// Lengths around those of a vector, and values of all magnitudes.
     fn columns() -> impl Iterator<Item = Vec<u64>> {
         [0, 1, 7, 8, 9, 63, 64, 65, 1000].into_iter().map(|len: u64| (0..len).map(splitmix64).collect())
     }

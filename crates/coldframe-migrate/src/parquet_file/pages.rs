@@ -1,16 +1,16 @@
-//! The pages of one column chunk, each with the checksum that the `parquet` crate leaves out.
+//! The pages of a column chunk, with the checksums that the `parquet` crate does not write.
 //!
 //! ```text
-//! page    | header | data |                                    as the crate hands them over, in turns
+//! page    | header | data |                                    as the crate passes them on, in turns
 //! header  15 type  15 uncompressed size  15 compressed size  [15 crc]  2c .. | 4c .. | 5c ..
 //!         └ field 1        └ field 2           └ field 3      field 4   └ field 5, 7 or 8, a struct
 //! ```
 //!
-//! Thrift's compact protocol: the high half of a field's first byte is how far its number is from the one before, the low half its
-//! type: 5 an i32 (zigzag, a varint), c a struct. A checksum that is put in makes the next field nearer by one. See `PageHeader` in
-//! parquet.thrift: the CRC-32 is that of the data as it is in the file, of all that follows the header.
+//! Thrift's compact protocol: the high half of a field's first byte is the distance of its number from the previous one, the low half
+//! its type: 5 an i32 (zigzag, a varint), c a struct. Inserting a checksum reduces the distance of the next field by one. See
+//! `PageHeader` in parquet.thrift: the CRC-32 covers the data as stored, that is, everything after the header.
 //!
-//! The crate gives the dictionary last; in the file it comes first.
+//! The crate passes on the dictionary last; in the file it comes first.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,22 +21,22 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// An i32 that follows the field before it.
+/// The head of an i32 whose field number follows the previous one.
 const NEXT_I32: u8 = 0x15;
-/// `PageType` of a dictionary.
+/// The `PageType` of a dictionary page.
 const DICTIONARY: u8 = 2;
 
-/// What a column chunk consists of.
+/// The pages of a column chunk.
 #[derive(Debug, Default)]
 struct Pages {
-    /// A header whose data has not come yet.
+    /// A header whose data has not arrived yet.
     header: Option<Bytes>,
-    /// Headers and data in turns.
+    /// Headers and data, alternating.
     dictionary: Vec<Bytes>,
     data: Vec<Bytes>,
-    /// By how much the headers have grown.
+    /// How many bytes the checksums have added to the headers.
     grown: usize,
-    /// Bytes of all.
+    /// The total size.
     len: usize,
 }
 
@@ -55,14 +55,14 @@ impl Pages {
     }
 }
 
-/// The type of a page, and its header with a checksum in it.
+/// The type of a page, and its header with the checksum inserted.
 fn with_checksum(header: &[u8], sum: u32) -> Result<(u8, Vec<u8>)> {
     let unknown = || ParquetError::General("a page header of another layout".to_owned());
     let (mut at, mut kind) = (0, None);
     for _ in 0..3 {
         let field = header.get(at).filter(|field| **field == NEXT_I32);
         let first = field.and_then(|_| header.get(at + 1)).ok_or_else(unknown)?;
-        // Zigzag: twice a number that is not negative.
+        // Zigzag doubles a non-negative number.
         kind.get_or_insert(*first >> 1);
         let rest = header.get(at + 1..).unwrap_or_default();
         at += 2 + rest.iter().position(|byte| byte & 0x80 == 0).ok_or_else(unknown)?;
@@ -89,7 +89,7 @@ fn push_zigzag(out: &mut Vec<u8>, bits: u32) {
     out.push(rest.to_le_bytes()[0]);
 }
 
-/// The pages of the column chunks of a row group, as they come.
+/// Collects the pages of a row group's column chunks as they arrive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowGroupPages(Arc<Mutex<Vec<SharedPages>>>);
 
@@ -103,7 +103,7 @@ impl SharedPages {
 }
 
 impl RowGroupPages {
-    /// The pages of each column of the row group that is complete, for the file; the next row group begins.
+    /// Takes the pages of the complete row group, by column, and starts the next row group.
     pub(super) fn take(&self) -> Vec<ChunkPages> {
         let shared = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         shared.iter().map(|pages| ChunkPages(std::mem::take(&mut *pages.get()))).collect()
@@ -123,7 +123,7 @@ impl PageStoreFactory for RowGroupPages {
     }
 }
 
-/// Where the crate puts the pages of a column; it gets none back.
+/// The sink for a column's pages. The crate never reads them back.
 struct Store(SharedPages);
 
 impl PageStore for Store {
@@ -146,7 +146,7 @@ impl PageStore for Store {
 pub(super) struct ChunkPages(Pages);
 
 impl ChunkPages {
-    /// What the crate says of the chunk, true to the pages as they are here.
+    /// The crate's description of the chunk, corrected for the inserted checksums.
     pub(super) fn described(&self, close: &mut ColumnCloseResult) -> Result<ColumnCloseResult> {
         let signed = |n: usize| i64::try_from(n).map_err(|e| ParquetError::External(Box::new(e)));
         let dictionary: usize = self.0.dictionary.iter().map(Bytes::len).sum();
@@ -170,7 +170,7 @@ impl ChunkPages {
             metadata,
             bloom_filter: close.bloom_filter.take(),
             column_index: None,
-            // Its places would be those of pages without checksums.
+            // Its offsets would be those of pages without checksums.
             offset_index: None,
         })
     }
@@ -185,7 +185,7 @@ impl Length for ChunkPages {
 impl ChunkReader for ChunkPages {
     type T = Blobs;
 
-    /// From the beginning: nobody asks for anything else of a chunk that is copied.
+    /// Reads from the start; copying a chunk asks for nothing else.
     fn get_read(&self, start: u64) -> Result<Blobs> {
         if start != 0 {
             return Err(ParquetError::General(format!("expected to copy a chunk from 0, not from {start}")));
@@ -199,7 +199,7 @@ impl ChunkReader for ChunkPages {
     }
 }
 
-/// Blobs one behind the other.
+/// Reads blobs in sequence.
 pub(super) struct Blobs(std::vec::IntoIter<Bytes>);
 
 impl Read for Blobs {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_checksum_is_the_fourth_field() {
-        // A data page of 300 and 200 bytes, and some of its struct.
+        // A data page of 300 and 200 bytes, and the start of its struct.
         let header = [0x15, 0, 0x15, 0xd8, 4, 0x15, 0x90, 3, 0x2c, 0x15, 2, 0];
         let (kind, made) = with_checksum(&header, 0x8000_0001).unwrap();
         assert_eq!(kind, 0);
@@ -242,7 +242,7 @@ mod tests {
         for len in 0..9 {
             assert!(with_checksum(&header[..len], 7).is_err(), "{len}");
         }
-        // A checksum is there already.
+        // There already is a checksum.
         assert!(with_checksum(&[0x15, 0, 0x15, 2, 0x15, 2, 0x15, 9, 0x1c, 0], 7).is_err());
         assert!(with_checksum(&[0x15, 0, 0x18, 2, 0x15, 2, 0x2c, 0], 7).is_err());
     }

@@ -1,4 +1,4 @@
-//! The laws of one damaged file.
+//! Checks one damaged file against the laws.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,11 +11,11 @@ use super::toll::Toll;
 use crate::layout;
 use crate::rows::{self, Outcome, as_text};
 
-/// What the healthy file holds.
+/// The contents of the healthy file.
 pub(crate) struct Truth {
     pub(crate) rows: Vec<String>,
     pub(crate) schema: arrow_schema::SchemaRef,
-    /// Which columns are printed whole or null: a nested one may lose a part.
+    /// The columns that are either complete or null when printed; a nested one may lose a part.
     flat: Vec<bool>,
 }
 
@@ -35,12 +35,12 @@ impl Truth {
     }
 }
 
-/// What was complained of: of each kind a few.
+/// The violations: a few of each kind.
 #[derive(Default)]
 pub(crate) struct Complaints(BTreeMap<String, Vec<String>>);
 
 impl Complaints {
-    /// So many of each kind are shown.
+    /// How many of each kind are shown.
     const SHOWN: usize = 3;
 
     pub(crate) fn add(&mut self, what: &str, complaint: &str) {
@@ -66,33 +66,33 @@ impl Complaints {
     }
 }
 
-/// A salvaged table.
+/// The result of a tolerant read.
 struct Salvaged {
     rows: Vec<String>,
     damage: Vec<Damage>,
 }
 
-/// A table read in each mode.
+/// The results of a table in each mode.
 struct Reads {
     raised: Option<Outcome>,
     skipped: Salvaged,
     nulled: Salvaged,
 }
 
-/// What is asked of a file beside the laws.
+/// What applies to a file beside the laws.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// Whether a sum stands over all values.
+    /// Whether a checksum covers all values.
     pub(crate) summed: bool,
-    /// Whether each record knows its number of rows.
+    /// Whether each record states its number of rows.
     pub(crate) counted: bool,
-    /// Whether the file is one of several that the table is made of.
+    /// Whether the file is one of several that make the table.
     pub(crate) folder: bool,
-    /// Sizes of splits.
+    /// Split sizes.
     pub(crate) targets: Vec<u64>,
 }
 
-/// Holds one damaged file (or, with `Toll::none()`, a healthy one) against the laws.
+/// Checks one damaged file (or, with `Toll::none()`, a healthy one) against the laws.
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) truth: &'a Truth,
@@ -106,19 +106,19 @@ impl Judge<'_> {
         self.complaints.add(&self.what, complaint.as_ref());
     }
 
-    /// Opens the file and holds it against all laws.
+    /// Opens the file and checks all laws.
     pub(crate) fn run(&mut self, opened: Result<Arc<dyn TableFile>>, len: u64) {
         match opened {
             Ok(table) => self.table(table.as_ref(), len),
-            Err(e) if !self.toll.fatal => self.complain(format!("is not opened: {e}")),
+            Err(e) if !self.toll.fatal => self.complain(format!("cannot be opened: {e}")),
             Err(e) if !e.is_damage() && !matches!(e.kind(), ErrorKind::Unsupported(_)) => {
-                self.complain(format!("an open error that speaks of no damage: {e}"));
+                self.complain(format!("opening fails with an error that is not damage: {e}"));
             }
             Err(_) => {}
         }
     }
 
-    /// Holds an open table against the laws that need no truth.
+    /// Checks an open table against the laws that need no truth.
     pub(crate) fn any(&mut self, table: &dyn TableFile, len: u64) {
         self.layout(table, len);
         if let Some(read) = self.reads(table, len) {
@@ -127,7 +127,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Holds an open table against all laws.
+    /// Checks an open table against all laws.
     fn table(&mut self, table: &dyn TableFile, len: u64) {
         self.layout(table, len);
         let other = *table.schema() != self.truth.schema;
@@ -149,7 +149,7 @@ impl Judge<'_> {
         self.splits(table, OnError::Null, &read.nulled);
     }
 
-    /// The whole table in each mode, where tolerant reads end as they should.
+    /// Reads the whole table in each mode, if tolerant reads end as they should.
     fn reads(&mut self, table: &dyn TableFile, len: u64) -> Option<Reads> {
         let raised = self.read(table, OnError::Raise);
         let skipped = self.salvage(table, OnError::Skip, len);
@@ -158,13 +158,13 @@ impl Judge<'_> {
         if let Some(e) = raised.as_ref().and_then(|r| r.error.as_ref())
             && (skipped.damage.is_empty() || nulled.damage.is_empty())
         {
-            self.complain(format!("an error and no record of it: {e}"));
+            self.complain(format!("an error without a record of it: {e}"));
         }
         self.null_keeps_what_skip_keeps(&skipped, &nulled);
         Some(Reads { raised, skipped, nulled })
     }
 
-    /// Each byte has one place; verifying raises nothing. What a file says of itself may be what is damaged.
+    /// Checks that each byte has one leaf and that verifying raises nothing. Metadata itself may be what is damaged.
     fn layout(&mut self, table: &dyn TableFile, len: u64) {
         match table.inspect() {
             Ok(tree) if self.rules.folder => drop(tree),
@@ -193,12 +193,12 @@ impl Judge<'_> {
             && (on_error != OnError::Raise || !e.is_damage())
             && !self.may_end(e)
         {
-            self.complain(format!("{on_error:?} cannot begin: {e}"));
+            self.complain(format!("{on_error:?} cannot start: {e}"));
         }
         outcome.ok()
     }
 
-    /// What nobody reads is no damage, and a file may be turned into it.
+    /// Unsupported is not damage, and damage may turn a file into an unsupported one.
     fn may_end(&self, e: &Error) -> bool {
         self.toll.fatal && matches!(e.kind(), ErrorKind::Unsupported(_))
     }
@@ -217,13 +217,13 @@ impl Judge<'_> {
                 self.complain(format!("{on_error:?}: a record of bytes {bytes:?} in a file of {len}"));
             }
             if record.structure.is_empty() || record.reason.is_empty() {
-                self.complain(format!("{on_error:?}: a record without words: {record:?}"));
+                self.complain(format!("{on_error:?}: a record without structure or reason: {record:?}"));
             }
         }
         Some(Salvaged { rows: as_text(&outcome.batch), damage: outcome.damage })
     }
 
-    /// Rows before an error are the first ones; without an error, they are all.
+    /// Rows before an error are the first rows; without an error they are all rows.
     fn raised_is_true(&mut self, raised: &Outcome) {
         let got = as_text(&raised.batch);
         let silent = self.toll.silent;
@@ -234,7 +234,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: nothing but rows of the unit is missing, and nothing stands there that was not there.
+    /// Law: only rows of the unit are missing, and no row is returned that was not there.
     fn only_the_unit_is_lost(&mut self, mode: &str, got: &Salvaged, same: impl Fn(&str, &str) -> bool) {
         let truth = &self.truth.rows;
         let end = self.toll.rows.end.min(truth.len());
@@ -254,7 +254,7 @@ impl Judge<'_> {
         }
         if middle.len() > end - start {
             let text =
-                format!("{mode} gives {} rows where {} were; {}", middle.len(), end - start, told(got));
+                format!("{mode} returns {} rows where {} were; {}", middle.len(), end - start, told(got));
             return self.complain(text);
         }
         if !self.rules.summed {
@@ -262,13 +262,13 @@ impl Judge<'_> {
         }
         let mut rest = truth[start..end].iter();
         if let Some(made_up) = middle.iter().find(|row| !rest.any(|of| same(row, of))) {
-            let text = format!("{mode} gives a row that is not there: {made_up:?}; {}", told(got));
+            let text = format!("{mode} returns a row that was not there: {made_up:?}; {}", told(got));
             self.complain(text);
         }
     }
 
-    /// Law: every loss is a record, and there is no record without a loss. A record that knows no number (`None`) may
-    /// stand for no row at all, unless the format always knows. Numbers are compared where a sum stands over them.
+    /// Law: every loss has a record, and no record is without a loss. A record without a number (`None`) may stand for
+    /// no row at all, unless the format always knows the number. Numbers are compared if a checksum covers the values.
     fn losses_are_records(&mut self, mode: &str, got: &Salvaged) {
         let missing = self.truth.rows.len().saturating_sub(got.rows.len()) as u64;
         if missing > 0 && got.damage.is_empty() && !self.toll.silent {
@@ -283,7 +283,7 @@ impl Judge<'_> {
         }
         let told_rows: u64 = got.damage.iter().filter_map(|d| d.rows_lost).sum();
         if told_rows > missing || (all_known && told_rows != missing) {
-            self.complain(format!("{mode}: {missing} rows are missing, {told_rows} told; {}", told(got)));
+            self.complain(format!("{mode}: {missing} rows are missing, {told_rows} recorded; {}", told(got)));
         }
     }
 
@@ -294,7 +294,7 @@ impl Judge<'_> {
         if let Some(row) = gone {
             let (skip, null) = (skipped.rows.len(), nulled.rows.len());
             let text = format!(
-                "null ({null} rows) has not the row {row} of skip ({skip} rows); skip {}; null {}",
+                "null ({null} rows) lacks the row {row} of skip ({skip} rows); skip {}; null {}",
                 told(skipped),
                 told(nulled)
             );
@@ -302,7 +302,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Law: the rows of all splits together are the rows of the whole scan, none twice; so are the losses.
+    /// Law: the rows of all splits together are the rows of the whole scan, none twice; the same holds for losses.
     fn splits(&mut self, table: &dyn TableFile, on_error: OnError, whole: &Salvaged) {
         for target in self.rules.targets.clone() {
             let splits = match table.splits(target) {
@@ -347,7 +347,7 @@ impl Judge<'_> {
     }
 }
 
-/// The records, shortly.
+/// Prints the records in short form.
 fn told(got: &Salvaged) -> String {
     let mut text = format!("{} records", got.damage.len());
     for d in got.damage.iter().take(3) {

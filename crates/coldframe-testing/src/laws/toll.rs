@@ -1,4 +1,4 @@
-//! What damage may cost: the smallest unit of a format, as its tests state it.
+//! The most that damage may cost: the smallest unit of a format, as its tests state it.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use coldframe_core::{Node, Value};
 
 use super::damage::Damaged;
 
-/// The most that one piece of damage may take.
+/// The most that one piece of damage may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toll {
-    /// The rows, as numbered in the healthy file, that may be missing. Of a file that nothing sums, they may be wrong.
+    /// The rows, as numbered in the healthy file, that may be missing. Without checksums they may also be wrong.
     pub rows: Range<usize>,
-    /// Whether the file may have become one that cannot be opened, or that opens as something else: what it lost then is
-    /// not known to anybody.
+    /// Whether the file may have become one that cannot be opened, or that opens as something else. What it lost is
+    /// then unknown.
     pub fatal: bool,
-    /// Whether the loss may go unnoticed: where the format ends a file nowhere, a cut between two units is no damage.
+    /// Whether the loss may go unnoticed: if the format has no end marker, a cut between two units is no damage.
     pub silent: bool,
 }
 
@@ -29,12 +29,12 @@ impl Toll {
         Self { rows, fatal: false, silent: false }
     }
 
-    /// All rows and the whole file.
+    /// All rows and the file itself.
     pub fn file() -> Self {
         Self { rows: 0..usize::MAX, fatal: true, silent: false }
     }
 
-    /// Both, and the rows between.
+    /// Both, and the rows between them.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let rows = match (self.rows.is_empty(), other.rows.is_empty()) {
@@ -51,7 +51,7 @@ impl Toll {
         Self { silent: true, ..self }
     }
 
-    /// The same, and the file may not open.
+    /// The same, and the file may fail to open.
     #[must_use]
     pub fn fatal(self) -> Self {
         Self { fatal: true, ..self }
@@ -63,7 +63,7 @@ impl Toll {
 pub struct Units(Vec<(Range<u64>, Range<usize>)>);
 
 impl Units {
-    /// Parts in the order of their rows: bytes, and how many rows they hold.
+    /// Parts in row order: their bytes and their number of rows.
     pub fn new(parts: impl IntoIterator<Item = (Range<u64>, usize)>) -> Self {
         let mut first = 0;
         Self(
@@ -77,7 +77,8 @@ impl Units {
         )
     }
 
-    /// The nodes whose names begin with `name`, in the order of the file; `detail` says how many rows each holds.
+    /// The nodes whose names begin with `name`, in file order; `detail` is the name of the detail with the number of
+    /// rows.
     pub fn named(tree: &Node, name: &str, detail: &str) -> Self {
         let (mut parts, mut open) = (Vec::new(), vec![tree]);
         while let Some(node) = open.pop() {
@@ -98,7 +99,7 @@ impl Units {
         &self.0
     }
 
-    /// The rows of all parts that `bytes` touches, and of those between.
+    /// The rows of all parts that `bytes` touches, and of those between them.
     pub fn rows(&self, bytes: &Range<u64>) -> Range<usize> {
         let mut touched = self.0.iter().filter(|(b, _)| b.start < bytes.end && bytes.start < b.end);
         let Some((_, first)) = touched.next() else { return 0..0 };
@@ -109,9 +110,9 @@ impl Units {
         start..end
     }
 
-    /// The units that the damage touches; `elsewhere` beside them for damage that begins outside of all units. Where
-    /// later bytes moved, `moved` says whether the units behind are found all the same (by markers) or are lost too (by
-    /// their positions).
+    /// The units that the damage touches, plus `elsewhere` if it begins outside all units. If later bytes moved,
+    /// `moved` tells whether the units after the change are still found (by markers) or are lost too (found by position
+    /// only).
     pub fn toll(&self, damaged: &Damaged, elsewhere: Toll, moved: Moved) -> Toll {
         let start = damaged.bytes.start;
         let inside = self.0.iter().any(|(bytes, _)| bytes.contains(&start));
@@ -124,11 +125,11 @@ impl Units {
     }
 }
 
-/// What becomes of units that stand elsewhere than they should.
+/// What happens to units that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// They are found: markers stand before them.
+    /// They are found: markers precede them.
     Found,
-    /// They are lost: only their positions lead to them.
+    /// They are lost: they are found by position only.
     Lost,
 }

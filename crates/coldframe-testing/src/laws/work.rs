@@ -1,4 +1,4 @@
-//! The work that a file makes: what is read, built and allocated, not how long it takes.
+//! The work that a file causes: what is read, built and allocated, not the time it takes.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use super::{Opener, Watch};
 use crate::alloc::{self, Meter};
 use crate::counted::Counted;
 
-/// What one step took.
+/// The work of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Requests to the source.
     pub requests: u64,
-    /// Bytes that it handed out.
+    /// Bytes that it returned.
     pub read: u64,
-    /// Nodes of a layout, records of damage, splits.
+    /// Layout nodes, damage records and splits.
     pub built: u64,
-    /// All memory that was asked for, summed: what is done for each pair of things shows here. 0 where nobody counts.
+    /// The sum of all memory requests; it reveals quadratic work. 0 if allocations are not counted.
     pub allocated: u64,
-    /// The most that was alive.
+    /// The largest number of live bytes.
     pub peak: u64,
 }
 
-/// What must not grow faster than the file, and how much of it is no matter.
+/// A name, an amount that never matters, and a figure that must not grow faster than the file.
 type Metric = (&'static str, u64, fn(&Work) -> u64);
 
 const METRICS: [Metric; 5] = [
@@ -35,14 +35,14 @@ const METRICS: [Metric; 5] = [
     ("bytes alive", 8 << 20, |w| w.peak),
 ];
 
-/// Beside four times the file, a reader may have so much in memory.
+/// Memory that a reader may use in addition to four times the file.
 const ALWAYS: u64 = 64 << 20;
 
 fn count(node: &Node) -> u64 {
     1 + node.children.iter().map(count).sum::<u64>()
 }
 
-/// A whole scan that keeps nothing; how many records of damage it made.
+/// Scans everything and keeps nothing; returns the number of damage records.
 fn drain(table: &dyn TableFile, on_error: OnError) -> Result<u64> {
     let log = DamageLog::default();
     for split in table.splits(u64::MAX)? {
@@ -53,7 +53,7 @@ fn drain(table: &dyn TableFile, on_error: OnError) -> Result<u64> {
     Ok(log.len() as u64)
 }
 
-/// A step behind opening: what it built.
+/// A step after opening; returns how much it built.
 type Step = fn(&dyn TableFile) -> Result<u64>;
 
 const STEPS: [(&str, Step); 7] = [
@@ -66,7 +66,8 @@ const STEPS: [(&str, Step); 7] = [
     ("verify", |t| Ok(coldframe_core::scan::verify(t, |_| Ok(()))?.damage.len() as u64)),
 ];
 
-/// Each step, on a file opened for it alone. An error ends a step and is no complaint: the work until then counts.
+/// Measures each step, on a file opened for it alone. An error ends a step and is no violation: the work until then
+/// counts.
 pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, Work)> {
     let turn = alloc::turn();
     let watch = Watch::start();
@@ -90,11 +91,12 @@ pub fn measure(name: &str, bytes: &Bytes, open: &Opener) -> Vec<(&'static str, W
     measured.collect()
 }
 
-/// How often a step may read the bytes of a file: what reads a window for each few bytes reads it thousands of times.
+/// How often a step may read the bytes of a file. A reader that reads a window for every few bytes reads them thousands
+/// of times.
 const READ: u64 = 32;
 
-/// Panics where a step has more in memory at a time than four times the file and 64 MiB, or reads the file many times. Says nothing where the test
-/// binary has not installed [`crate::alloc::Counting`], and so refuses to run there.
+/// Panics if a step uses more memory than four times the file and 64 MiB, or reads the file too many times. Refuses to
+/// run if the test binary has not installed [`crate::alloc::Counting`].
 pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     assert!(alloc::is_installed(), "this test binary does not count what it allocates");
     let most = 4 * bytes.len() as u64 + ALWAYS;
@@ -105,18 +107,18 @@ pub fn assert_bounded(name: &str, bytes: &Bytes, open: &Opener) {
     }
 }
 
-/// Panics where the work of a step grows faster than the file: `files` are the same thing in growing lengths, the
-/// next about twice the one before. Twice the length may make a bit more than twice the work (a tree grows a level),
-/// four times the length not much more than four times.
+/// Panics if the work of a step grows faster than the file. `files` are the same thing in growing lengths, each about
+/// twice the previous one. Twice the length may cause a little more than twice the work (a tree grows a level), four
+/// times the length not much more than four times.
 pub fn assert_linear(name: &str, files: &[Bytes], open: &Opener) {
-    assert!(files.len() > 1, "{name}: one file grows not");
+    assert!(files.len() > 1, "{name}: expected several files of growing length");
     let measured: Vec<_> = files.iter().map(|bytes| measure(name, bytes, open)).collect();
     let first = files[0].len() as u64;
     let mut complaints = Vec::new();
     for (file, steps) in files.iter().zip(&measured).skip(1) {
         for ((step, work), (_, base)) in steps.iter().zip(&measured[0]) {
             for (metric, floor, of) in METRICS {
-                // Half as much again as the length allows.
+                // One and a half times what the length allows.
                 let most = of(base).max(floor) * file.len() as u64 / first * 3 / 2;
                 if of(work) > most {
                     complaints.push(format!(

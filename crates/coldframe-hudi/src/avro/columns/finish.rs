@@ -1,4 +1,4 @@
-//! Decoded values become arrays.
+//! Turns decoded values into arrays.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use coldframe_core::{Error, Result, arrow_error};
 
 use super::{Column, Kind, Part, Strings, mismatch};
 
-/// The first `len` values, padded where there are fewer. The column is empty afterwards.
+/// The first `len` values, padded if there are fewer. Empties the column.
 pub(super) fn finish(column: &mut Column, len: usize) -> Result<ArrayRef> {
     column.pad(len);
     column.len = 0;
@@ -109,7 +109,8 @@ impl Strings {
     }
 }
 
-/// The offsets, and how many items they span. They only ever grow; should they not, it is an error and no panic.
+/// The offsets, and the number of items that they span. They should only grow; if not, that is an error and not a
+/// panic.
 fn take_offsets(offsets: &mut Vec<i32>) -> Result<(OffsetBuffer<i32>, usize)> {
     let taken = std::mem::replace(offsets, vec![0]);
     if !taken.is_sorted() || taken.first() != Some(&0) {

@@ -1,11 +1,11 @@
-//! Segments of every layout, whole, cut and hurt.
+//! Segments of every layout: intact, cut off and damaged.
 
 use prost::Message;
 
 use super::*;
 use crate::layout::operations::{Commit, Entry, EntryBatch, OpId};
 
-/// A record of one commit with this index.
+/// A record with one commit entry that has this index.
 fn batch(index: i64) -> Vec<u8> {
     let commit = Commit { op_type: 3, id: Some(OpId { term: 1, index }), result: None };
     EntryBatch { entries: vec![Entry { replicate: None, commit: Some(commit) }] }.encode_to_vec()
@@ -50,7 +50,7 @@ fn segment(codec: i32, old: bool, closed: bool, indexes: &[i64]) -> Vec<u8> {
     out
 }
 
-/// The indexes found, and how many broken places.
+/// The indexes found, and the number of broken ranges.
 fn read(bytes: &[u8]) -> Result<(Vec<i64>, usize)> {
     let Some(segment) = Segment::open(Bytes::copy_from_slice(bytes), true, &Limits::default())? else {
         return Ok((Vec::new(), 0));
@@ -93,13 +93,13 @@ fn a_write_that_was_cut_short_ends_an_open_segment() {
         let three = segment(codec, false, false, &INDEXES[..3]).len();
         for cut in three..whole.len() {
             assert_eq!(read(&whole[..cut]).unwrap(), (INDEXES[..3].to_vec(), 0), "{cut}");
-            // Space was set aside, and pages of it were written.
+            // Preallocated space of which some pages were written.
             let mut padded = whole[..cut].to_vec();
             padded.resize(whole.len() + 100, 0);
             let (found, broken) = read(&padded).unwrap();
             assert!(found == INDEXES[..3] && (broken == 0 || cut + 4 > whole.len()), "{cut} {broken}");
         }
-        // Of a closed one it is damage.
+        // In a closed segment this is damage.
         let closed = segment(codec, false, true, &INDEXES);
         let mut hurt = closed[..three].to_vec();
         hurt.resize(whole.len(), 0);

@@ -15,7 +15,7 @@ use coldframe_encoding::Cursor;
 
 use super::{Each, Record, defer};
 
-/// Hands on what a batch did.
+/// Passes each operation of a batch to `each`.
 pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut sequence = cursor.u64_le()?;
@@ -49,7 +49,7 @@ pub(super) fn each_record(bytes: &[u8], each: &mut Each<'_>) -> Result<()> {
     first.map_or(Ok(()), Err)
 }
 
-/// What comes of a kind of operation that is not read.
+/// The error for a kind of operation that is not supported.
 pub(super) fn unknown(kind: u8) -> Error {
     let name = match kind {
         2 | 6 => "merges",

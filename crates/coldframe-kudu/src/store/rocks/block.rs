@@ -1,14 +1,14 @@
-//! A table's blocks.
+//! The blocks of a table.
 //!
 //! ```text
 //! stored:   | bytes, maybe compressed | compression u8 | checksum u32 |      a handle has the offset, and the length without these five
 //! content:  | entry | entry | .. | restart u32 .. | restarts u32 |
 //! entry:    | shared | unshared | value's length | unshared bytes of the key | value |
 //! index:    | shared | unshared | unshared bytes of the key | handle |        where the properties say that handles are differences
-//! handle:   | offset | length |     the first of a run, which shares nothing     | zigzag: length more than the one before |   else
+//! handle:   | offset | length |     the first of a run, which shares nothing     | zigzag: length minus that of the one before |   else
 //! ```
 //!
-//! Numbers are LEB128. A key has the first `shared` bytes of the key before it (`table/block_based/block_builder.cc`, `table/format.cc`).
+//! Numbers are LEB128. A key begins with the first `shared` bytes of the previous key (`table/block_based/block_builder.cc`, `table/format.cc`).
 
 use std::borrow::Cow;
 
@@ -19,10 +19,10 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 
 use super::Reading;
 
-/// What stands behind a block's bytes.
+/// The size of a block's trailer: compression and checksum.
 pub(super) const TRAILER: u64 = 5;
 
-/// Where a block is, without what stands behind it.
+/// The location of a block, without its trailer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handle {
     pub(super) offset: u64,
@@ -30,12 +30,12 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// An offset and a length.
+    /// Reads an offset and a length.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         Ok(Self { offset: cursor.uleb128()?, len: cursor.uleb128()? })
     }
 
-    /// A block that follows `before`, of which only the difference of lengths is stored.
+    /// Reads the handle of the block that follows `before`; only the difference of the lengths is stored.
     fn behind(before: Self, cursor: &mut Cursor<'_>) -> Result<Self> {
         let more = cursor.zigzag()?;
         let offset = before.end();
@@ -45,23 +45,23 @@ impl Handle {
         })
     }
 
-    /// Where the block ends with what stands behind it.
+    /// The end of the block including its trailer.
     pub(super) fn end(self) -> Option<u64> {
         self.offset.checked_add(self.len)?.checked_add(TRAILER)
     }
 }
 
-/// The checksums of a table's blocks.
+/// The checksum algorithm of a table's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checksum {
     None,
     /// CRC-32C, masked.
     Crc32c,
-    /// The low half of XXH3 of the bytes, changed by the byte for the compression.
+    /// The low half of XXH3 of the bytes, modified by the compression byte.
     Xxh3,
 }
 
-/// Opens blocks; keeps what decompression works with.
+/// Opens blocks; keeps the decompressor's buffers.
 pub(super) struct Blocks<'a> {
     pub(super) file: &'a [u8],
     pub(super) checksum: Checksum,
@@ -91,7 +91,8 @@ impl<'a> Blocks<'a> {
             match self.checksum {
                 Checksum::None => {}
                 Checksum::Crc32c => check_crc32c(unmasked_crc32c(found), covered)?,
-                // The last byte is mixed in by hand (`ComputeBuiltinChecksumWithLastByte`).
+                // XXH3 covers the bytes; the compression byte is mixed in by hand
+                // (`ComputeBuiltinChecksumWithLastByte`).
                 Checksum::Xxh3 => {
                     check_xxh3_low(found ^ u32::from(compression).wrapping_mul(0x6b90_83d9), bytes)?;
                 }
@@ -111,15 +112,15 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The entries of a block.
+/// Iterates over the entries of a block.
 pub(super) struct Entries<'a> {
     cursor: Cursor<'a>,
-    /// The key of the entry read last.
+    /// The key of the last entry read.
     pub(super) key: Vec<u8>,
 }
 
 impl<'a> Entries<'a> {
-    /// Finds where the entries end.
+    /// Finds the end of the entries.
     pub(super) fn open(block: &'a [u8]) -> Result<Self> {
         let (rest, count) = block
             .split_last_chunk::<4>()
@@ -151,7 +152,7 @@ impl<'a> Entries<'a> {
         self.cursor.take(len).map(Some)
     }
 
-    /// The handle of the next entry of an index with differences; `before` is that of the entry before it.
+    /// The handle of the next entry of an index that stores differences; `before` is that of the previous entry.
     pub(super) fn next_handle(&mut self, before: Option<Handle>) -> Result<Option<Handle>> {
         if self.cursor.is_empty() {
             return Ok(None);

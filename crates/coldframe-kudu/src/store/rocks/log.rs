@@ -3,12 +3,12 @@
 //! ```text
 //! blocks of 32,768 bytes, each: fragment | fragment | .. | fewer than 7 bytes, zeros
 //! fragment:  | masked crc u32 | length u16 | type u8 | bytes |                          type 1 to 4
-//!            | masked crc u32 | length u16 | type u8 | number of the log u32 | bytes |  type 5 to 8: a file that is used again
+//!            | masked crc u32 | length u16 | type u8 | number of the log u32 | bytes |  type 5 to 8: a recycled file
 //! type:      1, 5 a whole record | 2, 6 its first | 3, 7 a middle | 4, 8 its last fragment
 //! ```
 //!
-//! Integers are little-endian; the checksum (CRC-32C, masked) is of all that stands behind the length (`db/log_format.h`). The last record may break
-//! off: it was being written. Behind any other damage the next block is where records are found again.
+//! Integers are little-endian; the checksum (CRC-32C, masked) covers everything after the length (`db/log_format.h`). The last record
+//! may break off: the server stopped during the write. After any other damage, reading resumes at the next block.
 
 use std::ops::Range;
 
@@ -21,13 +21,13 @@ use super::Losses;
 const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
 
-/// A fragment, by its place in a record.
+/// The role of a fragment in its record.
 enum Part {
     Whole,
     First,
     Middle,
     Last,
-    /// Of a kind that says of itself that it may be passed over.
+    /// An unknown type that is marked as skippable.
     Other,
 }
 
@@ -38,7 +38,7 @@ struct Fragments<'a> {
     checked: bool,
 }
 
-/// Hands on each record; `number` is that of the file. Damage goes to `losses`.
+/// Passes each record to `each`; `number` is that of the file. Damage goes to `losses`.
 pub(super) fn each_record(
     bytes: &[u8],
     number: Option<u64>,
@@ -47,7 +47,7 @@ pub(super) fn each_record(
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut fragments = Fragments { bytes, at: 0, number, checked };
-    // A record that has begun, and where; and whether one may have begun in what is lost.
+    // The record begun so far and its offset; and whether a record may have begun in a lost part.
     let mut begun: Option<(usize, Vec<u8>)> = None;
     let mut lost = false;
     loop {
@@ -108,7 +108,7 @@ fn range(start: usize, end: usize) -> Range<u64> {
 }
 
 impl<'a> Fragments<'a> {
-    /// The next fragment, or `None` where the log ends. After an error the next block is next.
+    /// The next fragment, or `None` at the end of the log. After an error, reading resumes at the next block.
     fn next(&mut self) -> Result<Option<(Part, &'a [u8])>> {
         loop {
             let block_end = (self.at / BLOCK + 1) * BLOCK;
@@ -118,7 +118,7 @@ impl<'a> Fragments<'a> {
             if rest.len() < HEADER && self.bytes.len() <= block_end {
                 return Ok(None);
             }
-            // The rest of a block without room for a fragment, or space that was never written to.
+            // The end of a block without room for a fragment, or space that was never written to.
             if rest.len() < HEADER
                 || rest.iter().take(HEADER).all(|b| *b == 0) && rest.iter().all(|b| *b == 0)
             {
@@ -131,7 +131,7 @@ impl<'a> Fragments<'a> {
         }
     }
 
-    /// The fragment at the front of `block`, which is the rest of a block.
+    /// Reads the fragment at the start of `block`, which is the rest of a block.
     fn fragment(&mut self, start: usize, block: &'a [u8], is_last: bool) -> Result<Option<(Part, &'a [u8])>> {
         let at = start as u64;
         let mut cursor = Cursor::new(block, at);
@@ -156,7 +156,7 @@ impl<'a> Fragments<'a> {
         content.skip(1)?;
         if again {
             let number = content.u32_le()?;
-            // What an older log left in a file that is used again.
+            // Left over from the older log in a recycled file.
             if self.number.is_some_and(|own| own & 0xffff_ffff != u64::from(number)) {
                 self.at = self.bytes.len();
                 return Ok(None);

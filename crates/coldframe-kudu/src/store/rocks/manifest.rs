@@ -1,15 +1,15 @@
-//! The manifest: which tables are alive, and which logs still hold something.
+//! The manifest: which tables are live, and which logs still hold unflushed records.
 //!
 //! ```text
 //! each record of the log is an edit:  | tag | what it says | tag | ..
 //!   1 | name |         comparator            2 | number |           logs before it are in tables
-//!   6 | level | number |   a table less
-//! 103 | level | number | length | smallest key | largest key | smallest, largest sequence | field .. | 1 |   a table more
+//!   6 | level | number |   remove a table
+//! 103 | level | number | length | smallest key | largest key | smallest, largest sequence | field .. | 1 |   add a table
 //!      field:  | tag | length | bytes |
 //! ```
 //!
-//! Numbers are LEB128, names and keys stand behind their lengths (`db/version_edit.h`, `version_edit.cc`). Tags from 8192 on, and fields without
-//! bit 6, may be passed over by who does not know them.
+//! Numbers are LEB128; names and keys are preceded by their lengths (`db/version_edit.h`, `version_edit.cc`). Readers may skip unknown
+//! tags from 8192 on, and unknown fields without bit 6.
 
 use std::collections::BTreeMap;
 
@@ -21,16 +21,16 @@ use super::{Losses, Reading};
 
 const COMPARATOR: &[u8] = b"leveldb.BytewiseComparator";
 
-/// What the edits come to.
+/// The state after all edits.
 #[derive(Debug, Default)]
 pub(super) struct Version {
-    /// Lengths of the tables that are alive, by their numbers.
+    /// The lengths of the live tables, by number.
     pub(super) tables: BTreeMap<u64, u64>,
-    /// Logs from this number on hold what is in no table.
+    /// Logs from this number on hold records that are in no table.
     pub(super) first_log: u64,
 }
 
-/// Reads a manifest. One with damage in it is an error: an edit that is missing makes all later ones worthless.
+/// Reads a manifest. Any damage is an error: a missing edit invalidates all later ones.
 pub(super) fn read(bytes: &[u8], reading: Reading) -> Result<Version> {
     let mut version = Version::default();
     let (mut losses, mut edits) = (Losses::default(), 0u64);
@@ -47,7 +47,7 @@ pub(super) fn read(bytes: &[u8], reading: Reading) -> Result<Version> {
 }
 
 impl Version {
-    /// What an edit takes away goes first: a table may move from one level to another.
+    /// Removals apply first: an edit that moves a table to another level removes and adds it.
     fn apply(&mut self, edit: &[u8]) -> Result<()> {
         let mut cursor = Cursor::new(edit, 0);
         let mut added = Vec::new();
@@ -55,9 +55,9 @@ impl Version {
             match cursor.uleb128()? {
                 1 => comparator(cursor.uleb128_bytes()?)?,
                 2 => self.first_log = cursor.uleb128()?,
-                // Numbers for what is written next; logs of other column families; the last sequence.
+                // Numbers of the next files; logs of other column families; the last sequence.
                 3 | 4 | 9 | 10 | 203 => drop(cursor.uleb128()?),
-                // Where a compaction goes on.
+                // Where a compaction continues.
                 5 => {
                     cursor.uleb128()?;
                     cursor.uleb128_bytes()?;
@@ -117,7 +117,7 @@ fn table(tag: u64, cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
     Ok((number, len))
 }
 
-/// Passes over what else is said of a table.
+/// Skips the remaining fields of a table.
 fn fields(cursor: &mut Cursor<'_>) -> Result<()> {
     loop {
         let field = cursor.uleb128()?;

@@ -1,9 +1,9 @@
-//! A RocksDB database as it lies in its folder, read whole: each record of each key, with the number that says which is the newest.
+//! Reads a whole RocksDB database from its folder: every record of every key, with the sequence number that tells the newest.
 //!
 //! ```text
 //! CURRENT            "MANIFEST-000005\n"
-//! MANIFEST-000005    a log of edits: which tables are alive, and from which log on there is something that is in no table
-//! 000012.sst         a table: records in the order of their keys
+//! MANIFEST-000005    a log of edits: which tables are live, and from which log on there are records that are in no table
+//! 000012.sst         a table: records in key order
 //! 000011.log         a log of batches
 //! ```
 //!
@@ -11,15 +11,15 @@
 //! |---|---|
 //! | [`log`] | logs of both kinds: fragments in blocks of 32 KiB |
 //! | [`manifest`] | edits |
-//! | [`batch`] | what one write did |
+//! | [`batch`] | the operations of one write |
 //! | [`table`] | tables: footer, properties, index |
-//! | [`block`] | a table's blocks, and the entries in them |
+//! | [`block`] | the blocks of a table and their entries |
 //!
-//! Of RocksDB's features there is what Kudu's instance has (RocksDB 7.7 with its defaults, `dir_manager.cc`): one column family,
-//! keys in the order of their bytes, no merges, no deletions of ranges, Snappy or no compression. Another feature is refused by name.
+//! Only the features of Kudu's instance are supported (RocksDB 7.7 with its defaults, `dir_manager.cc`): one column family, keys in
+//! byte order, no merges, no range deletions, Snappy or no compression. Any other feature is refused by name.
 //!
-//! Where the manifest cannot be read, all tables and logs of the folder are: numbers still tell which record of a key is the newest,
-//! and the damage is told.
+//! If the manifest cannot be read, all tables and logs of the folder are read: sequence numbers still tell which record of a key is the
+//! newest, and the damage is reported.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,17 +37,17 @@ mod log;
 mod manifest;
 mod table;
 
-/// What is known of a key after one write: its value, or that it has none any more.
+/// One write to a key: a value, or a deletion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) key: &'a [u8],
-    /// The larger one is the newer one.
+    /// The record with the larger sequence is newer.
     pub(crate) sequence: u64,
     /// `None` deletes the key.
     pub(crate) value: Option<&'a [u8]>,
 }
 
-/// Who takes the records. An error that is damage is told of the file and the reading goes on.
+/// The callback for records. If it returns damage, the damage is recorded for the file and reading continues.
 pub(crate) type Each<'a> = dyn FnMut(Record<'_>) -> Result<()> + 'a;
 
 /// How bytes are read.
@@ -58,12 +58,12 @@ pub(crate) struct Reading {
     pub(crate) limits: Limits,
 }
 
-/// Whether an error costs only what it is of. A limit is damage, too, but ends the reading.
+/// Whether reading can continue after the error. An exceeded limit counts as damage, but ends the reading.
 fn is_loss(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt(_) | ErrorKind::Checksum { .. })
 }
 
-/// Keeps the first loss for later: one record that nobody can make sense of does not cost those behind it.
+/// Keeps the first loss for later: one invalid record does not cost the records after it.
 fn defer(first: &mut Option<Error>, handed_on: Result<()>) -> Result<()> {
     match handed_on {
         Err(e) if is_loss(&e) => {
@@ -74,7 +74,7 @@ fn defer(first: &mut Option<Error>, handed_on: Result<()>) -> Result<()> {
     }
 }
 
-/// What cannot be read of one file: the first place with its reason, and how far the places reach.
+/// The losses of one file: the first one with its reason, and the range that all of them span.
 #[derive(Debug, Default)]
 struct Losses {
     first: Option<Error>,
@@ -83,7 +83,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Notes damage; any other error, and a limit, ends the reading.
+    /// Notes damage; any other error, and an exceeded limit, ends the reading.
     fn note(&mut self, error: Error, bytes: Range<u64>) -> Result<()> {
         if !is_loss(&error) {
             return Err(error);
@@ -97,7 +97,7 @@ impl Losses {
         Ok(())
     }
 
-    /// The damage of the file at `path`, if there is any.
+    /// The damage of the file at `path`, if any.
     fn of_file(self, path: &str) -> Option<Damage> {
         let error = self.first?;
         let error = match self.places {
@@ -113,7 +113,7 @@ impl Losses {
 struct Files {
     tables: BTreeMap<u64, String>,
     logs: BTreeMap<u64, String>,
-    /// Bytes of all of them.
+    /// The total size of all of them.
     bytes: u64,
 }
 
@@ -135,7 +135,7 @@ impl Files {
     }
 }
 
-/// A table that is to be read: its number, and its length where the manifest says it.
+/// A table to read: its number, and its length if the manifest states it.
 type Alive = (u64, Option<u64>);
 
 /// A database whose files are known.
@@ -153,12 +153,12 @@ impl<'a> Database<'a> {
         Ok(Self { folder, path, reading, files: Files::list(folder, path)?, damage: Vec::new() })
     }
 
-    /// How many bytes its tables and logs have.
+    /// The total size of its tables and logs.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.bytes
     }
 
-    /// Hands on each record, in any order. Returns what could not be read.
+    /// Passes each record to `each`, in any order. Returns what could not be read.
     pub(crate) fn each_record(mut self, each: &mut Each<'_>) -> Result<Vec<Damage>> {
         let (tables, first_log) = self.alive()?;
         for (number, len) in tables {
@@ -171,7 +171,7 @@ impl<'a> Database<'a> {
         Ok(self.damage)
     }
 
-    /// The tables that are alive, with their lengths, and the first log with something that is in none of them.
+    /// The live tables with their lengths, and the first log with records that are in no table.
     fn alive(&mut self) -> Result<(Vec<Alive>, u64)> {
         let current = join(self.path, "CURRENT");
         let mut losses = Losses::default();
@@ -181,7 +181,7 @@ impl<'a> Database<'a> {
                 if let Some(e) = absent(missing) {
                     losses.note(e, 0..0)?;
                 }
-                // A database that is open has a log, if only an empty one.
+                // An open database always has a log, even if it is empty.
                 if self.files.logs.range(version.first_log..).next().is_none() {
                     let from = version.first_log;
                     let message = format!("expected a log with the number {from} or a later one, found none");
@@ -198,7 +198,7 @@ impl<'a> Database<'a> {
         Ok((self.files.tables.keys().map(|n| (*n, None)).collect(), 0))
     }
 
-    /// The manifest that `CURRENT` names: its path, and what it says.
+    /// The manifest that `CURRENT` names: its path and its contents.
     fn manifest(&self, current: &str) -> Result<(String, manifest::Version)> {
         let bytes = self.read(current)?;
         let name = std::str::from_utf8(&bytes).ok().and_then(|s| s.strip_suffix('\n'));
@@ -248,7 +248,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// An error that names the first tables that are not there, and says how many they are.
+/// An error that names the first missing tables and their count.
 fn absent<'n>(missing: impl Iterator<Item = &'n u64>) -> Option<Error> {
     let missing: Vec<&u64> = missing.collect();
     let first: Vec<String> = missing.iter().take(8).map(|n| format!("{n:06}.sst")).collect();

@@ -1,4 +1,4 @@
-//! A table: records in the order of their keys, in blocks that an index names.
+//! A table: records in key order, in blocks that an index lists.
 //!
 //! ```text
 //! | data block .. | filter | properties | names of such blocks ("metaindex") | index | footer, 53 bytes |
@@ -6,8 +6,8 @@
 //! key:     | the key | type + 256 * sequence u64 |       type: 0 and 7 delete, 1 puts
 //! ```
 //!
-//! Integers are little-endian (`table/format.cc`, `table/block_based`, `db/dbformat.h`); versions 2 to 5 of the format. The properties say how the
-//! index is stored. Filters are not asked for: all records are read.
+//! Integers are little-endian (`table/format.cc`, `table/block_based`, `db/dbformat.h`); versions 2 to 5 of the format. The properties
+//! say how the index is stored. Filters are ignored, as all records are read.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -21,7 +21,7 @@ use super::{Each, Losses, Reading, Record, defer};
 const FOOTER: usize = 53;
 const LATER: &[u8] = &[0x3e, 0, 0x7a, 0];
 const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
-/// The magics of other kinds of tables: plain ones, their older form, cuckoo, and block-based ones of format 0.
+/// The magics of other table formats: plain, its older form, cuckoo, and block-based of format 0.
 const OTHER_MAGICS: [u64; 4] =
     [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8, 0x9267_89d0_c5f1_7873, 0xdb47_7524_8b80_fb57];
 
@@ -31,14 +31,14 @@ struct Footer {
     index: Handle,
 }
 
-/// What a table says of itself.
+/// The properties of a table.
 #[derive(Debug, Default)]
 struct Properties {
     differences: bool,
     records: Option<u64>,
 }
 
-/// Hands on each record of a table. A block that cannot be read goes to `losses`; an error costs what comes behind it.
+/// Passes each record of a table to `each`. An unreadable block goes to `losses`; an error costs everything after it.
 pub(super) fn each_record(
     file: &[u8],
     reading: Reading,
@@ -77,7 +77,7 @@ fn next(index: &mut Entries<'_>, before: Option<Handle>, properties: &Properties
     index.next()?.map(|value| Handle::read(&mut Cursor::new(value, 0))).transpose()
 }
 
-/// Hands on the records of a data block; returns how many they are.
+/// Passes the records of a data block to `each`; returns their number.
 fn records(block: &[u8], each: &mut Each<'_>) -> Result<u64> {
     let mut entries = Entries::open(block)?;
     let mut count = 0;
@@ -121,7 +121,7 @@ fn footer(file: &[u8]) -> Result<Footer> {
     }
     match version {
         2..=5 => {}
-        // Later versions have another footer, which says so where these have the handles.
+        // Later versions have another footer, which announces itself where these have the handles.
         n @ 6.. if handles.rest().starts_with(LATER) => {
             return Err(Error::unsupported(format!("version {n} of RocksDB's tables")));
         }
@@ -141,7 +141,7 @@ fn footer(file: &[u8]) -> Result<Footer> {
     Ok(Footer { checksum, names: Handle::read(&mut handles)?, index: Handle::read(&mut handles)? })
 }
 
-/// Finds and reads the properties; refuses tables with other kinds of blocks that matter.
+/// Finds and reads the properties. Refuses tables with kinds of blocks that would change the result.
 fn properties(blocks: &mut Blocks<'_>, names: Handle) -> Result<Properties> {
     let names = blocks.read(names).map_err(|e| e.within("metaindex"))?;
     let mut names = Entries::open(&names)?;

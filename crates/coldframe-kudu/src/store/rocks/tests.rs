@@ -1,4 +1,5 @@
-//! Databases made here, to be hurt and to claim what they do not hold. That real ones are read right, `tests/directories/logr.rs` says.
+//! Databases built here, to be damaged and to make false claims. `tests/directories/logr.rs` shows that real ones are
+//! read correctly.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Fragments as RocksDB's writer makes them; `again` is the number of a log that is used again.
+/// Fragments as RocksDB's writer makes them; `again` is the number of the log if the file is recycled.
 fn log(records: &[Vec<u8>], again: Option<u32>) -> Vec<u8> {
     let mut out = Vec::new();
     let header = if again.is_some() { 11 } else { 7 };
@@ -63,7 +64,7 @@ fn log(records: &[Vec<u8>], again: Option<u32>) -> Vec<u8> {
     out
 }
 
-/// One batch: keys with values, and keys without one, which are deleted.
+/// One batch: keys with values are put, keys without are deleted.
 fn batch(sequence: u64, operations: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
     let mut out = sequence.to_le_bytes().to_vec();
     out.extend(u32::try_from(operations.len()).unwrap().to_le_bytes());
@@ -77,7 +78,7 @@ fn batch(sequence: u64, operations: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
     out
 }
 
-/// A block: entries with what they share, every 16th without.
+/// A block whose entries share key prefixes, except every 16th.
 fn block(entries: &[(Vec<u8>, Vec<u8>)], sized: bool) -> Vec<u8> {
     let (mut out, mut restarts, mut before) = (Vec::new(), Vec::new(), &[][..]);
     for (i, (key, value)) in entries.iter().enumerate() {
@@ -100,7 +101,7 @@ fn block(entries: &[(Vec<u8>, Vec<u8>)], sized: bool) -> Vec<u8> {
     out
 }
 
-/// Adds a block with what stands behind it; returns its handle.
+/// Adds a block with its trailer; returns its handle.
 fn add(file: &mut Vec<u8>, content: &[u8], compression: u8, checksum: u8) -> (u64, u64) {
     let at = file.len() as u64;
     file.extend_from_slice(content);
@@ -122,7 +123,7 @@ fn handle((offset, len): (u64, u64)) -> Vec<u8> {
     out
 }
 
-/// A table of the blocks given, whose index may say something else.
+/// A table of the given blocks, whose index `change` may falsify.
 fn table_of(blocks: &[(Vec<u8>, u8)], checksum: u8, change: impl Fn(&mut Vec<(u64, u64)>)) -> Vec<u8> {
     let mut file = Vec::new();
     let mut handles: Vec<_> = blocks.iter().map(|(b, c)| add(&mut file, b, *c, checksum)).collect();
@@ -163,7 +164,7 @@ fn keep(found: &mut Found) -> impl FnMut(Record<'_>) -> Result<()> {
     }
 }
 
-/// What a table holds, what is lost of it, and the error that ended it.
+/// The contents of a table, the number of losses, and the error that ended it.
 fn read_table(file: &[u8]) -> (Found, u64, Result<()>) {
     let (mut found, mut losses) = (Found::new(), Losses::default());
     let result = table::each_record(file, READING, &mut losses, &mut keep(&mut found));
@@ -188,7 +189,7 @@ fn records_over_several_blocks_of_a_log() {
     for again in [None, Some(7)] {
         let whole = log(&all, again);
         assert_eq!(read_log(&whole), (all.clone(), 0));
-        // A record that breaks off was being written; space that was made ready is nothing.
+        // A record that breaks off is an incomplete write; preallocated space is nothing.
         for cut in (0..whole.len()).step_by(997) {
             let (found, lost) = read_log(&whole[..cut]);
             assert_eq!((&all[..found.len()], lost), (&found[..], 0), "{cut}");
@@ -200,13 +201,13 @@ fn records_over_several_blocks_of_a_log() {
             let (found, _) = read_log(&hurt);
             assert!(found.iter().all(|record| all.contains(record)), "{at}");
         }
-        // In a block that has others behind it, damage costs the records that lie in it, and is told.
+        // Damage in a block that others follow costs the records in that block, and is reported.
         let mut hurt = whole.clone();
         hurt[10] ^= 1;
         let (found, lost) = read_log(&hurt);
         assert_eq!((found.len(), lost), (all.len() - 2, 1));
     }
-    // A file that was used for another log before.
+    // A file that held another log before.
     let mut mixed = log(&all[..1], Some(7));
     mixed.extend(log(&all[..1], Some(6)));
     assert_eq!(read_log(&mixed), (all[..1].to_vec(), 0));
@@ -270,7 +271,7 @@ fn an_index_of_differences() {
 #[test]
 fn tables_that_claim_too_much() {
     let blocks = vec![(block(&records(0, 40), true), 0); 3];
-    // An index that leads to one block again and again, back, and outside.
+    // Indexes that lead to one block repeatedly, backwards, and outside the file.
     type Change = fn(&mut Vec<(u64, u64)>);
     let changes: [Change; 4] =
         [|h| *h = vec![h[0]; 10_000], |h| h.swap(0, 1), |h| h[1].1 = u64::MAX, |h| h[1].0 = 1 << 40];
@@ -278,11 +279,11 @@ fn tables_that_claim_too_much() {
         let (found, lost, result) = read_table(&table_of(&blocks, 1, change));
         assert!(found.len() <= 40 && (result.is_err() || lost > 0));
     }
-    // Compressed bytes that say they become four gigabytes.
+    // Compressed bytes that claim to expand to four gigabytes.
     let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0];
     let (_, lost, result) = read_table(&table_of(&[(bomb.to_vec(), 1)], 4, |_| {}));
     assert_eq!((lost, result.is_ok()), (1, true));
-    // Restarts, lengths and shared bytes that are not there.
+    // Restarts, lengths and shared bytes that do not exist.
     for content in [
         &b"\xff\xff\xff\x0f"[..],
         b"",
@@ -329,7 +330,7 @@ fn other_features_are_refused_by_name() {
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("ranges"), "{e}");
 }
 
-/// An edit that adds the tables with these numbers and lengths, and takes others away.
+/// An edit that adds tables with these numbers and lengths, and removes others.
 fn edit(first_log: u64, added: impl IntoIterator<Item = (u64, u64)>, removed: &[u64]) -> Vec<u8> {
     let mut out = vec![2];
     put_uleb128(&mut out, first_log);
@@ -381,7 +382,7 @@ fn what_the_manifest_says_is_read_and_without_it_all() {
     let (found, damage) = read_all(&whole);
     assert_eq!((found.len(), damage), (21, vec![]));
     assert_eq!(found["new"], (60, Some(b"2".to_vec())));
-    // Missing files are told; so is a manifest that cannot be read, and then everything is.
+    // Missing files are reported; so is an unreadable manifest, in which case all files are read.
     for (name, left, said) in [
         ("000005.sst", 11, "000005.sst"),
         ("000008.log", 20, "expected a log with the number 8"),
@@ -399,7 +400,7 @@ fn what_the_manifest_says_is_read_and_without_it_all() {
         let mut files = files;
         files[1].1 = &hurt;
         let (found, damage) = read_all(&disk(&files));
-        // The last edit may look as if it had not been written to its end.
+        // The last edit may look like an incomplete write.
         let earlier = found.len() == 22 && found.contains_key("old");
         assert!(earlier || found.len() == 32 && !damage.is_empty(), "{at}: {} {damage:?}", found.len());
     }

@@ -1,7 +1,7 @@
-//! The smallest and the largest of texts and blobs, by their bytes.
+//! The smallest and the largest of texts and blobs, in byte order.
 //!
 //! ```text
-//! .. | o r d e r   1 2 3 4 5   o f   t h e   .. |      the first 16 bytes, as a number, decide nearly always
+//! .. | o r d e r   1 2 3 4 5   o f   t h e   .. |      the first 16 bytes, as a number, nearly always decide
 //!      └───────────── head ─────────────┘
 //! ```
 
@@ -11,7 +11,7 @@ use arrow_buffer::ArrowNativeType;
 
 const HEAD: usize = 16;
 
-/// The first bytes of a value, filled with zeros, as a number that is ordered as they are.
+/// The first bytes of a value, zero-padded, as a number with the same order.
 #[inline]
 fn head(data: &[u8], from: usize, to: usize) -> u128 {
     let len = to.saturating_sub(from);
@@ -26,7 +26,7 @@ fn head(data: &[u8], from: usize, to: usize) -> u128 {
     }
 }
 
-/// Of the values that are not null.
+/// The extremes of the non-null values.
 pub(super) fn ends<T: ByteArrayType>(array: &GenericByteArray<T>) -> Option<(&T::Native, &T::Native)> {
     let found = match array.nulls() {
         Some(nulls) if nulls.null_count() > 0 => ends_of(array, nulls.valid_indices()),
@@ -35,7 +35,7 @@ pub(super) fn ends<T: ByteArrayType>(array: &GenericByteArray<T>) -> Option<(&T:
     found.map(|(low, high)| (array.value(low), array.value(high)))
 }
 
-/// The rows of the smallest and the largest.
+/// The row numbers of the smallest and the largest value.
 fn ends_of<T: ByteArrayType>(
     array: &GenericByteArray<T>,
     mut rows: impl Iterator<Item = usize>,
@@ -88,7 +88,7 @@ mod tests {
         compare(&[Some(b"a"), Some(b"a\0"), None, Some(b""), Some(b"\xff")]);
         compare(&[Some(b"a text of 16 byte"), Some(b"a text of 16 bytes"), Some(b"a text of 16 byt")]);
         compare(&[None, Some(b"sixteen letters!a"), Some(b"sixteen letters!b"), Some(b"sixteen letters!")]);
-        // With what comes behind it a short value would be a large one.
+        // If the head included bytes after the value, a short value would compare as a large one.
         compare(&[
             Some(b"b"),
             Some(b"\xff\xff\xff\xff"),
