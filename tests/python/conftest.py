@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Iterator
 from pathlib import Path
 
+import browsing
 import pyarrow as pa
 import pytest
 from samples import ROWS, SCHEMA
@@ -58,3 +60,12 @@ def written(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def file(written: Path) -> cf.File:
     return cf.open(written, schema=SCHEMA, serde="binary")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[browsing.Browser]:
+    """Looks at pages; skips where there is nothing to look with."""
+    if (why := browsing.missing()) is not None:
+        pytest.skip(why)
+    with browsing.started() as one:
+        yield one

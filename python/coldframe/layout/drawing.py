@@ -1,4 +1,4 @@
-"""Pictures of a layout as SVG: the whole file as lines of bytes, and what is in what."""
+"""Pictures of a layout: the whole file as lines of bytes (SVG), and what is in what (HTML, for its text)."""
 
 from __future__ import annotations
 
@@ -6,84 +6,18 @@ from collections.abc import Iterator
 from html import escape
 
 from coldframe.cli.output import size_text
-from coldframe.layout.model import Spot
+from coldframe.layout.colours import Colours
+from coldframe.layout.model import Spot, leaves
 
-__all__ = ["Colours", "icicle", "strip"]
+__all__ = ["icicle", "strip"]
 
 WIDTH = 1200
 _ROWS, _ROW, _GAP = 12, 22, 4
-_LEVELS, _LEVEL = 4, 34
+_LEVELS = 4
 _NARROW = 1.0
 """What is narrower on the picture is drawn together with its neighbours."""
-
-# Told apart by people who see colours differently too; the last is for the many kinds that take little.
-_PALETTE = [
-    "#4477aa",
-    "#ccbb44",
-    "#228833",
-    "#ee6677",
-    "#66ccee",
-    "#aa3377",
-    "#997700",
-    "#44bb99",
-    "#7b6fb5",
-    "#bb7744",
-]
-_OTHERS = "#9aa5b1"
-
-
-class Colours:
-    """A colour for each kind of leaf; those that take most bytes have one of their own."""
-
-    def __init__(self, root: Spot) -> None:
-        self._bytes: dict[str, int] = {}
-        for _, length, spot in leaves(root):
-            self._bytes[spot.kind] = self._bytes.get(spot.kind, 0) + length
-        largest = sorted(self._bytes, key=lambda kind: -self._bytes[kind])
-        self._of_groups: dict[int, int] = {}  # by identity: the tree outlives its colours
-        self._numbers = {kind: at for at, kind in enumerate(largest[: len(_PALETTE)])}
-
-    def number(self, spot: Spot) -> int:
-        """A node's place in `values`: its own kind's, or that which most of it is."""
-        if not spot.children:
-            return self._numbers.get(spot.kind, len(_PALETTE))
-        known = self._of_groups.get(id(spot))
-        if known is None:
-            tally: dict[int, int] = {}
-            for child in spot.children:
-                at = self.number(child)
-                tally[at] = tally.get(at, 0) + child.length
-            known = self._of_groups[id(spot)] = max(tally, key=lambda at: tally[at])
-        return known
-
-    def of(self, spot: Spot) -> str:
-        """A node's colour."""
-        return self.values()[self.number(spot)]
-
-    @staticmethod
-    def values() -> list[str]:
-        """All colours."""
-        return [*_PALETTE, _OTHERS]
-
-    def legend(self) -> Iterator[tuple[str, int, str]]:
-        """Kinds, their bytes and colours, the largest first; what has no colour of its own as one."""
-        for kind, at in self._numbers.items():
-            yield kind, self._bytes[kind], _PALETTE[at]
-        rest = sum(length for kind, length in self._bytes.items() if kind not in self._numbers)
-        if rest:
-            yield "others", rest, _OTHERS
-
-
-def leaves(root: Spot) -> Iterator[tuple[int, int, Spot]]:
-    """The bytes in their order, each by the smallest node drawn that has it: offset, length, node."""
-    at = root.offset
-    for child in root.children:
-        if child.offset > at:
-            yield at, child.offset - at, root
-        yield from leaves(child)
-        at = max(at, child.end)
-    if root.end > at:
-        yield at, root.end - at, root
+_NAMED = 3.0
+"""Per cent of the width from which on a part has its name in it."""
 
 
 def strip(root: Spot, colours: Colours) -> str:
@@ -100,12 +34,22 @@ def strip(root: Spot, colours: Colours) -> str:
         if not spot.damage:
             continue
         share = [(at - root.offset) / total for at in (spot.offset, spot.end)]
+        said = escape("; ".join(place.reason for place in spot.damage))
         for x, y, width in _lines(*share):
             shapes.append(
                 f'<rect class="broken" x="{x:.1f}" y="{y}" width="{max(width, 3):.1f}" height="{_ROW}">'
-                f"<title>{escape(spot.name)}: {escape('; '.join(spot.damage))}</title></rect>"
+                f"<title>{escape(spot.name)}: {said}</title></rect>"
             )
-    return _svg(height, "".join(shapes), "The bytes of the file by what they are")
+    pattern = (
+        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>'
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="The bytes of the file by what they are" '
+        f'preserveAspectRatio="none" height="{height}" data-rows="{_ROWS}" data-row="{_ROW}" '
+        f'data-gap="{_GAP}">'
+        f'{pattern}{"".join(shapes)}<g id="here"></g></svg>'
+    )
 
 
 def _lines(start: float, stop: float) -> Iterator[tuple[float, int, float]]:
@@ -129,7 +73,7 @@ def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
         end = offset + length
         colour = colours.of(spot)
         if not pending and length >= least:
-            yield offset, end, colour, _title(spot)
+            yield offset, end, colour, f"<title>{_title(spot)}</title>"
             at = end
             continue
         pending[colour] = pending.get(colour, 0) + length
@@ -144,60 +88,38 @@ def _runs(root: Spot, colours: Colours) -> Iterator[tuple[int, int, str, str]]:
 
 def icicle(root: Spot, colours: Colours) -> str:
     """The levels of the tree below each other, as the page is before its script zooms."""
-    shapes: list[str] = []
+    tiles: list[str] = []
     level, depth = [root], 0
     while level and depth < _LEVELS:
-        shapes += _level(level, root, depth, colours)
+        tiles += _level(level, root, depth, colours)
         level = [child for spot in level for child in spot.children]
         depth += 1
-    return _svg(depth * _LEVEL, "".join(shapes), "The structures of the file and their parts")
+    return f'<div class="tiles" style="--levels:{depth}">{"".join(tiles)}</div>'
 
 
 def _level(spots: list[Spot], root: Spot, depth: int, colours: Colours) -> Iterator[str]:
-    scale = WIDTH / max(1, root.length)
+    scale = 100 / max(1, root.length)
     drawn = -1.0
-    y = depth * _LEVEL
     for spot in spots:
-        x, width = (spot.offset - root.offset) * scale, spot.length * scale
-        if x + width < drawn + _NARROW:  # too narrow to be seen beside the last one
+        left, width = (spot.offset - root.offset) * scale, spot.length * scale
+        if (left + width - drawn) * WIDTH / 100 < _NARROW:  # too narrow to be seen beside the last one
             continue
-        drawn = x + max(width, _NARROW)
-        fill = colours.of(spot)
+        drawn = left + width
+        kinds = ["tile", f"c{colours.number(spot)}"]
+        kinds += ["group"] if spot.children else []
+        kinds += ["broken"] if spot.damage else ["hurt"] if spot.hurt else []
+        # Paths begin alike and end apart: of those the beginning is cut.
+        path = ' class="path"' if "/" in spot.label else ""
+        name = f'<span{path}><bdi dir="ltr">{escape(spot.label)}</bdi></span>' if width > _NAMED else ""
         yield (
-            f'<g><rect x="{x:.1f}" y="{y}" width="{max(width - 0.5, 0.5):.1f}" height="{_LEVEL - 3}" '
-            f'fill="{fill}" opacity="{1 if not spot.children else 0.55}">{_title(spot)}</rect>'
+            f'<div class="{" ".join(kinds)}" style="--depth:{depth};left:{left:.3f}%;width:{width:.3f}%" '
+            f'title="{_title(spot)}">{name}</div>'
         )
-        if spot.hurt:
-            across = max(width - 0.5, 3)
-            mark = "broken" if spot.damage else "hurt"
-            yield f'<rect class="{mark}" x="{x:.1f}" y="{y}" width="{across:.1f}" height="{_LEVEL - 3}"/>'
-        if width > 60:
-            most = int(width / 7)
-            yield f'<text x="{x + 6:.1f}" y="{y + 20}">{escape(_cut(spot.label, most))}</text>'
-        yield "</g>"
-
-
-def _cut(label: str, most: int) -> str:
-    """So much of a label as there is room for. Paths begin alike and end apart."""
-    if len(label) <= most:
-        return label
-    return "…" + label[1 - most :] if "/" in label else label[: most - 1] + "…"
 
 
 def _title(spot: Spot) -> str:
-    said = [spot.label, f"{size_text(spot.length)} from byte {spot.offset:,}"]
+    said = [spot.label, f"{size_text(spot.length)} from byte {spot.offset - spot.base:,}"]
     said += [
         f"{key}: {value}"[:160] for key, value in spot.detail.items() if isinstance(value, (str, int, float))
     ]
-    return f"<title>{escape(chr(10).join(said))}</title>"
-
-
-def _svg(height: int, shapes: str, label: str) -> str:
-    pattern = (
-        '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>'
-    )
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" '
-        f'preserveAspectRatio="none" height="{height}">{pattern}{shapes}</svg>'
-    )
+    return escape("\n".join(said))

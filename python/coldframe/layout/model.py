@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["MOST_NODES", "Place", "Spot", "kind_of", "shrunk"]
+__all__ = ["MOST_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
 
 MOST_NODES = 20_000
 _FANOUT = 200
@@ -31,6 +31,15 @@ _FRAMING = frozenset(
 Tree = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Something that is broken. Its offset counts as those of the tree do."""
+
+    offset: int
+    length: int
+    reason: str
+
+
 @dataclass
 class Spot:
     """A node to be drawn."""
@@ -44,20 +53,22 @@ class Spot:
     children: list[Spot] = field(default_factory=list)
     parts: int = 0
     """How many nodes are below it in the whole tree, if they are not all drawn."""
-    damage: list[str] = field(default_factory=list)
+    damage: list[Place] = field(default_factory=list)
     """What is broken in it itself."""
     hurt: bool = False
     """Whether it, or something in it, is broken."""
     column: str | None = None
     file: str | None = None
-    """The file that it is in, where the whole is a directory."""
+    """The local file that it is in, where the whole is a directory."""
+    within: Spot | None = None
+    """The node of the file that it is in, or is, where the whole has several."""
     inner: bool = False
     """Whether it is a part of something."""
 
     @property
     def label(self) -> str:
         """What to write on it: its name, and its column's where the name does not say it."""
-        if self.column is None or self.column in self.name or "path" not in self.detail:
+        if not self.column or self.column in self.name or "path" not in self.detail:
             return self.name
         return self.column if self.name.startswith("column") else f"{self.column} {self.name}"
 
@@ -66,20 +77,16 @@ class Spot:
         """The first byte behind it."""
         return self.offset + self.length
 
+    @property
+    def base(self) -> int:
+        """Where its file begins in the whole: people count offsets from there."""
+        return 0 if self.within is None else self.within.offset
+
     def walk(self) -> Iterator[Spot]:
         """It and all below it that is drawn."""
         yield self
         for child in self.children:
             yield from child.walk()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Something that is known to be broken, from elsewhere than the tree."""
-
-    offset: int
-    length: int
-    reason: str
 
 
 def kind_of(name: str) -> str:
@@ -129,13 +136,16 @@ def _shut(node: Tree, parent: Spot | None, marks: Sequence[Place]) -> Spot:
         spot.kind = parent.kind
     spot.inner = parent is not None
     spot.file = node.get("file") or (parent.file if parent is not None else None)
+    spot.within = spot if node.get("is_file") else parent.within if parent is not None else None
+    if spot.within is spot and node["children"]:
+        spot.kind = "file"  # the bytes of it that no part of it has
     path = spot.detail.get("path")
     spot.column = path if isinstance(path, str) else parent.column if parent is not None else None
-    if spot.column is not None:
+    if spot.column:  # the rows as a whole have a path without a name: they count as what they are
         spot.kind = spot.column
     spot.parts, broken = _weighed(node)
     own = damage_of(node)
-    spot.damage = [own] if own is not None else []
+    spot.damage = [Place(spot.offset, spot.length, own)] if own is not None else []
     spot.hurt = broken or any(_overlap(spot, mark) for mark in marks)
     return spot
 
@@ -201,10 +211,22 @@ def _settle(root: Spot, marks: Sequence[Place]) -> None:
             inner = [
                 c
                 for c in spot.children
-                if c.offset <= mark.offset and mark.offset + mark.length <= c.end and c.length
+                if c.offset <= mark.offset and mark.offset + max(1, mark.length) <= c.end
             ]
             if not inner:
                 break
             spot = inner[0]
-        if mark.reason not in spot.damage:
-            spot.damage.append(mark.reason)
+        if all(mark.reason != known.reason for known in spot.damage):
+            spot.damage.append(mark)
+
+
+def leaves(root: Spot) -> Iterator[tuple[int, int, Spot]]:
+    """The bytes in their order, each by the smallest node drawn that has it: offset, length, node."""
+    at = root.offset
+    for child in root.children:
+        if child.offset > at:
+            yield at, child.offset - at, root
+        yield from leaves(child)
+        at = max(at, child.end)
+    if root.end > at:
+        yield at, root.end - at, root

@@ -1,20 +1,22 @@
 "use strict";
 // Zooms into the layout. The page is whole without it: what it replaces is the picture of the first levels.
 (() => {
-  const { texts, details, colours, tree } = JSON.parse(document.getElementById("data").textContent);
-  const [NAME, OFFSET, LENGTH, COLOUR, DETAIL, DAMAGE, PARTS, SAMPLE, CHILDREN] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-  const LEVELS = 5, LEVEL = 34, NARROW = 1.5;
-  const SVG = "http://www.w3.org/2000/svg";
+  const { texts, details, tree } = JSON.parse(document.getElementById("data").textContent);
+  const [NAME, OFFSET, LENGTH, COLOUR, DETAIL, DAMAGE, PARTS, SAMPLE, CHILDREN, FILE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const LEVELS = 5, NARROW = 1.5, NAMED = 44;
   const figure = document.getElementById("zoom");
   const crumbs = document.getElementById("crumbs");
   const panel = document.getElementById("detail");
+  const strip = document.querySelector("#strip svg");
   const hint = document.querySelector(".hint");
-  hint.textContent = "Click to look inside, Escape to go back up. Each level shows the parts of the one above it.";
+  hint.textContent = "Click or press Enter to look inside, Escape to go back up. Arrow keys go from part to part: "
+    + "left and right on a level, down into a part, up to what it is in.";
 
   const parents = new Map();
   const known = (node) => { for (const child of node[CHILDREN]) { parents.set(child, node); known(child); } };
   known(tree);
   let view = tree, chosen = tree;
+  let levels = [], tiles = new Map();
 
   const size = (bytes) => {
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -22,106 +24,174 @@
     while (bytes >= 1024 && at < units.length - 1) { bytes /= 1024; at += 1; }
     return `${at === 0 ? bytes : bytes.toFixed(1)} ${units[at]}`;
   };
-  const element = (name, attributes = {}, text = null) => {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== null) made.textContent = text;
-    return made;
+  const number = (value) => value.toLocaleString("en");
+  const made = (name, properties = {}, text = null) => {
+    const element = Object.assign(document.createElement(name), properties);
+    if (text !== null) element.textContent = text;
+    return element;
   };
   const path = (node) => {
     const all = [];
     for (let at = node; at; at = parents.get(at)) all.unshift(at);
     return all;
   };
+  // The node of the file that a node is in, where the page is of several files.
+  const fileOf = (node) => path(node).findLast((one) => one[FILE]);
 
   function draw() {
     const width = Math.max(320, figure.clientWidth);
-    const levels = [[view]];
-    while (levels.length < LEVELS) {
-      const below = levels[levels.length - 1].flatMap((node) => node[CHILDREN]);
-      if (!below.length) break;
-      levels.push(below);
-    }
-    const height = levels.length * LEVEL;
-    const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "tree" });
-    const pattern = element("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse",
-      patternTransform: "rotate(45)" });
-    pattern.append(element("line", { x1: 0, y1: 0, x2: 0, y2: 6 }));
-    const defs = element("defs");
-    defs.append(pattern);
-    svg.append(defs);
+    const picture = made("div", { className: "tiles", role: "tree" });
+    picture.setAttribute("aria-label", "The structures of the file and their parts");
+    picture.setAttribute("aria-orientation", "horizontal");
     const scale = width / Math.max(1, view[LENGTH]);
-    for (const [depth, level] of levels.entries()) {
+    levels = [];
+    tiles = new Map();
+    for (let level = [view]; level.length && levels.length < LEVELS; level = level.flatMap((node) => node[CHILDREN])) {
       let drawn = -1;
+      const row = [];
       for (const node of level) {
-        const x = (node[OFFSET] - view[OFFSET]) * scale, across = node[LENGTH] * scale;
-        if (x + across < drawn + NARROW && node[DAMAGE] === -1) continue;
-        drawn = x + Math.max(across, NARROW);
-        svg.append(part(node, x, depth * LEVEL, across));
+        const end = (node[OFFSET] + node[LENGTH] - view[OFFSET]) * scale;
+        if (end < drawn + NARROW && node[DAMAGE] === -1 && node !== chosen) continue;
+        drawn = end;
+        row.push(node);
+        picture.append(tile(node, levels.length, scale));
       }
+      levels.push(row);
     }
-    figure.replaceChildren(svg);
+    picture.style.setProperty("--levels", levels.length);
+    figure.replaceChildren(picture);
     crumbs.replaceChildren(...path(view).map((node) => {
-      const button = document.createElement("button");
-      button.textContent = texts[node[NAME]];
-      button.onclick = () => go(node);
+      const button = made("button", { type: "button", onclick: () => go(node) }, texts[node[NAME]]);
+      if (node === view) button.setAttribute("aria-current", "true");
       return button;
     }));
   }
 
-  function part(node, x, y, across) {
-    const group = element("g", { class: "part", tabindex: 0, role: "treeitem", "aria-label": texts[node[NAME]] });
-    const width = Math.max(across - 0.75, 0.75);
-    group.append(element("rect", { x, y, width, height: LEVEL - 3, fill: colours[node[COLOUR]],
-      opacity: node[CHILDREN].length ? 0.55 : 1 }));
-    if (node[DAMAGE] !== -1) group.append(element("rect", { class: node[DAMAGE] === -2 ? "hurt" : "broken", x, y, width: Math.max(width, 3), height: LEVEL - 3 }));
-    if (across > 60) {
-      const name = texts[node[NAME]], most = Math.floor(across / 7);
-      // Paths begin alike and end apart.
-      const cut = () => name.includes("/") ? `…${name.slice(1 - most)}` : `${name.slice(0, most - 1)}…`;
-      group.append(element("text", { x: x + 6, y: y + 20 }, name.length <= most ? name : cut()));
+  function tile(node, depth, scale) {
+    const across = node[LENGTH] * scale, name = texts[node[NAME]];
+    const classes = ["tile", `c${node[COLOUR]}`];
+    if (node[CHILDREN].length) classes.push("group");
+    if (node[DAMAGE] !== -1) classes.push(node[DAMAGE] === -2 ? "hurt" : "broken");
+    const element = made("div", { className: classes.join(" "), role: "treeitem", tabIndex: -1, title: name });
+    element.style.cssText = `--depth:${depth};left:${100 * (node[OFFSET] - view[OFFSET]) / Math.max(1, view[LENGTH])}%;`
+      + `width:${100 * node[LENGTH] / Math.max(1, view[LENGTH])}%`;
+    element.setAttribute("aria-level", depth + 1);
+    element.setAttribute("aria-selected", "false");
+    element.setAttribute("aria-label", `${name}, ${size(node[LENGTH])}${node[DAMAGE] === -1 ? "" : ", damaged"}`);
+    if (node[CHILDREN].length) element.setAttribute("aria-expanded", depth + 1 < LEVELS);
+    if (across > NAMED) {
+      // Paths begin alike and end apart: of those the beginning is cut.
+      const label = made("span", { className: name.includes("/") ? "path" : "" });
+      label.append(made("bdi", { dir: "ltr" }, name));
+      element.append(label);
     }
-    group.onmouseenter = () => tell(node);
-    group.onfocus = () => tell(node);
-    group.onmouseleave = () => tell(chosen);
-    group.onclick = () => go(node);
-    group.onkeydown = (event) => { if (event.key === "Enter") go(node); };
-    return group;
+    element.onmouseenter = () => tell(node);
+    element.onmouseleave = () => tell(chosen);
+    element.onclick = () => go(node, true);
+    tiles.set(node, element);
+    return element;
   }
 
-  function go(node) {
+  // Marks a node as the chosen one, here and on the strip; one tile is in the order of tabs.
+  function choose(node, focus) {
+    for (const element of [tiles.get(chosen), tiles.get(node)]) {
+      if (!element) continue;
+      const is = element === tiles.get(node);
+      element.classList.toggle("chosen", is);
+      element.setAttribute("aria-selected", is);
+      element.tabIndex = is ? 0 : -1;
+    }
+    chosen = node;
+    if (focus) tiles.get(node)?.focus();
+    tell(node);
+    mark(node);
+  }
+
+  function go(node, focus = false) {
     chosen = node;
     // A leaf fills no picture: its parent stays, and what is known of it is told.
     view = node[CHILDREN].length ? node : parents.get(node) || node;
     draw();
-    tell(node);
+    choose(node, focus);
   }
 
+  // To a neighbour: where it is not drawn, the picture follows.
+  function move(node) {
+    if (!node) return;
+    if (tiles.has(node)) { choose(node, true); return; }
+    view = parents.get(node) || node;
+    chosen = node;
+    draw();
+    choose(node, true);
+  }
+
+  figure.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const row = levels.find((one) => one.includes(chosen)) || [];
+    const at = row.indexOf(chosen);
+    const below = () => chosen[CHILDREN].find((child) => tiles.has(child)) || chosen[CHILDREN][0];
+    const steps = {
+      ArrowRight: () => row[at + 1], ArrowLeft: () => row[at - 1], Home: () => row[0], End: () => row[row.length - 1],
+      ArrowUp: () => parents.get(chosen), ArrowDown: below,
+    };
+    if (event.key in steps) {
+      event.preventDefault();
+      move(steps[event.key]());
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      go(chosen, true);
+    }
+  });
+
+  // The strip has the whole file on lines of equal length.
+  function mark(node) {
+    const here = document.getElementById("here");
+    const [rows, height, gap] = ["rows", "row", "gap"].map((name) => Number(strip.dataset[name]));
+    const width = strip.viewBox.baseVal.width, share = rows / Math.max(1, tree[LENGTH]);
+    const first = (node[OFFSET] - tree[OFFSET]) * share, last = first + node[LENGTH] * share;
+    here.replaceChildren();
+    if (node === tree) return;
+    for (let row = Math.floor(first); row < Math.min(rows, Math.max(last, first + 0.001)); row += 1) {
+      const from = Math.max(first, row), to = Math.min(last, row + 1);
+      const rect = document.createElementNS(strip.namespaceURI, "rect");
+      const place = { x: (from - row) * width, y: row * (height + gap), width: Math.max(2, (to - from) * width), height };
+      for (const [key, value] of Object.entries(place)) rect.setAttribute(key, value);
+      here.append(rect);
+    }
+  }
+  strip.onclick = (event) => {
+    const box = strip.getBoundingClientRect();
+    const [rows, height, gap] = ["rows", "row", "gap"].map((name) => Number(strip.dataset[name]));
+    const line = Math.min(rows - 1, Math.floor((event.clientY - box.top) / (box.height / (rows * (height + gap) - gap)) / (height + gap)));
+    go(smallest(tree[OFFSET] + (line + (event.clientX - box.left) / box.width) / rows * tree[LENGTH]));
+  };
+
   function tell(node) {
-    const facts = document.createElement("dl");
+    const facts = made("dl");
     const say = (name, value) => {
-      const term = document.createElement("dt"), said = document.createElement("dd");
-      term.textContent = name;
-      said.textContent = value;
-      facts.append(term, said);
+      const said = made("dd", {}, value);
+      facts.append(made("dt", {}, name), said);
       return said;
     };
-    say("bytes", `${node[OFFSET].toLocaleString("en")} – ${(node[OFFSET] + node[LENGTH]).toLocaleString("en")}`);
+    const file = fileOf(node), base = file ? file[OFFSET] : 0;
+    if (file && file !== node) say("file", texts[file[NAME]]);
+    say("bytes", `${number(node[OFFSET] - base)} – ${number(node[OFFSET] - base + node[LENGTH])}`);
     say("size", `${size(node[LENGTH])} (${(100 * node[LENGTH] / Math.max(1, tree[LENGTH])).toFixed(2)} %)`);
     for (const [key, value] of Object.entries(node[DETAIL] < 0 ? {} : details[node[DETAIL]])) say(key.replaceAll("_", " "), value);
-    if (node[DAMAGE] >= 0) say("damaged", texts[node[DAMAGE]]).style.color = "var(--bad)";
-    if (node[PARTS]) say("parts", `${node[PARTS].toLocaleString("en")}, too small for this page`);
-    const title = document.createElement("h3");
-    title.textContent = texts[node[NAME]];
-    const left = document.createElement("div");
-    left.append(title, facts);
-    const right = document.createElement("pre");
-    if (node[SAMPLE]) right.innerHTML = hex(node);
-    panel.replaceChildren(left, right);
+    if (node[DAMAGE] >= 0) say("damaged", texts[node[DAMAGE]]).className = "broken";
+    if (node[PARTS]) say("parts", `${number(node[PARTS])}, too small for this page`);
+    const left = made("div");
+    left.append(made("h3", {}, texts[node[NAME]]), facts);
+    panel.replaceChildren(left);
+    if (node[SAMPLE]) {
+      const right = made("pre", { innerHTML: hex(node, base), tabIndex: 0, role: "region" });
+      right.setAttribute("aria-label", "Its first bytes");
+      panel.append(right);
+    }
     panel.hidden = false;
   }
 
-  function hex(node) {
+  function hex(node, base) {
     const raw = atob(node[SAMPLE]);
     const escaped = (text) => text.replace(/[&<>]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[c]);
     const lines = [];
@@ -129,25 +199,63 @@
       const bytes = Array.from(raw.slice(at, at + 16), (c) => c.charCodeAt(0));
       const words = bytes.map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
       const text = bytes.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "·")).join("");
-      lines.push(`<b>${(node[OFFSET] + at).toString(16).padStart(8, "0")}</b>  ${words}  <b>${escaped(text)}</b>`);
+      lines.push(`<b>${(node[OFFSET] - base + at).toString(16).padStart(8, "0")}</b>  ${words}  <b>${escaped(text)}</b>`);
     }
     if (raw.length < node[LENGTH]) lines.push(`<b>… ${size(node[LENGTH] - raw.length)} more</b>`);
     return lines.join("\n");
   }
 
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && parents.has(chosen)) go(parents.get(chosen));
-  });
-  let waiting = 0;
-  addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(draw); });
-  // #offset opens the smallest structure at a byte.
-  const wanted = Number(location.hash.slice(1));
-  let start = tree;
-  if (location.hash && Number.isFinite(wanted)) {
-    for (let next = start; next;) {
-      start = next;
-      next = start[CHILDREN].find((child) => child[OFFSET] <= wanted && wanted < child[OFFSET] + child[LENGTH]);
+  // The smallest node drawn that has all these bytes.
+  function smallest(offset, length = 1) {
+    let found = tree;
+    for (let next = found; next;) {
+      found = next;
+      if (found[OFFSET] === offset && found[LENGTH] === length) break;
+      next = found[CHILDREN].find((child) => child[OFFSET] <= offset && offset + length <= child[OFFSET] + child[LENGTH]);
     }
+    return found;
   }
-  go(start);
+
+  // #offset, #offset+length and, of a page of several files, #file:offset: what is there.
+  function wanted(hash) {
+    const said = /^#(?:(.*):)?(\d+)(?:\+(\d+))?$/.exec(hash);
+    if (!said) return null;
+    let base = 0;
+    if (said[1] !== undefined) {
+      const name = decodeURIComponent(said[1]);
+      const file = [...parents.keys()].find((node) => node[FILE] && name.endsWith(texts[node[NAME]]));
+      if (!file) return null;
+      base = file[OFFSET];
+    }
+    return smallest(base + Number(said[2]), said[3] === undefined ? 1 : Number(said[3]));
+  }
+  function open(hash, focus) {
+    const node = wanted(hash);
+    if (!node) return;
+    go(node, focus);
+    if (focus) figure.closest("section").scrollIntoView();
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    history.replaceState(null, "", link.hash);
+    open(link.hash, true);
+  });
+  addEventListener("hashchange", () => open(location.hash, true));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && parents.has(chosen)) go(parents.get(chosen), figure.contains(document.activeElement));
+  });
+  let waiting = 0, width = figure.clientWidth;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => {
+      if (figure.clientWidth === width) return;
+      width = figure.clientWidth;
+      draw();
+      choose(chosen, false);
+    });
+  });
+  go(tree);
+  open(location.hash, false);
 })();

@@ -12,8 +12,9 @@ from typing import Any
 from coldframe import __version__
 from coldframe.cli.output import cell_text, size_text, to_json_value
 from coldframe.file import File
-from coldframe.layout.drawing import Colours, icicle, strip
-from coldframe.layout.model import Spot, shrunk
+from coldframe.layout.colours import Colours
+from coldframe.layout.drawing import icicle, strip
+from coldframe.layout.model import Place, Spot, shrunk
 from coldframe.layout.sources import Bytes, Layout, layout_of
 from coldframe.scanning import Dataset
 
@@ -52,9 +53,10 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="coldframe {escape(__version__)}">
 <title>Layout of {title}</title>
-<style>{style}</style>
+<style>{style}{colours.style()}</style>
 </head>
 <body>
+<main>
 <header>
 <h1>{title}</h1>
 <p class="soft">{escape(layout.where)}</p>
@@ -63,18 +65,19 @@ def page(source: File | Dataset, *, verify: bool = False) -> str:
 {_damage(root, layout)}
 <section>
 <h2>Every byte, from the first to the last</h2>
-<figure>{strip(root, colours)}</figure>
+<figure id="strip">{strip(root, colours)}</figure>
 {_legend(root, colours)}
 </section>
 <section>
 <h2>What is in what</h2>
 <p class="soft hint">Each level shows the parts of the one above it.</p>
-<nav id="crumbs"></nav>
+<nav id="crumbs" aria-label="What the chosen part is in"></nav>
 <figure id="zoom">{icicle(root, colours)}</figure>
-<div id="detail" hidden></div>
+<div id="detail" aria-live="polite" hidden></div>
 </section>
 {_columns(root, layout)}
 {_units(root)}
+</main>
 <script type="application/json" id="data">{data}</script>
 <script>{script}</script>
 </body>
@@ -97,21 +100,34 @@ def _figures(layout: Layout) -> str:
 
 
 def _damage(root: Spot, layout: Layout) -> str:
-    broken = [(spot, reason) for spot in root.walk() for reason in spot.damage]
+    broken = [(spot, place) for spot in root.walk() for place in spot.damage]
     if not broken:
         looked = "; ".join(layout.checked) if layout.verified else "by its structure alone"
         return f'<p class="good">No damage found (checked: {escape(looked)}).</p>'
-    rows = [_row(spot) + f"<td>{escape(reason)}</td>" for spot, reason in broken]
+    has_files = any(spot.within is not None for spot, _ in broken)
+    rows = [_damage_row(spot, place, has_files) for spot, place in broken]
     places = "1 place" if len(broken) == 1 else f"{len(broken):,} places"
-    return _table(f"Damaged in {places}", _OFFSETS + "<th>what</th><th>why</th>", rows, "more", "bad")
+    headers = ["file", *_OFFSETS] if has_files else _OFFSETS
+    return _table(f"Damaged in {places}", [*headers, "what", "why"], rows, kind="bad", folded=True)
+
+
+def _damage_row(spot: Spot, place: Place, has_files: bool) -> str:
+    """Where it is in its file, as `verify` says it, and a link to the part that it is in."""
+    file = "" if spot.within is None else spot.within.name
+    cells = [f"<td>{escape(file)}</td>"] if has_files else []
+    cells += [f"<td class=n>{place.offset - spot.base:,}</td><td class=n>{place.length:,}</td>"]
+    where = f"#{spot.offset}+{spot.length}"
+    return (
+        "".join(cells) + f'<td><a href="{where}">{escape(spot.label)}</a></td><td>{escape(place.reason)}</td>'
+    )
 
 
 def _legend(root: Spot, colours: Colours) -> str:
     total = max(1, root.length)
     items = "".join(
-        f'<li><i style="background:{colour}"></i>{escape(kind)} <span>{size_text(length)}, '
-        f"{_share(length, total)}</span></li>"
-        for kind, length, colour in colours.legend()
+        f'<li><i class="c{at}"></i>{escape(kind)} '
+        f"<span>{size_text(length)}, {_share(length, total)}</span></li>"
+        for kind, length, at in colours.legend()
     )
     return f'<ul class="legend">{items}</ul>'
 
@@ -133,31 +149,61 @@ def _columns(root: Spot, layout: Layout) -> str:
         f'<td class="bar"><i style="width:{100 * size / largest:.1f}%"></i></td>'
         for name, size in shown
     ]
-    headers = "<th>column</th><th class=n>stored</th><th class=n>of the whole</th><th></th>"
-    return _table("Columns", headers, rows, "smaller ones")
+    return _table("Columns", ["column", "#stored", "#of the whole", "as a bar"], rows, "smaller ones")
 
 
 def _units(root: Spot) -> str:
     """The parts of the file by their names, for those who cannot use the picture."""
-    rows = [_row(spot) + f"<td>{escape(_said(spot))}</td>" for spot in root.children]
-    return _table("Parts", _OFFSETS + "<th>what</th><th>it says</th>", rows, "more")
+    parts = root.children
+    are_files = all(spot.within is spot for spot in parts)  # which all begin at their own byte 0
+    say = any(_said(spot) for spot in parts)
+    headers = [*(_OFFSETS[1:] if are_files else _OFFSETS), "what", *(["it says"] if say else [])]
+    rows = [
+        ("" if are_files else f"<td class=n>{spot.offset - spot.base:,}</td>")
+        + f"<td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
+        + (f"<td>{escape(_said(spot))}</td>" if say else "")
+        for spot in parts
+    ]
+    return _table("Parts", headers, rows, "more")
 
 
-_OFFSETS = "<th class=n>offset</th><th class=n>bytes</th>"
+_OFFSETS = ["#offset", "#bytes"]
 
 
-def _row(spot: Spot) -> str:
-    return f"<td class=n>{spot.offset:,}</td><td class=n>{spot.length:,}</td><td>{escape(spot.name)}</td>"
+def _table(
+    title: str,
+    headers: Sequence[str],
+    rows: Sequence[str],
+    rest: str = "",
+    kind: str = "",
+    folded: bool = False,
+) -> str:
+    """A section with a table of the first rows. The others are only counted, or `folded`.
 
-
-def _table(title: str, headers: str, rows: Sequence[str], rest: str, kind: str = "") -> str:
-    """A section with a table of the first rows."""
-    body = "".join(f"<tr>{row}</tr>" for row in rows[:_TOP])
-    more = f"<p class=soft>and {len(rows) - _TOP:,} {rest}</p>" if len(rows) > _TOP else ""
-    return (
-        f'<section class="{kind}"><h2>{title}</h2><div class="wide"><table>'
-        f"<tr>{headers}</tr>{body}</table></div>{more}</section>"
+    Headers of numbers begin with #.
+    """
+    heads = "".join(
+        f"<th class=n scope=col>{escape(name[1:])}</th>"
+        if name[0] == "#"
+        else f"<th scope=col>{escape(name)}</th>"
+        for name in headers
     )
+
+    def table(rows: Sequence[str], name: str) -> str:
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return (
+            f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}"><table>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+    more = ""
+    left = len(rows) - _TOP
+    if left > 0 and folded:
+        others = table(rows[_TOP:], f"{title}, the others")
+        more = f"<details><summary>and {left:,} more</summary>{others}</details>"
+    elif left > 0:
+        more = f"<p class=soft>and {left:,} {rest}</p>"
+    return f'<section class="{kind}"><h2>{escape(title)}</h2>{table(rows[:_TOP], title)}{more}</section>'
 
 
 def _said(spot: Spot) -> str:
@@ -172,7 +218,8 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
     """The tree as JSON: texts once, nodes as short lists.
 
     node: [name, offset, length, colour, detail, damage, parts not drawn, sample, children]; name, detail and
-    damage are places in `texts` and `details`, -1 for none.
+    damage are places in `texts` and `details`, -1 for none. The node of a file in a directory has one more
+    entry: offsets in it count from its own.
     """
     texts: dict[str, int] = {}
     details: dict[str, int] = {}
@@ -183,7 +230,7 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
 
     def detail(spot: Spot) -> int:
         said = {k: _short(v) for k, v in spot.detail.items() if v is not None}
-        if spot.column is not None:
+        if spot.column:
             said.setdefault("path", spot.column)
         if not said:
             return -1
@@ -202,17 +249,21 @@ def _data(root: Spot, colours: Colours, held: Bytes) -> str:
             spot.length,
             colours.number(spot),
             detail(spot),
-            text("; ".join(spot.damage)) if spot.damage else -2 if spot.hurt else -1,
+            text("; ".join(place.reason for place in spot.damage))
+            if spot.damage
+            else -2
+            if spot.hurt
+            else -1,
             spot.parts,
             sample,
             [node(child) for child in spot.children],
+            *([1] if spot.within is spot else []),
         ]
 
     tree = node(root)
     whole = {
         "texts": list(texts),
         "details": [json.loads(said) for said in details],
-        "colours": colours.values(),
         "tree": tree,
     }
     # A page may not end in the middle of its data.

@@ -93,8 +93,12 @@ def _of_file(file: File, verify: bool) -> Layout:
     if path is not None and os.path.isdir(path):
         starts = _name_files(tree, path)
         path = None
-    is_folder = file._raw.identity is None
-    known = {part["name"]: part["offset"] for part in _files_of(tree) if is_folder and "/" in part["name"]}
+    known: dict[str, int] = {}
+    if file._raw.identity is None:  # a folder
+        for part in _files_of(tree):
+            if "/" in part["name"]:
+                known[part["name"]] = part["offset"]
+                part["is_file"] = True
     layout = Layout(
         os.path.basename(file.path.rstrip("/")) or file.path,
         file.path,
@@ -126,6 +130,7 @@ def _of_files(dataset: Dataset, verify: bool) -> Layout:
     formats = set()
     for number, path in enumerate(dataset.files):
         node, file = _file_node(dataset, number, path, root, at)
+        node["is_file"] = True
         if file is not None:
             formats.add(file.format)
             layout.rows = (
