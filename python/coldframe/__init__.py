@@ -9,6 +9,7 @@ cf.scan("warehouse/events/", schema="id bigint, name string", serde="text").to_p
 cf.write(table, "copy.rc", format="rcfile")
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import (
@@ -26,13 +27,13 @@ from coldframe.errors import (
     ExtensionTypeWarning,
     PartialTableWarning,
 )
-from coldframe.file import File, Split, open
-from coldframe.hudi import HudiMetadata, open_hudi_metadata
-from coldframe.scanning import Dataset, scan
-from coldframe.writing import detect, read_schema, read_table, write
 
 if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset
+    from coldframe.file import File, Split, open
+    from coldframe.hudi import HudiMetadata, open_hudi_metadata
+    from coldframe.scanning import Dataset, scan
+    from coldframe.writing import detect, read_schema, read_table, write
 
 __all__ = [
     "AmbiguousDialectWarning",
@@ -60,11 +61,31 @@ __all__ = [
     "write",
 ]
 
+# Loaded when they are used: pyarrow takes longer to import than all of coldframe, and `coldframe --version`
+# or a program that may never open a file need none of it.
+_MODULES = {
+    "ArrowDataset": "dataset",
+    "Dataset": "scanning",
+    "File": "file",
+    "HudiMetadata": "hudi",
+    "Split": "file",
+    "detect": "writing",
+    "open": "file",
+    "open_hudi_metadata": "hudi",
+    "read_schema": "writing",
+    "read_table": "writing",
+    "scan": "scanning",
+    "write": "writing",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # pyarrow.dataset brings pandas, which costs more to import than all the rest.
-    if name == "ArrowDataset":
-        from coldframe.dataset import ArrowDataset
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"coldframe.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return ArrowDataset
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,7 @@
 
 import sys
 
-from coldframe.cli import main
+from coldframe.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

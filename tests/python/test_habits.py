@@ -264,3 +264,38 @@ def test_importing_brings_no_library_that_only_some_need() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split("\n")[:2] == ["[]", "ArrowDataset"]
+
+
+def test_reading_brings_no_library_that_only_some_need(orc: Path) -> None:
+    heavy = ("pandas", "pyarrow.compute", "pyarrow.dataset", "rich")
+    code = (
+        "import sys, coldframe as cf; f = cf.open(sys.argv[1]); name = f.schema.names[0]; "
+        "f.read([name], limit=5); f.count(f'{name} is not null'); f.statistics(); "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code, str(orc)], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_the_version_is_told_before_arrow_is_imported() -> None:
+    for argument in ("--version", "version"):
+        code = (
+            f"import sys, time; sys.argv[1:] = ['{argument}']; from coldframe.entry import main; main(); "
+            "print('pyarrow' in sys.modules, time.process_time() < 0.15)"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert found.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
+
+
+def test_an_interrupt_while_it_is_imported_is_one_line() -> None:
+    code = (
+        "import builtins, sys; sys.argv[1:] = ['detect', 'x']; real = builtins.__import__\n"
+        "def interrupted(name, *rest):\n"
+        "    if name == 'pyarrow': raise KeyboardInterrupt\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = interrupted\n"
+        "from coldframe.entry import main\n"
+        "sys.exit(main())\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "coldframe: interrupted\n")
