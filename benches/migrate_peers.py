@@ -33,8 +33,8 @@ from coldframe._coldframe import RawFingerprint, RawObserved, RawShape
 from coldframe.file import raw_scan
 from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.sinks import ParquetSink
-from coldframe.pipeline.stated import Witness
+from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.work.stated import Witness
 
 COLUMNS = (
     "id bigint, kind int, amount double, price decimal(12,2), "

@@ -29,12 +29,11 @@ from typing import Any
 import pyarrow as pa
 
 import coldframe as cf
-from coldframe.pipeline import migrate
-from coldframe.pipeline.convert import Task
-from coldframe.pipeline.merging import MergeTask
+from coldframe.pipeline import dry_run, migrate
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
 from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.work.convert import Task
+from coldframe.pipeline.work.merging import MergeTask
 
 CONTENTS = 16
 
@@ -154,7 +153,7 @@ def main() -> None:
 
             row: dict[str, Any] = {
                 "files": files,
-                "plan": measured(lambda source=source: preview(source, place + "/none", Options())),
+                "plan": measured(lambda source=source: dry_run(source, place + "/none", Options())),
                 "driver": measured(run),
                 "nothing": measured(run),
             }

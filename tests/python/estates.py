@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 import coldframe as cf
 from coldframe.file import Split, raw_scan
-from coldframe.pipeline import migrate, safe_list
-from coldframe.pipeline.report import Report
+from coldframe.pipeline import migrate
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.scheduling import InProcess
 
 

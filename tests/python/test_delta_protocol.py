@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coldframe.errors import SchemaError
-from coldframe.pipeline.delta_protocol import Adding, Commit, demand, problems
+from coldframe.pipeline.target.delta_protocol import Adding, Commit, demand, problems
 
 
 def column(name: str, kind: Any = "long", **more: Any) -> dict[str, Any]:

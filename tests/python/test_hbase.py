@@ -11,8 +11,8 @@ import pytest
 
 import coldframe as cf
 from coldframe.cli import main
-from coldframe.pipeline.inventory import take_inventory
-from coldframe.pipeline.tables import TableSpec, find_tables, load_tables
+from coldframe.pipeline.source.inventory import take_inventory
+from coldframe.pipeline.source.tables import TableSpec, find_tables, load_tables
 
 ROOT = Path(__file__).resolve().parents[1] / "data" / "hbase" / "files" / "orders"
 AS_OF = 1_700_000_000_000

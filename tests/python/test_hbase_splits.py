@@ -13,10 +13,10 @@ from estates import Estate
 from hbase_roots import OTHER_LOG, ROOT, add_table
 
 import coldframe as cf
-from coldframe.pipeline import identity, shared
-from coldframe.pipeline.convert import Task
-from coldframe.pipeline.journal import Journal
-from coldframe.pipeline.plan import PlanTask
+from coldframe.pipeline.plan.plan_files import PlanTask
+from coldframe.pipeline.source import directory_logs, identity
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.work.convert import Task
 
 AS_OF = 1_700_000_000_000
 CELL = ("row", "family", "qualifier", "timestamp", "value")
@@ -85,7 +85,7 @@ def test_a_run_reads_the_logs_once_for_all_tables(tmp_path: Path, monkeypatch: p
     estate = estate_of(tmp_path)
     asked: list[str] = []
     given: list[int] = []
-    read, run = shared.shared_of_tables, PlanTask.run
+    read, run = directory_logs.shared_of_tables, PlanTask.run
 
     def counting(path: str, **options: Any) -> Any:
         asked.append(path)
@@ -95,7 +95,7 @@ def test_a_run_reads_the_logs_once_for_all_tables(tmp_path: Path, monkeypatch: p
         given.append(sum(len(piece) for _, piece in self.recorded))
         return run(self)
 
-    monkeypatch.setattr(shared, "shared_of_tables", counting)
+    monkeypatch.setattr(directory_logs, "shared_of_tables", counting)
     monkeypatch.setattr(PlanTask, "run", planning)
     report = estate.migrate(split_bytes=1, leave_behind=["snapshots"])
     assert (report.exit_code, report.verified) == (0, True)
@@ -200,7 +200,7 @@ def kill_behind_two_parts(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> li
         if len(converted) == 2:
             raise Killed
 
-    monkeypatch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+    monkeypatch.setattr("coldframe.pipeline.work.committing.BATCH_SECONDS", -1.0)
     monkeypatch.setattr(Task, "run", counting)
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "keep_units", killing)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from coldframe.pipeline.inventory import Inventory, SourceFile, take_inventory
-from coldframe.pipeline.report import Report
-from coldframe.pipeline.tables import Table, TableSpec, find_tables
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.source.inventory import Inventory, take_inventory
+from coldframe.pipeline.source.tables import Table, TableSpec, find_tables
 
 WAREHOUSE = Path(__file__).parent.parent / "data" / "rcfile" / "warehouse"
 

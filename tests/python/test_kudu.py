@@ -15,14 +15,14 @@ from estates import Estate
 
 import coldframe as cf
 from coldframe._coldframe import tables as held_tables
-from coldframe.pipeline import migrate
-from coldframe.pipeline.cli import summary
-from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline import dry_run, migrate
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview, preview_text
-from coldframe.pipeline.report_html import page
+from coldframe.pipeline.report.pages import page
+from coldframe.pipeline.report.preview import preview_text
+from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.tables import TableSpec, find_tables
+from coldframe.pipeline.source.inventory import take_inventory
+from coldframe.pipeline.source.tables import TableSpec, find_tables
 
 FILES = Path(__file__).resolve().parents[1] / "data" / "kudu" / "files"
 ENTRIES: list[dict[str, Any]] = json.loads((FILES / "MANIFEST.json").read_text())
@@ -299,7 +299,7 @@ def test_a_migration_of_some_tablets_says_so(tmp_path: Path) -> None:
         if other.metadata["table"] == "numbers":
             path.unlink()
             break
-    before = preview(estate.source, estate.target, Options())
+    before = dry_run(estate.source, estate.target, Options())
     assert (before.exit_code, [bool(table.partial) for table in before.tables]) == (1, [False, True])
     assert "1 hash bucket of table numbers" in preview_text(before)
     # What an earlier run has converted is no more than a part, either.

@@ -18,11 +18,11 @@ from servers import HiveMetastore, free_port
 
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.hive.tables import HivePartition, HiveTable, Refused
-from coldframe.pipeline import registered
-from coldframe.pipeline.cli import summary
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
-from coldframe.pipeline.selection import Selection
+from coldframe.pipeline.report.summary import summary
+from coldframe.pipeline.source import registered
+from coldframe.pipeline.source.selection import Selection
 
 pytest.importorskip("thrift")
 # pyiceberg brings Hive's generated code along: another reader and writer of the same messages.
@@ -303,7 +303,7 @@ def test_nobody_is_there(tmp_path: Path, serve: Callable[..., str]) -> None:
     url = f"thrift://127.0.0.1:{free_port()}"
     for run in (
         lambda: estate.migrate(metastore=url),
-        lambda: preview(estate.source, estate.target, Options(metastore=url)),
+        lambda: dry_run(estate.source, estate.target, Options(metastore=url)),
     ):
         with pytest.raises(ColdframeError, match=f"metastore {url} cannot be reached: Connection refused"):
             run()
@@ -332,7 +332,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_line_does_not_load_it() -> None:
-    code = "import sys, coldframe.cli, coldframe.pipeline.run; sys.exit('thrift' in sys.modules)"
+    code = "import sys, coldframe.cli, coldframe.pipeline; sys.exit('thrift' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -417,7 +417,7 @@ def test_a_metastore_that_does_not(tmp_path: Path, server: HiveMetastore, writer
     writer.add_partitions([new_partition("sales", ["2", "x"], lost, numRows="5")])
     # Hive makes it.
     (estate.source / "sales/lost").rmdir()
-    found = preview(estate.source, estate.target, Options(metastore=server.url))
+    found = dry_run(estate.source, estate.target, Options(metastore=server.url))
     assert found.exit_code == 1
     assert found.metastore is not None
     missing = f"default.sales dt=2/r=x: there is no {estate.source}/sales/lost"

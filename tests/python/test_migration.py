@@ -16,12 +16,13 @@ from estates import Estate, changed, scanning
 import coldframe as cf
 from coldframe._coldframe import with_fields
 from coldframe.errors import SchemaError
-from coldframe.pipeline import convert, migrate, run
-from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline import migrate
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.sinks import ParquetSink
-from coldframe.pipeline.tables import find_tables, load_tables
-from coldframe.pipeline.targets import Target
+from coldframe.pipeline.source.inventory import take_inventory
+from coldframe.pipeline.source.tables import find_tables, load_tables
+from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work import convert
 from coldframe.widening import unified
 
 
@@ -270,7 +271,7 @@ def test_decimal_partitions(estate: Estate) -> None:
     (table,) = find_tables(take_inventory(str(estate.source)), specs)
     assert [field.type for field in table.partition_fields] == [pa.decimal128(5, 2)]
     pytest.importorskip("pyiceberg")
-    from coldframe.pipeline.iceberg import open_catalog
+    from coldframe.pipeline.target.iceberg import open_catalog
 
     lake = estate.target.with_name("lake")
     migrate(InProcess(), estate.source, lake, to="iceberg")
@@ -319,7 +320,7 @@ def test_a_source_that_changes_is_left_for_a_later_run(
 
     with monkeypatch.context() as patch:
         target = Target("parquet", Meddling(change))
-        patch.setattr(run, "find_target", lambda *_, **__: target)
+        patch.setattr("coldframe.pipeline.find_target", lambda *_, **__: target)
         report = estate.migrate(target_file_bytes=0)
     assert report.exit_code == 1
     states = {file.source: file.status for file in report.tables[0].files}

@@ -14,12 +14,12 @@ from estates import Estate
 
 from coldframe.cli import main
 from coldframe.errors import NotFoundError
-from coldframe.pipeline.audit import audit
-from coldframe.pipeline.inventory import take_inventory
+from coldframe.pipeline import audit, dry_run
+from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.places import sha256
-from coldframe.pipeline.preview import preview, preview_text
-from coldframe.pipeline.selection import select
+from coldframe.pipeline.report.preview import preview_text
+from coldframe.pipeline.source.inventory import take_inventory
+from coldframe.pipeline.source.selection import select
 
 
 @pytest.fixture
@@ -138,9 +138,9 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     report = estate.migrate(exclude=["p=9"])
     assert report.rows == 9
     before = tree(estate.target)
-    after = preview(estate.source, estate.target, Options(selection=select([], ["p=9"])))
+    after = dry_run(estate.source, estate.target, Options(selection=select([], ["p=9"])))
     assert (sum(one.files for one in after.tables), sum(one.done for one in after.tables)) == (0, 5)
-    fresh = preview(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
+    fresh = dry_run(estate.source, estate.target, Options(fresh=True, selection=select([], ["p=9"])))
     assert sum(one.files for one in fresh.tables) == 5
     # As long and as much as it was.
     written = sum(path.stat().st_size for path in estate.target.rglob("[tu]/**/*.parquet"))
@@ -148,10 +148,10 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(
     assert "s of one core" in preview_text(fresh)
     (estate.source / "t/p=1/f").unlink()
     estate.orc("t/p=2/f", {"a": ["no number"]})
-    gone = preview(estate.source, estate.target, Options())
+    gone = dry_run(estate.source, estate.target, Options())
     assert gone.exit_code == 1
     assert "gone since an earlier run, such as t/p=1/f" in preview_text(gone)
-    gone = preview(estate.source, estate.target, Options(on_vanished="keep"))
+    gone = dry_run(estate.source, estate.target, Options(on_vanished="keep"))
     assert "is int64 in t/p=0/f and string in t/p=2/f" in preview_text(gone)
     assert tree(estate.target) == before
 
@@ -197,17 +197,17 @@ def test_a_written_file_is_not_read_again_for_its_checksum(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is hashed while it is written, by itself and with others: the audit finds the same."""
-    from coldframe.pipeline import places
+    from coldframe.pipeline import file_access
 
     def pieces(path: str, *rest: object) -> Iterator[bytes]:
         assert not path.startswith(str(estate.target)), path
         return read(path, *rest)  # type: ignore[arg-type]
 
-    read = places.pieces
+    read = file_access.pieces
     estate.orc("v/1", {"a": [1, 2]})
     estate.orc("v/2", {"a": [3]})
     with monkeypatch.context() as patched:
-        patched.setattr(places, "pieces", pieces)
+        patched.setattr(file_access, "pieces", pieces)
         for target_file_bytes in (0, 1 << 20):
             report = estate.migrate(target_file_bytes=target_file_bytes, fresh=bool(target_file_bytes))
             assert report.exit_code == 0

@@ -15,9 +15,9 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
-from coldframe.pipeline import committing, migrate
-from coldframe.pipeline.audit import audit
+from coldframe.pipeline import audit, migrate
 from coldframe.pipeline.scheduling import InProcess
+from coldframe.pipeline.work import committing
 
 KILLS = int(os.environ.get("COLDFRAME_KILLS", "6"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "13"))
@@ -61,7 +61,7 @@ def values(estate: Estate, target: str) -> list[int]:
 
         found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
     elif target == "iceberg":
-        from coldframe.pipeline.iceberg import open_catalog
+        from coldframe.pipeline.target.iceberg import open_catalog
 
         found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
     else:
@@ -112,7 +112,7 @@ def test_drivers_killed_at_random(tmp_path: Path, target: str) -> None:
     if target != "parquet":
         pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[target])
     multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["coldframe.pipeline.run", "estates", "deltalake", "pyiceberg.catalog.sql"]
+        ["coldframe.pipeline", "estates", "deltalake", "pyiceberg.catalog.sql"]
     )
     template = moved_on(tmp_path / "template", target)
     chance = random.Random(f"{SEED} {target}")

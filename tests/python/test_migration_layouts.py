@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_folders_that_cannot_be_read_whole_are_refused(estate: Estate, target: s
     for number, place in enumerate(places):
         estate.orc(place, {"a": [number]})
     estate.orc("other/1", {"a": [9]})
-    foreseen = preview(estate.source, estate.target, Options(to=target))
+    foreseen = dry_run(estate.source, estate.target, Options(to=target))
     report = estate.migrate(to=target)
     (table,) = (one for one in report.tables if one.name == "t")
     if case in FINE.get(target, set()):
@@ -73,7 +73,7 @@ def test_a_table_around_others_gives_way(estate: Estate, target: str) -> None:
     estate.orc("db/stray", {"a": [0]})
     estate.orc("db/x/1", {"a": [1]})
     estate.orc("db/y/p=1/1", {"a": [2]})
-    assert preview(estate.source, estate.target, Options(to=target)).exit_code == 1
+    assert dry_run(estate.source, estate.target, Options(to=target)).exit_code == 1
     report = estate.migrate(to=target)
     assert [file.source for file in report.failures] == ["db/stray"]
     assert {table.path: table.rows for table in report.tables} == {"db": 0, "db/x": 1, "db/y": 1}

@@ -13,18 +13,17 @@ from estates import Estate, rewritten, scanning, torn
 
 import coldframe as cf
 from coldframe.file import Split
-from coldframe.pipeline import convert, run, sinks
-from coldframe.pipeline.audit import audit
-from coldframe.pipeline.convert import Task
-from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.grouping import grouped
-from coldframe.pipeline.inventory import SourceFile
-from coldframe.pipeline.journal import Journal, read_state
-from coldframe.pipeline.merging import MergeTask
+from coldframe.pipeline import audit, dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan import PlannedFile
-from coldframe.pipeline.preview import preview
-from coldframe.pipeline.targets import Target
+from coldframe.pipeline.plan.grouping import grouped
+from coldframe.pipeline.records import PlannedFile, SourceFile
+from coldframe.pipeline.state.journal import Journal, read_state
+from coldframe.pipeline.target import sinks
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work import convert
+from coldframe.pipeline.work.convert import Task
+from coldframe.pipeline.work.merging import MergeTask
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def manifest(estate: Estate) -> dict[str, dict[str, Any]]:
 
 
 def test_small_sources_of_a_partition_become_one_file(estate: Estate) -> None:
-    assert [table.tasks for table in preview(estate.source, estate.target, Options()).tables] == [2]
+    assert [table.tasks for table in dry_run(estate.source, estate.target, Options()).tables] == [2]
     report = estate.migrate()
     assert (report.exit_code, report.verified, report.rows) == (0, True, 11)
     first, second = estate.files("t")
@@ -273,7 +272,7 @@ def test_other_targets(estate: Estate, target: str) -> None:
 
             return sorted(pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())["a"].to_pylist())
         if target == "iceberg":
-            from coldframe.pipeline.iceberg import open_catalog
+            from coldframe.pipeline.target.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
             return sorted(found["a"].to_pylist())
@@ -361,7 +360,7 @@ def test_orc_is_cut_too(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None
     count = 1_500_000
     estate.orc("u/1", {"a": [n * 2654435761 % 2**32 for n in range(count)]})
     small = Target("orc", sinks.ColdframeSink("orc", (("stripe_size", 256 << 10),)))
-    monkeypatch.setattr(run, "find_target", lambda *_, **__: small)
+    monkeypatch.setattr("coldframe.pipeline.find_target", lambda *_, **__: small)
     assert estate.migrate(to="orc", target_file_bytes=1 << 20, include=["u"]).exit_code == 0
     files = sorted(estate.target.glob("u/*.orc"))
     assert len(files) > 2
@@ -399,7 +398,7 @@ def test_a_kill_in_a_large_file_loses_the_parts_under_way_only(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+        patch.setattr("coldframe.pipeline.work.committing.BATCH_SECONDS", -1.0)
         patch.setattr(Task, "run", counting)
         patch.setattr(Journal, "keep_units", killing)
         with pytest.raises(Killed):
@@ -439,7 +438,7 @@ def test_parts_of_another_file_are_not_taken(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("coldframe.pipeline.committing.BATCH_SECONDS", -1.0)
+        patch.setattr("coldframe.pipeline.work.committing.BATCH_SECONDS", -1.0)
         patch.setattr(Journal, "keep_units", killing)
         with pytest.raises(Killed):
             estate.migrate(split_bytes=1)

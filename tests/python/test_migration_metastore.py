@@ -14,18 +14,20 @@ from estates import Estate, scanning
 
 from coldframe.file import Split
 from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
-from coldframe.pipeline import convert
-from coldframe.pipeline.cli import summary
-from coldframe.pipeline.findings import MOST_SHOWN, Finding, Findings, MetastoreReport
-from coldframe.pipeline.inventory import Inventory, SourceFile, Unread
-from coldframe.pipeline.locations import Root
-from coldframe.pipeline.metastore import hold
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview, preview_text
-from coldframe.pipeline.registered import Registered, collect
-from coldframe.pipeline.report import FileReport, Report
-from coldframe.pipeline.selection import Selection, select
-from coldframe.pipeline.tables import Table
+from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.report.metastore import hold
+from coldframe.pipeline.report.model import FileReport, Report
+from coldframe.pipeline.report.preview import preview_text
+from coldframe.pipeline.report.summary import summary
+from coldframe.pipeline.source.findings import MOST_SHOWN, Finding, Findings, MetastoreReport
+from coldframe.pipeline.source.inventory import Inventory
+from coldframe.pipeline.source.locations import Root
+from coldframe.pipeline.source.registered import Registered, collect
+from coldframe.pipeline.source.selection import Selection, select
+from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.work import convert
 
 DATA = Path(__file__).parents[1] / "data"
 ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
@@ -375,7 +377,7 @@ def said(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
         def read(uris: str, source: str, selection: Selection) -> Registered:
             return collect(uris, source, tables, lambda _: partitions, selection)
 
-        monkeypatch.setattr("coldframe.pipeline.run.read_registered", read)
+        monkeypatch.setattr("coldframe.pipeline.read_registered", read)
 
     return say
 
@@ -505,7 +507,7 @@ def test_a_format_that_disagrees_is_no_failure(estate: Estate, said: Any) -> Non
 
 def test_a_dry_run_looks_at_what_is_there(estate: Estate, said: Any) -> None:
     said({"a/1": "99", "2": "2", "gone": "1"}, "1", RC)
-    found = preview(estate.source, estate.target, Options(metastore="thrift://h:1"))
+    found = dry_run(estate.source, estate.target, Options(metastore="thrift://h:1"))
     assert found.exit_code == 1
     text = preview_text(found)
     assert f"not as the metastore has it: db.sales p=gone: there is no {estate.source}/sales/p=gone" in text
@@ -514,8 +516,8 @@ def test_a_dry_run_looks_at_what_is_there(estate: Estate, said: Any) -> None:
     assert json.loads(json.dumps(found.to_json()))["metastore"]["findings_count"] == 1
     assert not estate.target.exists()
     said({"a/1": "99", "2": "2"}, "1")
-    assert preview(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
-    without = preview(estate.source, estate.target, Options())
+    assert dry_run(estate.source, estate.target, Options(metastore="thrift://h:1")).exit_code == 0
+    without = dry_run(estate.source, estate.target, Options())
     assert (without.metastore, without.to_json()["metastore"]) == (None, None)
 
 
@@ -534,7 +536,7 @@ def test_a_transactional_directory_is_one_source(estate: Estate, monkeypatch: py
         ]
         parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows)})]
         found = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
-        monkeypatch.setattr("coldframe.pipeline.run.read_registered", lambda *_, found=found: found)
+        monkeypatch.setattr("coldframe.pipeline.read_registered", lambda *_, found=found: found)
         report = estate.migrate(metastore="thrift://h:1")
         assert report.metastore is not None
         assert (report.metastore.compared, report.metastore.agreed) == (2, agreed)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from estates import Estate
 
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_an_older_partition_in_another_format_swaps_no_names(estate: Estate) -> 
     assert estate.values("sales") == [0, 1, 2]
     # It sorts before the others.
     estate.rc("sales/dt=1/old", {"a": [b"x"]})
-    found = preview(estate.source, estate.target, Options(untyped=True))
+    found = dry_run(estate.source, estate.target, Options(untyped=True))
     assert {one.path: one.format for one in found.tables} == {"sales": "orc", "sales__rcfile": "rcfile"}
     report = estate.migrate(untyped=True)
     assert report.exit_code == 0

@@ -9,8 +9,8 @@ import pytest
 from estates import Estate
 
 from coldframe.cli import main
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_an_entry_over_files_of_two_formats_costs_those_that_it_does_not_fit(est
     estate.orc("t/2", {"a": [1]})
     estate.orc("u/1", {"a": [2]})
     entry(estate, '[tables.t]\nschema = "a string"\nserde = "binary"\n')
-    assert preview(estate.source, estate.target, Options()).exit_code == 1
+    assert dry_run(estate.source, estate.target, Options()).exit_code == 1
     report = estate.migrate()
     assert report.exit_code == 1
     assert [file.source for file in report.failures] == ["t/2"]
@@ -96,12 +96,12 @@ def test_another_codec_converts_nothing_again(estate: Estate, target: str) -> No
 def test_a_state_whose_keys_have_the_codec_is_resumed(
     estate: Estate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coldframe.pipeline import comparing
+    from coldframe.pipeline.plan import reconcile
 
     estate.orc("t/1", {"a": [1]})
     with monkeypatch.context() as earlier:
-        earlier.setattr(comparing, "CODECS", ("gzip",))
-        earlier.setattr(comparing.settings_of, "__defaults__", ("gzip",))
+        earlier.setattr(reconcile, "CODECS", ("gzip",))
+        earlier.setattr(reconcile.settings_of, "__defaults__", ("gzip",))
         assert estate.migrate(codec="gzip").exit_code == 0
     (file,) = estate.migrate().tables[0].files
     assert file.earlier
@@ -115,7 +115,7 @@ def test_an_entry_that_matches_nothing_is_told(estate: Estate, capsys: pytest.Ca
     (estate.source / "empty").mkdir()
     old = '[tables.old]\npath = "sales"\nformat = "rcfile"\n'
     entry(estate, f"[tables.sales]\n[tables.salse]\n[tables.empty]\n{old}")
-    found = preview(estate.source, estate.target, Options())
+    found = dry_run(estate.source, estate.target, Options())
     assert (found.exit_code, found.unmatched) == (1, ["salse", "sales"])
     command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
     assert main(command) == 1

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
+from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.preview import preview
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def rows(estate: Estate, target: str, table: str = "t", column: str = "a") -> li
         found = pa.table(delta.DeltaTable(estate.target / table).to_pyarrow_table())
     elif target == "iceberg":
         pytest.importorskip("pyiceberg")
-        from coldframe.pipeline.iceberg import open_catalog
+        from coldframe.pipeline.target.iceberg import open_catalog
 
         catalog = open_catalog(str(estate.target))
         if not catalog.table_exists(("migrated", table)):
@@ -102,12 +102,12 @@ def test_a_portion_with_a_new_column_is_refused_beside_files_without_it(estate: 
 
 
 def test_a_dry_run_says_so_as_well(estate: Estate) -> None:
-    from coldframe.pipeline.selection import select
+    from coldframe.pipeline.source.selection import select
 
     estate.orc("t/p=1/1", {"a": pa.array([1], pa.int16())})
     estate.orc("t/p=2/2", {"a": pa.array([70000], pa.int32())})
     assert estate.migrate(include=["t/p=1"]).exit_code == 0
-    found = preview(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
+    found = dry_run(estate.source, estate.target, Options(selection=select(["t/p=2"], [])))
     assert found.exit_code == 1
     ((place, reason),) = found.tables[0].refused
     assert place == "t/p=2/2"
@@ -234,7 +234,7 @@ def test_an_empty_mount_point_is_no_deletion(estate: Estate) -> None:
         assert report.exit_code == 1
         assert "the source is empty" in str(report.tables[0].error)
         assert (estate.values("t"), estate.values("u")) == ([1], [2])
-    assert preview(estate.source, estate.target, Options(on_vanished="remove")).exit_code == 1
+    assert dry_run(estate.source, estate.target, Options(on_vanished="remove")).exit_code == 1
     assert estate.migrate(on_vanished="remove", dropped=["t"]).exit_code == 1
     assert (estate.files("t"), estate.values("u")) == ([], [2])
     assert estate.migrate(on_vanished="remove", dropped=["*"]).exit_code == 0

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from estates import Estate
 
-from coldframe.pipeline import progress
-from coldframe.pipeline.progress import MOST_BUCKETS, Lines, Timeline, progress_for
-from coldframe.pipeline.report import FileReport, Report, TableReport
-from coldframe.pipeline.report_html import page, table_page
+from coldframe.pipeline.report import progress
+from coldframe.pipeline.report.model import FileReport, Report, TableReport
+from coldframe.pipeline.report.pages import page, table_page
+from coldframe.pipeline.report.progress import MOST_BUCKETS, Lines, Timeline, progress_for
 
 DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "reason": "torn"}
 

@@ -15,13 +15,16 @@ import pytest
 from estates import Estate
 
 from coldframe._coldframe import Store
-from coldframe.pipeline import inventory, migrate, planning
-from coldframe.pipeline.entries import FolderFiles, Kept, Shelf
-from coldframe.pipeline.inventory import SourceFile, source_rows
-from coldframe.pipeline.ledger import Entry, Ledger, Part
-from coldframe.pipeline.listed import _list_flat
+from coldframe.pipeline import migrate
+from coldframe.pipeline.plan import plan_files
+from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.scheduling import InProcess, Threads
-from coldframe.pipeline.scratch import Rows, Scratch, names
+from coldframe.pipeline.source import inventory
+from coldframe.pipeline.source.inventory import source_rows
+from coldframe.pipeline.source.store_entries import FolderFiles, Kept, Shelf
+from coldframe.pipeline.source.store_listing import _list_flat
+from coldframe.pipeline.state.ledger import Entry, Ledger, Part
+from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def test_many_folders_and_files_are_looked_into_by_those_who_do_the_work(
     alone = estate.migrate()
     monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
     monkeypatch.setattr(inventory, "FOLDERS_A_TASK", 2)
-    monkeypatch.setattr(planning, "FILES_HERE", 0)
+    monkeypatch.setattr(plan_files, "FILES_HERE", 0)
     travelling = Travelling()
     report = migrate(travelling, estate.source, estate.target.with_name("other"))
     # The root; t and u; the four partitions. The files of each table. Those of a partition become one.
@@ -80,7 +83,7 @@ def test_a_folder_that_no_worker_came_back_from_is_told(estate: Estate) -> None:
     monkey.undo()
     assert report.exit_code == 1
     assert [one.reason for one in report.unread] == ["the worker process failed"]
-    monkey.setattr(planning, "FILES_HERE", 0)
+    monkey.setattr(plan_files, "FILES_HERE", 0)
     report = migrate(Deadly(), estate.source, estate.target)
     monkey.undo()
     assert [file.error for file in report.failures] == ["the worker process failed"]

@@ -16,9 +16,11 @@ import pytest
 from estates import Estate, torn
 
 from coldframe.errors import ColdframeError, UnsupportedError
-from coldframe.pipeline import convert, destination, journal, run
-from coldframe.pipeline.destination import Destination, rename_without_overwrite
-from coldframe.pipeline.journal import Entry, Journal, Part, read_state
+from coldframe.pipeline.state import journal
+from coldframe.pipeline.state.journal import Entry, Journal, Part, read_state
+from coldframe.pipeline.target import destination
+from coldframe.pipeline.target.destination import Destination, rename_without_overwrite
+from coldframe.pipeline.work import convert
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ def test_what_vanished_is_taken_out_of_delta_and_iceberg(estate: Estate, target:
 
             found = pa.table(DeltaTable(estate.target / table).to_pyarrow_table())
         else:
-            from coldframe.pipeline.iceberg import open_catalog
+            from coldframe.pipeline.target.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table(("migrated", table)).scan().to_arrow()
         return sorted(found["a"].to_pylist())
@@ -238,7 +240,7 @@ def test_fresh_keeps_the_good_result_until_the_new_one_stands(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("coldframe.pipeline.committing.BATCH", 1)
+        patch.setattr("coldframe.pipeline.work.committing.BATCH", 1)
         patch.setattr(Journal, "hold", killing)
         with pytest.raises(Killed):
             estate.migrate(fresh=True, split_bytes=300, target_file_bytes=0)
@@ -326,7 +328,7 @@ def test_delta_and_iceberg_get_the_type_that_newer_files_need(
 
             found = pa.table(DeltaTable(estate.target / "t").to_pyarrow_table())
         else:
-            from coldframe.pipeline.iceberg import open_catalog
+            from coldframe.pipeline.target.iceberg import open_catalog
 
             found = open_catalog(str(estate.target)).load_table("migrated.t").scan().to_arrow()
         assert found.schema.field("a").type == wide.type
@@ -409,8 +411,8 @@ def kill_and_restart(root: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) ->
         Mortal.left = step
         killed = False
         with monkeypatch.context() as patch:
-            patch.setattr(run, "open_destination", lambda root, _: Mortal(root))
-            patch.setattr("coldframe.pipeline.committing.BATCH", 2)
+            patch.setattr("coldframe.pipeline.open_destination", lambda root, _: Mortal(root))
+            patch.setattr("coldframe.pipeline.work.committing.BATCH", 2)
             try:
                 go(estate)
             except Killed:
@@ -509,7 +511,9 @@ def test_no_file_is_renamed_over_another(tmp_path: Path, monkeypatch: pytest.Mon
     for plain in (False, True):
         if plain:
             # A file system, or a system, without the one step.
-            monkeypatch.setattr("coldframe.pipeline.destination.ctypes.CDLL", lambda *_, **__: object())
+            monkeypatch.setattr(
+                "coldframe.pipeline.target.destination.ctypes.CDLL", lambda *_, **__: object()
+            )
         (tmp_path / "a").write_text("a")
         (tmp_path / "b").write_text("b")
         with pytest.raises(FileExistsError):

@@ -17,8 +17,8 @@ import coldframe as cf
 from coldframe._coldframe import RawObserved
 from coldframe.errors import ColdframeError
 from coldframe.file import Split
-from coldframe.pipeline import convert
-from coldframe.pipeline.stated import Witness
+from coldframe.pipeline.work import convert
+from coldframe.pipeline.work.stated import Witness
 
 DATA = Path(__file__).parent.parent / "data"
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "orc"

@@ -17,14 +17,15 @@ from servers import S3, Hdfs
 
 import coldframe as cf
 from coldframe.hive.tables import HivePartition, HiveTable
-from coldframe.pipeline import listed, migrate, safe_list
-from coldframe.pipeline.audit import audit
-from coldframe.pipeline.listed import LookTask, take_listed
-from coldframe.pipeline.registered import collect
-from coldframe.pipeline.report import Report
+from coldframe.pipeline import audit, migrate
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.selection import Selection
-from coldframe.pipeline.stored import StoreDestination
+from coldframe.pipeline.source import store_listing
+from coldframe.pipeline.source.registered import collect
+from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.source.store_listing import LookTask, take_listed
+from coldframe.pipeline.target.store_destination import StoreDestination
 from coldframe.sources import open_store
 
 pytestmark = pytest.mark.slow
@@ -171,8 +172,8 @@ def test_others_look_into_many_files(
     source.store.put("t/p=a%2F1/text", b"of no format")
     look = functools.partial(take_listed, source.url, [], Selection(), source.options)
     here, elsewhere = look(), Elsewhere()
-    monkeypatch.setattr(listed, "FILES_HERE", 3)
-    monkeypatch.setattr(listed, "FILES_A_TASK", 2)
+    monkeypatch.setattr(store_listing, "FILES_HERE", 3)
+    monkeypatch.setattr(store_listing, "FILES_A_TASK", 2)
     there = look(scheduler=elsewhere)
     assert elsewhere.looked == [2, 2, 1]
     for kind in ("files", "empty", "unknown"):
@@ -251,7 +252,7 @@ def test_a_kill_between_copy_and_deletion(s3: S3, tmp_path: Path) -> None:
 
 
 def test_of_two_drivers_the_later_one_goes_on(s3: S3, tmp_path: Path) -> None:
-    from coldframe.pipeline.journal import Journal
+    from coldframe.pipeline.state.journal import Journal
 
     root = f"s3://data/{tmp_path.name}"
     first = Journal(StoreDestination(root, s3.options))
@@ -317,7 +318,7 @@ def test_damage_is_quarantined(s3: S3, tmp_path: Path) -> None:
 def test_a_source_that_is_replaced_while_it_is_read(
     s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coldframe.pipeline import convert
+    from coldframe.pipeline.work import convert
 
     source = Place(f"s3://data/{tmp_path.name}/src", s3.options)
     source.orc("t/0", {"a": range(10)})
@@ -394,7 +395,7 @@ def test_a_metastore_knows_the_source_by_another_url(
         for value, rows in numbers.items()
     ]
     monkeypatch.setattr(
-        "coldframe.pipeline.run.read_registered",
+        "coldframe.pipeline.read_registered",
         lambda uris, root, _: collect(uris, root, [table], lambda _: partitions),
     )
     report = run(source, target, metastore="thrift://h:1")

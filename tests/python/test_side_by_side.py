@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from estates import Estate
 
-from coldframe.pipeline import delta
-from coldframe.pipeline.destination import Destination, Found
-from coldframe.pipeline.journal import STAGING, Entry, Journal, Part
+from coldframe.pipeline.state.journal import STAGING, Entry, Journal, Part
+from coldframe.pipeline.target import delta
+from coldframe.pipeline.target.destination import Destination, Found
 
 AT_ONCE = 8
 

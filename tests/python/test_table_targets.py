@@ -17,9 +17,9 @@ import pytest
 from deleting import delete_by_vector, delete_positions
 
 from coldframe.errors import ColdframeError, SchemaError
-from coldframe.pipeline.committed import CommittedTable
-from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.journal import Entry, Part
+from coldframe.pipeline.state.journal import Entry, Part
+from coldframe.pipeline.target.committed import CommittedTable
+from coldframe.pipeline.target.destination import Destination
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -29,9 +29,9 @@ class Lake:
 
     def __init__(self, root: Path, kind: str) -> None:
         if kind == "delta":
-            from coldframe.pipeline.delta import register
+            from coldframe.pipeline.target.delta import register
         else:
-            from coldframe.pipeline.iceberg import register
+            from coldframe.pipeline.target.iceberg import register
         self.root, self.kind = root, kind
         self.known: set[str] = set()
         self._register: Callable[[Destination, CommittedTable, str], dict[str, Any]] = register
@@ -108,7 +108,7 @@ class Lake:
         return ids
 
     def iceberg(self) -> Any:
-        from coldframe.pipeline.iceberg import open_catalog
+        from coldframe.pipeline.target.iceberg import open_catalog
 
         return open_catalog(str(self.root)).load_table(("migrated", "t"))
 
@@ -241,7 +241,7 @@ def test_two_tables_of_one_name_in_the_catalog(tmp_path: Path) -> None:
         ]
         assert names[0] == "migrated.web_logs"
         assert names[1].startswith("migrated.web_logs_")
-    from coldframe.pipeline.iceberg import open_catalog
+    from coldframe.pipeline.target.iceberg import open_catalog
 
     catalog = open_catalog(str(lake.root))
     rows = [catalog.load_table(name).scan().to_arrow()["id"].to_pylist() for name in names]

@@ -11,9 +11,9 @@ import pytest
 from deleting import adds, delete_by_vector, delete_equal, delete_positions
 from estates import Estate
 
-from coldframe.pipeline.destination import Destination
-from coldframe.pipeline.journal import read_state
-from coldframe.pipeline.target_facts import Difference, TargetFacts, differences, foreign, look
+from coldframe.pipeline.report.target_facts import Difference, TargetFacts, differences, foreign, look
+from coldframe.pipeline.state.journal import read_state
+from coldframe.pipeline.target.destination import Destination
 
 
 class Migrated:
@@ -47,7 +47,7 @@ class Migrated:
         return DeltaTable(self.table)
 
     def iceberg(self) -> Any:
-        from coldframe.pipeline.iceberg import open_catalog
+        from coldframe.pipeline.target.iceberg import open_catalog
 
         return open_catalog(str(self.estate.target)).load_table(("migrated", "t"))
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from coldframe.pipeline.verdict import (
+from coldframe.pipeline.report.verdict import (
     KINDS,
     Failed,
     NotVerified,

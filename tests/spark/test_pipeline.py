@@ -27,15 +27,18 @@ from spark_data import DATA, WAREHOUSE, damaged, survivors
 
 import coldframe as cf
 from coldframe._coldframe import RawFingerprint
+from coldframe.cli import migrate as command
 from coldframe.errors import NotFoundError, SchemaError, UnsupportedError
-from coldframe.pipeline import cli, inventory, migrate, planning, run
-from coldframe.pipeline.convert import Task, run_task
-from coldframe.pipeline.inventory import take_inventory
-from coldframe.pipeline.journal import Journal
-from coldframe.pipeline.report import Report
-from coldframe.pipeline.sinks import ParquetSink
-from coldframe.pipeline.tables import find_tables, load_tables
-from coldframe.pipeline.targets import Target
+from coldframe.pipeline import migrate
+from coldframe.pipeline.plan import plan_files
+from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.source import inventory
+from coldframe.pipeline.source.inventory import take_inventory
+from coldframe.pipeline.source.tables import find_tables, load_tables
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work.convert import Task, run_task
 
 EXPECTED = json.loads((WAREHOUSE / "EXPECTED.json").read_text())
 ROWS = sum(table["rows"] for table in EXPECTED.values())
@@ -118,7 +121,7 @@ def test_executors_look_into_folders_and_open_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inventory, "FOLDERS_HERE", 0)
-    monkeypatch.setattr(planning, "FILES_HERE", 0)
+    monkeypatch.setattr(plan_files, "FILES_HERE", 0)
     report = migrate(spark, WAREHOUSE, tmp_path / "dst")
     assert (report.rows, report.exit_code, report.verified) == (ROWS, 0, True)
     check_warehouse(tmp_path / "dst")
@@ -308,8 +311,9 @@ class Killed(BaseException):
 
 KILLED = """
 import os, signal, sys
-from coldframe.pipeline import __main__ as script, committing
-from coldframe.pipeline.journal import Journal
+from coldframe.pipeline import __main__ as script
+from coldframe.pipeline.work import committing
+from coldframe.pipeline.state.journal import Journal
 
 committing.BATCH = 1
 commit, commits = Journal.commit, 0
@@ -356,7 +360,7 @@ def test_killed_between_files(spark: SparkSession, tmp_path: Path, monkeypatch: 
             raise Killed
         commit(self, entries, drops)
 
-    monkeypatch.setattr("coldframe.pipeline.committing.BATCH", 1)
+    monkeypatch.setattr("coldframe.pipeline.work.committing.BATCH", 1)
     monkeypatch.setattr(Journal, "commit", killing)
     with pytest.raises(Killed):
         migrate(spark, WAREHOUSE, target, target_file_bytes=0)
@@ -421,7 +425,7 @@ def test_a_dead_worker_costs_its_file_only(
         cf.write(rows, source / "t" / str(part), format="rcfile", serde="binary")
     (source / "tables.toml").write_text('[tables.t]\nschema = "a bigint"\nserde = "binary"\n')
     deadly = Target("parquet", Deadly())
-    monkeypatch.setattr(run, "find_target", lambda *_, **__: deadly)
+    monkeypatch.setattr("coldframe.pipeline.find_target", lambda *_, **__: deadly)
     monkeypatch.setattr(pickle, "dumps", cloudpickle.dumps)  # which takes the class along
     report = migrate(spark, source, tmp_path / "dst")
     assert [file.source for file in report.failures] == ["t/2"]
@@ -443,7 +447,7 @@ def test_table_formats(spark: SparkSession, tmp_path: Path, target: str) -> None
 
             table = pa.table(DeltaTable(goal / "sales").to_pyarrow_table())
         else:
-            from coldframe.pipeline.iceberg import open_catalog
+            from coldframe.pipeline.target.iceberg import open_catalog
 
             table = open_catalog(str(goal)).load_table(("migrated", "sales")).scan().to_arrow()
         assert table.schema.field("dt").type == pa.date32()
@@ -508,7 +512,7 @@ def test_tables_by_directory_and_by_entry(tmp_path: Path) -> None:
 
 def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
-    cli.add_parser(parser.add_subparsers())
+    command.add_parser(parser.add_subparsers())
     with pytest.raises(SystemExit, match="2"):
         parser.parse_args(["migrate", str(WAREHOUSE), str(tmp_path / "x"), "--split-bytes", "0"])
     assert "split-bytes" in capsys.readouterr().err
@@ -557,8 +561,9 @@ def test_a_dead_jvm_is_replaced(tmp_path: Path) -> None:
 JVM_KILLED = """
 import os, signal, sys
 from pyspark import SparkContext
-from coldframe.pipeline import __main__ as script, committing
-from coldframe.pipeline.journal import Journal
+from coldframe.pipeline import __main__ as script
+from coldframe.pipeline.work import committing
+from coldframe.pipeline.state.journal import Journal
 
 committing.BATCH = 1
 commit, commits = Journal.commit, 0

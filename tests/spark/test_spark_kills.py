@@ -17,8 +17,7 @@ import pyarrow.dataset as pads
 import pytest
 
 import coldframe as cf
-from coldframe.pipeline import migrate
-from coldframe.pipeline.audit import audit
+from coldframe.pipeline import audit, migrate
 from coldframe.pipeline.scheduling import InProcess
 
 KILLS = int(os.environ.get("COLDFRAME_SPARK_KILLS", "3"))

@@ -134,7 +134,7 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
     """The pipeline's own command. It is loaded only where it is asked for: the others need no Spark."""
     if wanted:
         try:
-            from coldframe.pipeline.cli import add_parser
+            from coldframe.cli.migrate import add_parser
         except ModuleNotFoundError as missing:
             if missing.name is not None and missing.name.split(".")[0] not in ("pyspark", "py4j"):
                 raise
@@ -159,9 +159,9 @@ def _add_migrate(commands: argparse._SubParsersAction[argparse.ArgumentParser], 
 def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser], wanted: bool) -> None:
     """The pipeline's other command, loaded where it is asked for as well; it needs no Spark."""
     if wanted:
-        from coldframe.pipeline.cli import add_audit_parser
+        from coldframe.cli.audit import add_parser
 
-        add_audit_parser(commands)
+        add_parser(commands)
         return
     parser = commands.add_parser("audit", help="compare a migrated directory with what was verified")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

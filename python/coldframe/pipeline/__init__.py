@@ -5,29 +5,273 @@
     report = migrate(spark, "/warehouse", "/lake", to="parquet", on_error="quarantine")
     report.exit_code, report.rows, report.verified
 
+A file of the source goes through these rooms, from the top to the bottom:
+
+    source/    what lies there: listing, tables.toml, what a metastore says of it
+    plan/      what is to be done: against the state, columns, splits, groups
+    work/      tasks that convert and verify, anywhere; the commit of what they give back
+    state/     what is remembered: the journal, and lists too long for memory
+    target/    where it ends: a directory or store, files of Parquet and ORC, tables of Delta and Iceberg
+    report/    what people see: the verdict, pages, progress, the list of what is safe to delete
+
+`records` is what travels between them. `scheduling` is who does the work: Spark's executors, or threads.
+
 The command line's `coldframe migrate` does the same with a Spark of its own, and this package's `__main__`
 makes it a script for `spark-submit`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from coldframe._coldframe import NotFoundError
+from coldframe.file import renamed
+from coldframe.pipeline.file_access import StorageOptions, root_of
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.plan_tables import plan_tables
+from coldframe.pipeline.plan.reconcile import compare
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.audit import Audit
+from coldframe.pipeline.report.files import write_report
+from coldframe.pipeline.report.left_out import look_for_left_out
+from coldframe.pipeline.report.metastore import hold, hold_preview
+from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.preview import Preview, new_preview
+from coldframe.pipeline.report.progress import NoProgress, Progress
+from coldframe.pipeline.scheduling import InProcess, SparkScheduler
+from coldframe.pipeline.source.naming import name_tables
+from coldframe.pipeline.source.registered import Registered, read_registered
+from coldframe.pipeline.source.selection import select
+from coldframe.pipeline.source.survey import look, roots_of
+from coldframe.pipeline.source.tables import TableSpec
+from coldframe.pipeline.source.unmatched import unmatched
+from coldframe.pipeline.state.journal import HOME, Journal, read_state
+from coldframe.pipeline.target.store_destination import open_destination
+from coldframe.pipeline.target.targets import find_target
+from coldframe.pipeline.work import finishing
+from coldframe.pipeline.work.run import Run
 
 if TYPE_CHECKING:
-    from coldframe.pipeline.report import Report
-    from coldframe.pipeline.run import migrate
+    from pyspark.sql import SparkSession
 
-__all__ = ["Report", "migrate"]
+__all__ = ["InProcess", "Options", "Report", "audit", "dry_run", "migrate"]
 
 
-def __getattr__(name: str) -> Any:
-    # The command line describes itself without loading Arrow and numpy.
-    if name == "migrate":
-        from coldframe.pipeline.run import migrate
+def migrate(
+    spark: SparkSession | Callable[[], SparkSession] | InProcess,
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    to: str = "parquet",
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+    on_error: str = "raise",
+    on_vanished: str = "fail",
+    most_vanished: float = 0.5,
+    dropped: Sequence[str] = (),
+    on_foreign_changes: str = "refuse",
+    leave_behind: Sequence[str] = (),
+    allow_loss: Sequence[str] = (),
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    metastore: str | None = None,
+    untyped: bool = False,
+    timestamp_unit: str = "us",
+    split_bytes: int = 128 << 20,
+    target_file_bytes: int = 128 << 20,
+    codec: str = "zstd",
+    verify: bool = True,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    source_storage_options: StorageOptions = None,
+    target_storage_options: StorageOptions = None,
+    timestamps: str | None = None,
+    compression: str | None = None,
+) -> Report:
+    """Converts every table below `src` into a table below `dst`, verified, and reports.
 
-        return migrate
-    if name == "Report":
-        from coldframe.pipeline.report import Report
+    Args:
+        spark: the session whose executors do the work (they must see both directories), or a function that
+            starts one, which is called if there is work, and again when its JVM has died. `InProcess()` works
+            without Spark.
+        src: the source's root: a path, or a URL that can be listed. Nothing in it is changed.
+        dst: an empty or new directory, or that of an earlier run, which is then resumed: a path, or a URL of
+            HDFS, S3, Google or Azure.
+        to: `"parquet"`, `"iceberg"`, `"delta"` or `"orc"`.
+        tables: a tables.toml, or its entries; None takes `src/tables.toml` where there is one.
+        on_error: `"raise"`: a damaged file is not converted, only reported; `"skip"`: what can be saved is
+            converted, the rest listed; `"quarantine"`: that too, and a copy of the file is kept under
+            `dst/_coldframe`.
+        on_vanished: sources that an earlier run converted, and that are gone: `"fail"`: the report says so
+            and nothing new of their tables is taken; `"keep"`: their rows stay; `"remove"`: their rows are
+            taken out of the target.
+        most_vanished: of what an earlier run converted of a table, how much may be gone for `"remove"` to
+            take it out, by the bytes of the sources: an empty mount point looks like a source whose every
+            file was deleted.
+        dropped: names or paths of tables, or patterns of them, that may be gone altogether; where SRC is
+            empty, only these are taken out.
+        on_foreign_changes: a Delta or Iceberg table that others have written to: `"refuse"`: it is left as it
+            is; `"append"`: what is new is added to it.
+        leave_behind: what of a directory (of HBase, Kudu) need not be in the target for it to be listed as
+            safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, ..; `"tables=ns:old"` is that one.
+        allow_loss: changes of values that keep no source off that list: `"digits-below-microseconds"`,
+            `"malformed-text"`, ..
+        include, exclude: patterns of the files that are meant: see `selection`.
+        metastore: `thrift://host:9083` of a Hive metastore: the rows that come from the locations of its
+            tables and partitions are held against the numbers that it has of them.
+        untyped: columns of binary for tables in formats without types, where no schema is given.
+        timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
+            or ORC.
+        split_bytes: how much of a source file one task converts, about.
+        target_file_bytes: how large files of the target become, about: small sources of a partition are
+            merged into one, and of Parquet a split is cut into several. 0: at least one file for each source.
+        codec: of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
+        verify: whether what was written is read back and compared.
+        fresh: convert again what an earlier run has done; the earlier result stays until the new one stands.
+        progress: is told of each finished file.
+        source_storage_options, target_storage_options: how the stores of `src` and `dst` are reached, where
+            those are URLs: see docs/stores.md. They travel with the tasks, and nowhere else.
+        timestamps, compression: the names that `timestamp_unit` and `codec` had; deprecated.
+    """
+    options = Options(
+        to=to,
+        on_error=on_error,
+        on_vanished=on_vanished,
+        most_vanished=most_vanished,
+        dropped=tuple(dropped),
+        on_foreign_changes=on_foreign_changes,
+        leave_behind=tuple(leave_behind),
+        allow_loss=tuple(allow_loss),
+        untyped=untyped,
+        timestamp_unit=renamed("timestamps", timestamps, "timestamp_unit", timestamp_unit),
+        split_bytes=split_bytes,
+        target_file_bytes=target_file_bytes,
+        compression=renamed("compression", compression, "codec", codec),
+        verify=verify,
+        fresh=fresh,
+        metastore=metastore,
+        selection=select(include, exclude),
+        source_storage_options=source_storage_options,
+        target_storage_options=target_storage_options,
+    )
+    started = time.time()
+    target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    source, goal = roots_of(src, dst)
+    registered = _registered(source, options)
+    scheduler = spark if isinstance(spark, InProcess) else SparkScheduler(spark)
+    inventory, found = look(source, tables, options, scheduler)
+    destination = open_destination(goal, options.target_storage_options)
+    report = Report(source, goal, target.name, options.on_error, [], on_vanished=options.on_vanished)
+    # Delta and Iceberg know which files are a table's; of plain directories all are.
+    with Journal(destination, keep_replaced=target.register is not None) as journal:
+        # The list is of the target as it was: until this run is through, nothing is promised.
+        destination.delete(safe_list.SAFE)
+        if options.fresh:
+            journal.begin_fresh()
+        name_tables(found, journal.state, inventory)
+        report.tell_unmatched(unmatched(inventory, found, journal.state))
+        works = compare(inventory, found, journal, options, target)
+        report.add_source(inventory, [work.report for work in works])
+        run = Run(scheduler, journal, target, options, progress or NoProgress())
+        run.begin(works)
+        plan_tables(works, journal.state, target, options, scheduler=scheduler, fail=run.fail)
+        run.convert(works)
+        journal.end_fresh()
+        finishing.register(works, journal, target, options)
+        finishing.look_again(works, journal, target, options)
+        finishing.tell_partial(works, options.timestamp_unit)
+        if registered is not None:
+            report.metastore = hold(registered, works, inventory, options)
+        report.timeline = run.timeline.to_json()
+        left_out = look_for_left_out(works, options)
+        report.left_out = [one for found in left_out.values() for one in found]
+        report.safe_to_delete = finishing.write_safe_list(works, destination, source, left_out, options)
+        report.started, report.seconds = started, round(time.time() - started, 3)
+        journal.end()
+        journal.clear_staging()
+        journal.write_manifest()
+        write_report(report, destination)
+        journal.compact()
+    return report
 
-        return Report
-    raise AttributeError(name)
+
+def dry_run(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options | None = None,
+    *,
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None = None,
+    progress: Progress | None = None,
+) -> Preview:
+    """Tells what a run would do, and what it would refuse: looks at the source and opens what would be
+    converted. Nothing is written, and no Spark is started. `progress` is told of each file that was opened.
+    """
+    options, progress = options or Options(), progress or NoProgress()
+    target = find_target(options.to, compression=options.compression, unit=options.timestamp_unit)
+    source, goal = roots_of(src, dst)
+    registered = _registered(source, options)
+    inventory, found = look(source, tables, options)
+    destination = open_destination(goal, options.target_storage_options)
+    journal = Journal(destination)
+    journal.state, _ = read_state(destination)
+    if options.fresh:
+        journal.state.begin_fresh()
+    name_tables(found, journal.state, inventory)
+    works = compare(inventory, found, journal, options, target)
+    preview = new_preview(works, inventory, goal, target.name)
+    progress.start(
+        sum(bool(work.work) for work in works),
+        sum(len(work.work) for work in works),
+        sum(due.file.size for work in works for due in work.work),
+    )
+    plan_tables(works, journal.state, target, options, fail=preview.refuse, progress=progress)
+    preview.describe(works, options, journal.done)
+    preview.unmatched = unmatched(inventory, found, journal.state)
+    if registered is not None:
+        preview.metastore = hold_preview(registered, found, inventory, options, preview.findings)
+    return preview
+
+
+def audit(
+    dst: str | os.PathLike[str] | None = None,
+    *,
+    deep: bool = False,
+    before_delete: str | os.PathLike[str] | None = None,
+    storage_options: StorageOptions = None,
+    source_storage_options: StorageOptions = None,
+) -> Audit:
+    """Compares a target with what its migration wrote down.
+
+    Args:
+        dst: the target's root. Of a list alone, it is the one that the list names.
+        deep: reads every value, too.
+        before_delete: a `safe-to-delete.txt`: each of its sources is held against its line and the journal.
+        storage_options: how the store of the target is reached;
+        source_storage_options: how that of the sources is.
+    """
+    listed = None
+    if before_delete is not None:
+        listed = safe_list.read(os.fspath(before_delete), storage_options)
+        dst = dst if dst is not None else str(listed.about.get("target", ""))
+    if dst is None:
+        raise ValueError("an audit needs the target, or a list that names it")
+    destination = open_destination(root_of(dst), storage_options)
+    if not destination.has(HOME):
+        raise NotFoundError(f"{destination.root}: no migration has been here")
+    state, last = read_state(destination)
+    result = Audit(destination.root, deep=deep)
+    result.check_state(state, has_journal=last > 0)
+    result.check_tables(destination, state)
+    result.check_files(destination, state)
+    if listed is not None:
+        result.check_list(listed, state, source_storage_options)
+    return result
+
+
+def _registered(source: str, options: Options) -> Registered | None:
+    """What a metastore has below the source, where one is named: before anything is done."""
+    if options.metastore is None:
+        return None
+    return read_registered(options.metastore, source, options.selection)

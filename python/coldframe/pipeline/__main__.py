@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from coldframe.pipeline.cli import EPILOG, add_arguments, run
+from coldframe.cli.migrate import EPILOG, add_arguments, run
 
 
 def main() -> int:

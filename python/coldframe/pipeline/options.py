@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coldframe.pipeline.places import StorageOptions
-from coldframe.pipeline.selection import Selection
-from coldframe.pipeline.verdict import LOSSES
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.report.verdict import LOSSES
+from coldframe.pipeline.source.selection import Selection
 
 LEAVABLE = {
     "tables": "table",

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from coldframe.pipeline import committing, convert, merging, run
-from coldframe.pipeline.stored import open_destination
+from coldframe import pipeline
+from coldframe.pipeline.target.store_destination import open_destination
+from coldframe.pipeline.work import committing, convert, merging
 
 OPERATIONS = frozenset(
     [
@@ -77,7 +78,11 @@ def striking(at: int, strike: Callable[[], None]) -> Iterator[Clock]:
         def put(place: Any, name: str, value: Any) -> None:
             stack.enter_context(mock.patch.object(place, name, value))
 
-        put(run, "open_destination", lambda root, options: ticking(open_destination(root, options), clock))
+        put(
+            pipeline,
+            "open_destination",
+            lambda root, options: ticking(open_destination(root, options), clock),
+        )
         put(committing, "BATCH", 3)
         for module in (convert, merging):
             put(module, "demand_unchanged", clock.around(convert.demand_unchanged))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from model.engines import Read, Seen
 from model.tree import Version
 
-from coldframe.pipeline.exchange import LEFT_OUT
+from coldframe.pipeline.plan.exchange import LEFT_OUT
 
 if TYPE_CHECKING:
     from model.world import World

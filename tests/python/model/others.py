@@ -11,7 +11,7 @@ import pyarrow as pa
 from model import engines, laws
 from model.engines import HOME, Seen
 
-from coldframe.pipeline.audit import audit
+from coldframe.pipeline import audit
 
 if TYPE_CHECKING:
     from model.world import World

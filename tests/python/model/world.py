@@ -25,8 +25,7 @@ from model.laws import Broken, Claims
 from model.tree import TYPES, Tree, Version
 
 from coldframe.errors import ColdframeError
-from coldframe.pipeline import migrate
-from coldframe.pipeline.audit import audit
+from coldframe.pipeline import audit, migrate
 from coldframe.pipeline.scheduling import InProcess
 
 PLACES = (

@@ -1,0 +1,82 @@
+"""`coldframe audit DST`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from coldframe.cli.options import pairs
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds `audit` to the commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "audit",
+        help="compare a migrated directory with what its migration wrote down",
+        description="Compares what lies in DST with what was verified: length, checksum and number of rows "
+        "of each file. Changes nothing, and needs no Spark; the source only for --before-delete.",
+        epilog="exit codes: 0 all is as it was verified; 1 something is not; 2 no migration has been there",
+    )
+    parser.add_argument(
+        "dst", metavar="DST", nargs="?", help="directory or URL that was migrated into; a list names its own"
+    )
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="credentials and endpoints of a URL",
+    )
+    parser.add_argument(
+        "--source-storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="the same of the sources that a list names",
+    )
+    parser.add_argument(
+        "--before-delete",
+        metavar="LIST",
+        help="also check a safe-to-delete.txt: each source by its size, time and digest, and by the journal",
+    )
+    parser.add_argument("--deep", action="store_true", help="also read every value, and compare fingerprints")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the audit and prints its outcome."""
+    from coldframe.pipeline import audit
+    from coldframe.pipeline.report.pages import size_text
+
+    if arguments.dst is None and arguments.before_delete is None:
+        print("coldframe audit: name DST, or a list with --before-delete", file=sys.stderr)
+        return 2
+    found = audit(
+        arguments.dst,
+        deep=arguments.deep,
+        before_delete=arguments.before_delete,
+        storage_options=pairs(arguments.storage_option, "--storage-option") or None,
+        source_storage_options=pairs(arguments.source_storage_option, "--source-storage-option") or None,
+    )
+    if arguments.json:
+        print(json.dumps(found.to_json(), indent=1))
+        return found.exit_code
+    for fault in found.faults:
+        print(
+            f"{fault.kind}: {fault.file}: {fault.reason}" + (f" (of {fault.source})" if fault.source else "")
+        )
+    for table in found.tables:
+        if table["rows_now"] is not None:
+            own = f"{table['path']} ({table['to']}, {table['version']}): {table['rows_now']:,} rows"
+            print(f"{own} by its own log, {table['rows_verified']:,} by the journal")
+    if found.interrupted:
+        print("the last run did not come to its end: start it again")
+    if found.listed is not None:
+        broken = sum(fault.kind == "line" for fault in found.faults)
+        print(f"{found.listed - broken:,} of {found.listed:,} lines of the list hold")
+    print(f"{found.files:,} files, {found.rows:,} rows, {size_text(found.bytes)}: {found.verdict.text}")
+    return found.exit_code

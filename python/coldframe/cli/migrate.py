@@ -1,0 +1,296 @@
+"""`coldframe migrate SRC DST`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from coldframe.cli.options import pairs, size_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from coldframe.pipeline.report.model import Report
+
+EPILOG = """\
+exit codes: 0 done; 1 files failed or could not be read, or the target is not what was verified; 2 wrong use,
+such as a missing schema
+
+A run that was stopped goes on where it was when it is started again with the same arguments. Everything about
+it is below DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Adds `migrate` to the commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "migrate",
+        help="convert a directory tree to Parquet, Iceberg, Delta or ORC, verified",
+        description="Converts every table below SRC to one below DST with Spark, and verifies what it wrote.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `migrate`."""
+    parser.add_argument(
+        "src", metavar="SRC", help="directory or URL with the tables; nothing in it is changed"
+    )
+    parser.add_argument("dst", metavar="DST", help="new or empty directory or URL, or that of an earlier run")
+    parser.add_argument(
+        "--to", default="parquet", choices=["parquet", "iceberg", "delta", "orc"], help="target (parquet)"
+    )
+    parser.add_argument(
+        "--schema", metavar="TABLES.TOML", help="schemas of the tables (SRC/tables.toml where it exists)"
+    )
+    parser.add_argument(
+        "--on-error",
+        default="raise",
+        choices=["raise", "skip", "quarantine"],
+        help="damaged files: fail them, save what can be saved, or also keep a copy (raise)",
+    )
+    parser.add_argument(
+        "--untyped", action="store_true", help="binary columns _c0.. for RCFiles without a schema"
+    )
+    parser.add_argument(
+        "--timestamp-unit",
+        "--timestamps",
+        default="us",
+        choices=["us", "ns"],
+        help="unit of timestamps written (us)",
+    )
+    parser.add_argument(
+        "--codec",
+        "--compression",
+        default="zstd",
+        choices=["zstd", "snappy", "gzip", "none"],
+        help="of Parquet (zstd)",
+    )
+    parser.add_argument(
+        "--split-bytes",
+        type=size_of,
+        default=128 << 20,
+        metavar="SIZE",
+        help="source bytes for one task (128m)",
+    )
+    parser.add_argument(
+        "--target-file-size",
+        type=_size_or_none,
+        default=128 << 20,
+        metavar="SIZE",
+        help="of a file of the target, at most; small sources of a partition are merged into such files. "
+        "0: at least one file for each source (128m)",
+    )
+    parser.add_argument("--split-mb", type=_mebibytes, dest="split_bytes", help=argparse.SUPPRESS)
+    parser.add_argument("--no-verify", action="store_true", help="do not read back what was written")
+    parser.add_argument(
+        "--master",
+        help="Spark master (local[*]; spark-submit's own under spark-submit), or in-process[N]: N threads of "
+        "this process, without Spark (in-process: one a processor; the default without PySpark or Java)",
+    )
+    parser.add_argument(
+        "--on-vanished",
+        default="fail",
+        choices=["fail", "keep", "remove"],
+        help="sources that are gone since an earlier run: say so and exit with 1, keep their rows, or take "
+        "them out of the target (fail)",
+    )
+    parser.add_argument(
+        "--most-vanished",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="how much of a table --on-vanished remove takes out at once, by the bytes of its sources (0.5)",
+    )
+    parser.add_argument(
+        "--dropped",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="a table, or a pattern of tables, that --on-vanished remove may take out whole; repeatable",
+    )
+    parser.add_argument(
+        "--on-foreign-changes",
+        default="refuse",
+        choices=["refuse", "append"],
+        help="Delta and Iceberg tables that others have written to: leave them, or add what is new (refuse)",
+    )
+    parser.add_argument(
+        "--leave-behind",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="what of a directory (HBase, Kudu) need not be in DST for it to be listed as safe to delete: "
+        "older-versions, snapshots, tables, .. or one of them, tables=ns:old; with commas, or repeated",
+    )
+    parser.add_argument(
+        "--allow-loss",
+        action="append",
+        default=[],
+        metavar="HOW",
+        help="changes of values that keep no source off that list: digits-below-microseconds, "
+        "malformed-text, partition-columns, masked-columns; with commas, or repeated",
+    )
+    parser.add_argument(
+        "--include",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="not those that match; repeatable"
+    )
+    parser.add_argument(
+        "--metastore",
+        metavar="URI",
+        help="thrift://host:9083 of a Hive metastore: compare what is migrated with the numbers of rows, "
+        "locations and formats that it has",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done and refused, and write nothing"
+    )
+    for end in ("source", "target"):
+        parser.add_argument(
+            f"--{end}-storage-option",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help=f"credentials and endpoints of the {end}'s URL",
+        )
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="go on with an earlier run (the default)")
+    again.add_argument("--fresh", action="store_true", help="convert again what an earlier run has done")
+    parser.add_argument("--json", action="store_true", help="print report.json instead of a summary")
+
+
+def _size_or_none(text: str) -> int:
+    """A size, or 0."""
+    return 0 if text == "0" else size_of(text)
+
+
+def _mebibytes(text: str) -> int:
+    """What `--split-bytes` was, in MiB."""
+    return size_of(f"{text}m")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the migration and prints its outcome."""
+    from coldframe._coldframe import ColdframeError
+
+    try:
+        if arguments.dry_run:
+            return _preview(arguments)
+        report = _migrate(arguments)
+    except (ColdframeError, ValueError) as error:
+        print(f"coldframe migrate: {error}", file=sys.stderr)
+        return 2
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=1, default=str))
+    else:
+        from coldframe.pipeline.report.summary import summary
+
+        print(summary(report))
+    return report.exit_code
+
+
+def _migrate(arguments: argparse.Namespace) -> Report:
+    try:
+        from coldframe.pipeline import migrate
+    except ImportError as missing:
+        from coldframe.errors import unsupported
+
+        raise unsupported(f"migrating without {missing.name}; pip install 'coldframe[spark]'") from missing
+    from coldframe.pipeline.report.progress import progress_for
+    from coldframe.pipeline.scheduling import InProcess
+    from coldframe.pipeline.session import in_process, start_session, stop
+
+    with contextlib.ExitStack() as stack:
+
+        def session() -> SparkSession:
+            spark = start_session(arguments.master)
+            stack.callback(stop, spark)
+            return spark
+
+        threads, why = in_process(arguments.master)
+        if why is not None:
+            print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
+        progress = stack.enter_context(progress_for(sys.stderr))
+        return migrate(
+            session if threads is None else InProcess(threads),
+            arguments.src,
+            arguments.dst,
+            to=arguments.to,
+            tables=arguments.schema,
+            on_error=arguments.on_error,
+            on_vanished=arguments.on_vanished,
+            most_vanished=arguments.most_vanished,
+            dropped=arguments.dropped,
+            on_foreign_changes=arguments.on_foreign_changes,
+            leave_behind=_names(arguments.leave_behind),
+            allow_loss=_names(arguments.allow_loss),
+            include=arguments.include,
+            exclude=arguments.exclude,
+            metastore=arguments.metastore,
+            untyped=arguments.untyped,
+            timestamp_unit=arguments.timestamp_unit,
+            split_bytes=arguments.split_bytes,
+            target_file_bytes=arguments.target_file_size,
+            codec=arguments.codec,
+            verify=not arguments.no_verify,
+            fresh=arguments.fresh,
+            progress=progress,
+            **_storage(arguments),
+        )
+
+
+def _names(given: list[str]) -> list[str]:
+    """Names of repeated arguments, each of which may have several."""
+    return [name.strip() for one in given for name in one.split(",") if name.strip()]
+
+
+def _storage(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How the stores of source and target are reached."""
+    return {
+        f"{end}_storage_options": pairs(
+            getattr(arguments, f"{end}_storage_option"), f"--{end}-storage-option"
+        )
+        or None
+        for end in ("source", "target")
+    }
+
+
+def _preview(arguments: argparse.Namespace) -> int:
+    from coldframe.pipeline import dry_run
+    from coldframe.pipeline.options import Options
+    from coldframe.pipeline.report.preview import preview_text
+    from coldframe.pipeline.report.progress import progress_for
+    from coldframe.pipeline.source.selection import select
+
+    options = Options(
+        to=arguments.to,
+        on_error=arguments.on_error,
+        on_vanished=arguments.on_vanished,
+        most_vanished=arguments.most_vanished,
+        dropped=tuple(arguments.dropped),
+        untyped=arguments.untyped,
+        timestamp_unit=arguments.timestamp_unit,
+        split_bytes=arguments.split_bytes,
+        target_file_bytes=arguments.target_file_size,
+        compression=arguments.codec,
+        fresh=arguments.fresh,
+        metastore=arguments.metastore,
+        selection=select(arguments.include, arguments.exclude),
+        **_storage(arguments),
+    )
+    with progress_for(sys.stderr) as progress:
+        found = dry_run(arguments.src, arguments.dst, options, tables=arguments.schema, progress=progress)
+    print(json.dumps(found.to_json(), indent=1) if arguments.json else preview_text(found))
+    return found.exit_code

@@ -1,0 +1,1 @@
+"""What is to be done: the source against the state, columns, splits and groups."""

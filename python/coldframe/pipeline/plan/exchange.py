@@ -1,0 +1,245 @@
+"""What a table loses and gains in one run, which is taken as a whole or not at all.
+
+Hive compacts, moves and overwrites between two runs: the rows of a source that is gone may stand in another
+one that is new or has changed. Taken one without the other, they are doubled or lost. So until somebody has
+said what shall become of sources that are gone (`on_vanished`), nothing new or changed of their table is
+taken. What was converted before and cannot be converted now (gone, left out, withheld) stays as it is, and
+so do the files of the target that it shares with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.layouts import unreadable
+from coldframe.pipeline.plan.table_work import Due, TableWork, due_of
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.source.inventory import Inventory
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.state.ledger import Entry
+from coldframe.pipeline.state.scratch import Rows
+from coldframe.pipeline.target.targets import Target
+
+GONE = "whose source is gone"
+LEFT_OUT = "whose source this run leaves out, or could not read"
+UNKNOWN = "whose source is of no known format any more"
+WITHHELD = "which this run does not take"
+
+
+class Absence:
+    """Why sources of earlier runs are not among those of this one."""
+
+    def __init__(self, inventory: Inventory, there: Rows[str], options: Options) -> None:
+        self._there, self._selection = there, options.selection
+        self.moved = there.another()
+        """Those that belong to another table by now."""
+        self._inventory = inventory
+        self.is_empty = not (len(there) or len(inventory.left_out))
+        """Whether there is nothing at all in the source."""
+
+    def of(self, source: str) -> str:
+        """Why a source is not there; nothing of one that is."""
+        if self._there.get(source) is not None:
+            return ""
+        return LEFT_OUT if self._inventory.leaves_out(source) else GONE
+
+    def has_vanished(self, source: str) -> bool:
+        """Whether it is gone, and one that the run is about."""
+        return self.of(source) == GONE and self._selection.takes(source)
+
+    def others(self, work: TableWork, journal: Journal) -> Iterator[Due]:
+        """What earlier runs have converted of a table, and this one is not about."""
+        for entry in journal.done.of_table(work.table.path):
+            source = entry.source
+            dealt_with = any(dues.get(source) is not None for dues in (work.done, work.work, work.held))
+            if not dealt_with and not self.has_vanished(source) and self.moved.get(source) is None:
+                yield due_of(source_of(entry), entry, self.of(source) or UNKNOWN)
+
+
+def source_of(entry: Entry) -> SourceFile:
+    """A source that is not there, as far as it is known."""
+    return SourceFile(entry.source, entry.source, entry.details.get("bytes", 0), 0, None)
+
+
+@dataclass
+class Exchange:
+    """What decides what of each table is taken in this run."""
+
+    journal: Journal
+    options: Options
+    target: Target
+    absence: Absence
+    nested: Mapping[str, str]
+    """Why tables cannot be written, by their paths."""
+    gone: set[str]
+    """Files of the target that cannot stay, since a source of theirs leaves."""
+
+    def settle(self, work: TableWork) -> bool:
+        """Decides; whether earlier results are replaced by it, beyond those of files that have changed."""
+        work.report.on_vanished = self.options.on_vanished
+        beside: Due | None = None
+        if self.journal.done.sources_of(work.table.path) > work.known + len(work.vanished):
+            for due in self.absence.others(work, self.journal):
+                work.stays.append(due)
+                beside = due if due.why == GONE else beside
+        if not (work.work or work.held or work.vanished):
+            # Its columns and folders are those of all of it.
+            work.table.know_only(due.file for dues in (work.done, work.stays) for due in dues)
+            return False
+        blocked = ""
+        if self.options.on_vanished == "remove":
+            blocked = _why_not_removed(work, self.journal, self.options, self.absence, beside)
+        if self.options.on_vanished == "remove" and not blocked:
+            work.drops = [due.file.relative for due in work.vanished]
+            self.gone.update(due.shared for due in work.vanished)
+        else:
+            if blocked:
+                work.report.error, work.report.on_vanished = blocked, "fail"
+            for due in work.vanished:
+                work.stays.append(replace(due, why=GONE))
+            if self.options.on_vanished != "keep" and (work.vanished or beside):
+                _withhold(work, self.journal, blocked, beside)
+        self._refuse_unreadable(work)
+        _keep_together(work, self.journal, self.gone)
+        return _convert_mates(work, self.journal, self.gone)
+
+    def _refuse_unreadable(self, work: TableWork) -> None:
+        """Files that would make a table which its readers do not read whole."""
+        around = self.nested.get(work.table.path)
+        if around is not None and (work.work or work.held):
+            work.report.error = f"not converted: {around}"
+            refused = [(due, work.report.error) for dues in (work.work, work.held) for due in dues]
+        else:
+            refused = list(unreadable(work, self.target))
+        for due, reason in refused:
+            _leave(work, due, self.journal, reason)
+        places = (work.work, work.held, work.done, work.stays)
+        work.table.know_only(due.file for dues in places for due in dues)
+
+
+def _why_not_removed(
+    work: TableWork, journal: Journal, options: Options, absence: Absence, beside: Due | None
+) -> str:
+    """Why the rows of sources that are gone are not taken out although that was asked for."""
+    if beside is not None:
+        return (
+            f"{beside.file.relative} is gone, too, and this run leaves it out: what a table loses and gains "
+            "is taken as a whole. Select all of the table"
+        )
+    if not work.vanished:
+        return ""
+    stays = {due.shared: due for due in work.stays if due.shared}
+    for due in work.vanished:
+        mate = stays.get(due.shared)
+        if mate is not None:
+            return (
+                f"the rows of {due.file.relative}, which is gone, share a file with those of "
+                f"{mate.file.relative}, {mate.why}: select all of the table to take them out"
+            )
+    return _brake(work, journal, options, absence)
+
+
+def _brake(work: TableWork, journal: Journal, options: Options, absence: Absence) -> str:
+    """An empty mount point looks like a source whose every file was deleted: that much is not taken out
+    without being asked for.
+    """
+    table = work.table
+    if any(fnmatchcase(one, pattern) for pattern in options.dropped for one in (table.name, table.path)):
+        return ""
+    before = sum(int(entry.details.get("bytes", 0)) for entry in journal.done.of_table(table.path))
+    there = sum(file.size for files in (table.files, table.damaged) for file in files)
+    there += sum(due.file.size for due in work.stays)
+    lost = 1 - there / before if before else 0.0 if there else 1.0
+    if lost <= options.most_vanished and not absence.is_empty:
+        return ""
+    what = "the source is empty" if absence.is_empty else f"{lost:.0%} of its bytes"
+    how = "" if absence.is_empty else f", most_vanished {lost:.2f} and above takes out so much"
+    return (
+        f"nothing is taken out: {len(work.vanished)} source(s) of this table are gone, such as "
+        f"{work.vanished[0].file.relative} ({what}). Is all of the source there? "
+        f"dropped '{table.path}' says that it is meant{how}"
+    )
+
+
+def _withhold(work: TableWork, journal: Journal, blocked: str, beside: Due | None) -> None:
+    """What is new or has changed is not taken; what was there before is made again where it is lost."""
+    first = work.vanished[0] if work.vanished else beside
+    if first is None:
+        return
+    why = blocked or (
+        f"{max(len(work.vanished), 1)} source(s) of this table are gone since an earlier run, such as "
+        f"{first.file.relative}, and their rows may stand in this one; on_vanished 'remove' takes them out "
+        "of the target, 'keep' leaves them there"
+    )
+    for dues in (work.work, work.held):
+        for due in dues:
+            if not due.again:
+                _leave(work, due, journal, f"not converted: {why}")
+
+
+def _leave(work: TableWork, due: Due, journal: Journal, reason: str) -> None:
+    """A file is not converted in this run: what an earlier one made of it stays."""
+    work.refuse(due, reason)
+    before = journal.done.look_up(due.file.relative)
+    if before is not None and before.table == work.table.path:
+        work.stays.append(due_of(due.file, before, WITHHELD))
+
+
+def _keep_together(work: TableWork, journal: Journal, gone: set[str]) -> None:
+    """The files of what stays, stay: so does what else is in them."""
+    kept = {due.shared: due for due in work.stays if due.shared}
+    for name, due in kept.items():
+        gone.discard(name)
+        shared = journal.done.sharing(name) if due.why == GONE else ()
+        if not all(journal.done.is_whole(part) for _, part in shared):
+            work.report.error = (
+                f"{name} has rows of {due.file.relative}, which is gone, and of sources that lie elsewhere "
+                "by now: on_vanished 'remove' takes them out"
+            )
+    for dues in (work.work, work.held) if kept else ():
+        for due in dues:
+            mate = kept.get(journal.done.file_shared_by(due.file.relative))
+            if mate is not None:
+                how = {
+                    GONE: "on_vanished 'remove' takes that out of the target",
+                    LEFT_OUT: "a run that takes all of the table converts both",
+                }.get(mate.why, "it is converted together with that")
+                gone.add(due.shared)
+                _leave(
+                    work,
+                    due,
+                    journal,
+                    f"not converted: its earlier rows share a file with those of {mate.file.relative}, "
+                    f"{_which(mate)}; {how}",
+                )
+
+
+def _which(due: Due) -> str:
+    return "which is gone" if due.why == GONE else due.why
+
+
+def _convert_mates(work: TableWork, journal: Journal, gone: set[str]) -> bool:
+    """Sources that share a file with one that has to leave it are converted once more; whether there are."""
+    gone.discard("")
+    # Of what is held together, all is or nothing.
+    known: dict[str, bool] = {}
+    for due in work.held:
+        if due.shared and due.shared not in known:
+            mates = journal.held.sharing(due.shared)
+            known[due.shared] = all(work.held.get(entry.source) is not None for entry, _ in mates)
+            if not known[due.shared]:
+                gone.add(due.shared)
+    if not gone:
+        return False
+    found = False
+    for dues in (work.done, work.held):
+        for due in dues:
+            if due.shared in gone:
+                dues.discard(due.file.relative)
+                work.files.discard(due.file.relative)
+                work.work.append(Due(due.file, due.key, again=True))
+                found = found or dues is work.done
+    return found

@@ -1,0 +1,54 @@
+"""Which sources become one file of the target: small ones of one table and partition, up to a good size.
+
+Sources whose rows lie in one file stay together when they are converted again, so that what replaces that
+file is published in one commit, and nobody else's files are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from coldframe.pipeline.records import PlannedFile, SourceFile, is_partition
+
+SMALL = 16 << 20
+"""Sources up to this size are merged: one of them at a time is held in memory, decoded."""
+TOGETHER = 1000
+"""Sources in a file at most: they share a commit."""
+OPEN = 20_000
+"""Sources that wait for company at most."""
+
+
+def folder_of(file: SourceFile, table: str) -> str:
+    """Where what is made of a file lies, relative to the target's root."""
+    return "/".join([table, *(name for name in file.folders if is_partition(name))])
+
+
+def grouped(
+    files: Iterable[PlannedFile], file_bytes: int, shared: Callable[[str], str]
+) -> Iterator[list[PlannedFile]]:
+    """The files, in groups that become one file each; one that is not small is a group of its own.
+
+    `shared`: the file of the target that a source shares by now, or nothing.
+    """
+    groups: dict[str, list[PlannedFile]] = {}
+    sizes: dict[str, int] = {}
+    waiting, folder = 0, None
+    for one in files:
+        small = one.file.size <= min(SMALL, file_bytes // 2) and not one.file.is_folder
+        if not (file_bytes and small and len(one.parts) == 1):
+            yield [one]
+            continue
+        here = folder_of(one.file, "")
+        if here != folder or waiting >= OPEN:
+            yield from groups.values()
+            groups, sizes, waiting, folder = {}, {}, 0, here
+        name = shared(one.file.relative)
+        groups.setdefault(name, []).append(one)
+        sizes[name] = sizes.get(name, 0) + one.file.size
+        waiting += 1
+        if sizes[name] >= file_bytes or len(groups[name]) >= TOGETHER:
+            done = groups.pop(name)
+            waiting -= len(done)
+            del sizes[name]
+            yield done
+    yield from groups.values()

@@ -1,0 +1,115 @@
+"""Whether a table's folders are ones that its readers read whole; asked before anything of it is written.
+
+    t/f.orc beside t/p=1/g.orc          Spark reads the partitions alone
+    t/p=1/.. and t/p=1/q=2/..           Spark reads nothing
+    t/p=1/q=2/.. and t/q=2/p=1/..       the same
+    t/City=x/.. and t/city=x/..         the same: its columns differ in case only
+    t/p=1/p=2/..                        a column that is there twice
+    t/c=/..                             Spark reads nothing; Delta takes it for null
+    t/x/.. beside t/.., both tables     readers of t take x for a part of it, a vacuum of t deletes x
+
+Delta and Iceberg know each file's values by themselves: the order of folders is all the same to them, and to
+Iceberg, which has the values in the files, so is whether there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from coldframe.pipeline.plan.table_work import Due, TableWork
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.target.targets import Target
+
+_Shape = tuple[str, ...]
+
+
+def nested(works: Sequence[TableWork], journal: Journal) -> Mapping[str, str]:
+    """Why tables cannot be written that lie around or below others, by their paths. One that is there already
+    stays; of two that are not, the outer one gives way.
+    """
+    there = set(journal.done.tables())
+    paths = there.union(work.table.path for work in works if work.table.files)
+    found: dict[str, str] = {}
+    for path in sorted(paths):
+        outer = next((one for one in _above(path) if one in paths), None)
+        if outer is None:
+            continue
+        refused, other = (path, outer) if outer in there and path not in there else (outer, path)
+        found.setdefault(
+            refused,
+            f"it would lie in {refused}, and table {other} in {other}: readers of {outer} would take both "
+            f"for one table. An entry of tables.toml with path '{outer}' makes one of both; or leave one "
+            "out, and migrate it into another directory",
+        )
+    return found
+
+
+def _above(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def unreadable(work: TableWork, target: Target) -> Iterator[tuple[Due, str]]:
+    """Files to be converted that would make a table which cannot be read whole, and why."""
+    rivals = _shapes(_written(work), target) or _shapes(_new(work), target)
+    for due in _new(work):
+        reason = _wrong_by_itself(due.file, target)
+        mine = _shape(due.file, target)
+        other = None if reason else next((one for one in rivals if _clash(one, mine, target)), None)
+        if other is not None:
+            reason = (
+                f"{_said(due.file.relative, mine)}, and {_said(rivals[other], other)}: readers of the table "
+                "would not find all of its rows. Leave one of both out, and migrate it into another directory"
+            )
+        if reason:
+            yield due, f"not converted: {reason}"
+
+
+def _new(work: TableWork) -> Iterator[Due]:
+    for dues in (work.work, work.held):
+        yield from dues
+
+
+def _written(work: TableWork) -> Iterator[Due]:
+    """What is in the target by earlier runs, and stays there."""
+    drops = set(work.drops)
+    for dues in (work.done, work.stays):
+        yield from (due for due in dues if due.has_parts and due.file.relative not in drops)
+
+
+def _shapes(dues: Iterator[Due], target: Target) -> dict[_Shape, str]:
+    """How folders are named, and the first file for each."""
+    found: dict[_Shape, str] = {}
+    for due in dues:
+        found.setdefault(_shape(due.file, target), due.file.relative)
+    return found
+
+
+def _shape(file: SourceFile, target: Target) -> _Shape:
+    names = [key for key, _ in file.keys]
+    return tuple(names if target.register is None else sorted(names))
+
+
+def _clash(one: _Shape, other: _Shape, target: Target) -> bool:
+    if not target.partitions_inside:
+        return one != other
+    exact = set(other)
+    folded = {name.lower() for name in other}
+    return any(name.lower() in folded and name not in exact for name in one)
+
+
+def _wrong_by_itself(file: SourceFile, target: Target) -> str:
+    names = [key.lower() for key, _ in file.keys]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        return f"its folders have two values for {twice}"
+    empty = next((key for key, value in file.keys if not value), None)
+    if empty is not None and not target.partitions_inside:
+        return f"folder {empty}= has no value, which Spark cannot read"
+    return ""
+
+
+def _said(file: str, shape: _Shape) -> str:
+    return f"{file} lies in folders of {', '.join(shape)}" if shape else f"{file} lies in no partition folder"

@@ -1,0 +1,359 @@
+"""Stage 3: each source file opened once, its columns and splits learnt; nothing of its rows is read."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import itertools
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+import coldframe
+from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats
+from coldframe.errors import PartialTableWarning
+from coldframe.file import OpenArguments, Split, has_masked_columns
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.table_work import Due, Fail, TableWork
+from coldframe.pipeline.records import PlannedFile, Recorded, SourceFile
+from coldframe.pipeline.report.progress import Progress
+from coldframe.pipeline.scheduling import Scheduler, Threads
+from coldframe.pipeline.source.directory_logs import SharedByTables
+from coldframe.pipeline.source.identity import CHANGED, is_unchanged
+from coldframe.pipeline.source.tables import TYPELESS, Table
+from coldframe.pipeline.state.scratch import Rows
+from coldframe.pipeline.work.convert import cause_of, reported
+from coldframe.sources import is_remote
+from coldframe.spark.types import plain_schema
+from coldframe.widening import unified
+
+FILES_A_TASK = 256
+_WITH_UNIT = frozenset(name for name, about in formats().items() if "timestamp_unit" in about["open"])
+_WITH_TABLE = frozenset(name for name, about in formats().items() if "schema_of" in about["open"])
+_SAYS_MORE = re.compile(r"\b(binary|decimal|numeric|dec)\b", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"_col\d+\Z")
+
+
+def key_maker(table: Table, settings: dict[str, Any]) -> Callable[[SourceFile], str]:
+    """Gives the identity of a piece of work: the same file, unchanged, into the same target: one key."""
+    options, made, place = (
+        json.dumps(one, sort_keys=True, default=str) for one in (dict(table.options), settings, table.path)
+    )
+
+    def key(file: SourceFile) -> str:
+        # As json.dumps with sorted keys would write them; what all files share is written once.
+        # Where the store names the content, its time says less than that.
+        etag = f'"etag": {json.dumps(file.etag)}, ' if file.etag else ""
+        text = (
+            f'{{{etag}"mtime": {file.mtime_ns}, "options": {options}, "path": {json.dumps(file.relative)}, '
+            f'"settings": {made}, "size": {file.size}, "table": {place}}}'
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    return key
+
+
+def open_options(format: str, given: Mapping[str, Any], unit: str) -> dict[str, Any]:
+    """How a table's files are opened: `given` are the options of its entry."""
+    options = dict(given)
+    if format not in TYPELESS:
+        # In tables.toml it names the columns of old ORC files. The types are the file's own, but for text
+        # that is none and decimals that state no digits.
+        schema = options.pop("schema", None)
+        if format in _WITH_TABLE and isinstance(schema, str) and _SAYS_MORE.search(schema):
+            options.update(schema=schema, schema_of="table")
+    if format in _WITH_UNIT:
+        options.setdefault("timestamp_unit", unit)
+    return options
+
+
+@dataclass(frozen=True)
+class PlanTask:
+    """Files of a table to be opened. The outcome has what each says of itself."""
+
+    files: tuple[tuple[str, str, str, bool], ...]
+    """Path, path relative to the source, identity."""
+    format: str
+    given: Mapping[str, Any]
+    """The table's options."""
+    split_bytes: int
+    unit: str
+    storage_options: StorageOptions = field(default=None, repr=False)
+    bytes: int = 1 << 20
+    recorded: Recorded = field(default=(), repr=False)
+    """What is known of a directory with several tables."""
+
+    def run(self) -> dict[str, Any]:
+        """Opens them. One that cannot be opened has its error, and does not stop the others."""
+        schemas: dict[str, str] = {}
+        known: dict[Any, str] = {}
+        return {"files": [self._plan(file, schemas, known) for file in self.files], "schemas": schemas}
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """The outcome where no worker lived long enough to give one."""
+        return {"files": [{"relative": file[1], "error": reason} for file in self.files], "schemas": {}}
+
+    def _plan(
+        self, file: tuple[str, str, str, bool], schemas: dict[str, str], known: dict[Any, str]
+    ) -> dict[str, Any]:
+        path, relative, identity, is_folder = file
+        found: dict[str, Any] = {"relative": relative}
+        # Whatever is wrong with it is its own: an option of the entry that is none of its format, too.
+        with reported(found):
+            opened = self._open(path)
+            names = _names_for(opened.schema, self.format, self.given)
+            found["names"] = names
+            schema = opened.schema
+            exact = schema.serialize().to_pybytes() + repr(names).encode()
+            if exact not in known:
+                known[exact] = self._keep(schema, names, schemas)
+            found["schema"] = known[exact]
+            splits = opened.splits(self.split_bytes)
+            found["parts"] = [(one.part, one.start, one.stop, one.rows, one.own) for one in splits]
+            found["masked"] = has_masked_columns(opened)
+            found["rows"], found["known"] = opened.num_rows, splits[0].known if splits else None
+        # What was learnt above and what the inventory saw must be of one file. A directory is looked at
+        # behind its last byte (see `looks`), and here only where that tells why something is wrong.
+        look = "error" in found or not is_folder
+        if look and not is_unchanged(path, identity, self.storage_options):
+            found.update(changed=True, error=f"{relative}: {CHANGED}")
+        return found
+
+    def _open(self, path: str) -> coldframe.File:
+        options = open_options(self.format, self.given, self.unit)
+        try:
+            arguments = _arguments(self.format, self.storage_options, options)
+            return arguments.open(path, self.recorded or None)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ColdframeError):
+                raise
+            raise SchemaError(
+                f"the table's entry has options that are none of {self.format}: {error}; 'format' in the "
+                "entry says which files it is for"
+            ) from error
+
+    def _keep(self, schema: pa.Schema, names: Sequence[str] | None, schemas: dict[str, str]) -> str:
+        """The name of a file's columns, in the plain types that a table has."""
+        if names is not None:
+            schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
+        plain = plain_schema(schema, timestamp_unit=self.unit)
+        _demand_distinct(plain)
+        name = schema_id(plain)
+        schemas[name] = encoded(plain)
+        return name
+
+
+def plan_tasks(
+    work: Iterable[tuple[SourceFile, str]],
+    table: Table,
+    *,
+    split_bytes: int,
+    unit: str,
+    files_a_task: int = FILES_A_TASK,
+    shared: SharedByTables | None = None,
+) -> Iterator[PlanTask]:
+    """The tasks for files (and their keys). `shared`: by the tables of a directory."""
+    waiting = iter(work)
+    while some := [file for file, _ in itertools.islice(waiting, files_a_task)]:
+        files = tuple((file.path, file.relative, file.identity, file.is_folder) for file in some)
+        given = dict(table.options)
+        task = PlanTask(files, table.format, given, split_bytes, unit, some[0].storage_options)
+        if shared is not None and some[0].is_folder:
+            # Such a directory is the only source of each of its tables.
+            task = replace(task, recorded=shared.of(some[0], table))
+        yield task
+
+
+def splits_of(planned: PlannedFile, table: Table, unit: str) -> Iterator[Split]:
+    """What `File.splits` gave. They carry no footer: whoever reads one opens the file again."""
+    options = open_options(table.format, table.options, unit)
+    arguments = _arguments(table.format, planned.file.storage_options, options)
+    known: Any = None if planned.known is None else tuple(planned.known)
+    for part, start, stop, rows, own in planned.parts:
+        place = (part, start, stop, rows)
+        own = tuple(own)
+        yield Split(planned.file.path, table.format, *place, arguments, (), None, None, known, own)
+
+
+def _arguments(format: str, storage_options: StorageOptions, options: Mapping[str, Any]) -> OpenArguments:
+    """How sources of a table are opened, by the options of its entry."""
+    options = dict(options)
+    verified, keys = options.pop("verify_checksums", True), options.pop("keys", None)
+    return OpenArguments(format, storage_options, verified, keys, options)
+
+
+def schema_id(schema: pa.Schema) -> str:
+    """A name that follows from the columns."""
+    return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
+
+
+def encoded(schema: pa.Schema) -> str:
+    """Columns as text."""
+    return base64.b64encode(schema.serialize()).decode("ascii")
+
+
+def decoded(text: str) -> pa.Schema:
+    """The reverse of `encoded`."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+def table_schema(
+    table: Table, schemas: Iterable[tuple[str, pa.Schema]], *, partitions_inside: bool
+) -> pa.Schema:
+    """The columns of all files of a table: those of the first one, then what others add; types as wide as
+    needed. `schemas`: a file for each, and its plain columns.
+    """
+    schema = unified(schemas, table=table.name)
+    partitions = table.partition_fields
+    inside = {field.name.lower() for field in partitions}
+    # As in Hive: where a file has a column of the partition's name, the directory's value counts.
+    own = [field for field in schema if field.name.lower() not in inside]
+    if partitions_inside:
+        own += partitions
+    if not own:
+        raise SchemaError(f"table {table.name} has no columns besides those of its partitions")
+    return pa.schema(own)
+
+
+def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], ...]:
+    """The values of the partition columns, as Arrow scalars."""
+    given = dict(file.keys)
+    _demand_text(file)
+    values: list[tuple[str, Any]] = []
+    for column in table.partition_fields:
+        text = given.get(column.name)
+        if text is None or text == "__HIVE_DEFAULT_PARTITION__":
+            values.append((column.name, pa.scalar(None, column.type)))
+            continue
+        try:
+            values.append((column.name, pa.scalar(text).cast(column.type)))
+        except pa.ArrowInvalid as reason:
+            raise SchemaError(
+                f"{file.relative}: partition {column.name}={text} is no {column.type}"
+            ) from reason
+    return tuple(values)
+
+
+def _demand_text(file: SourceFile) -> None:
+    """A SchemaError for folders whose names, or the values in them, are no text."""
+    for folder in file.folders:
+        try:
+            folder.encode()
+            unquote(folder, errors="strict")
+        except UnicodeError:
+            shown = folder.encode(errors="backslashreplace").decode()
+            raise SchemaError(f"the name of folder {shown} is not UTF-8") from None
+
+
+def _names_for(schema: pa.Schema, format: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Old Hive wrote ORC with columns `_col0`, `_col1` ..; their real names stand in tables.toml."""
+    given = options.get("schema")
+    if format in TYPELESS or not isinstance(given, str):
+        return None
+    if not all(_PLACEHOLDER.match(name) for name in schema.names):
+        return None
+    names = tuple(part.split()[0].strip("`:") for part in _columns_of(given))
+    if len(names) < len(schema.names):
+        raise SchemaError(
+            f"the file has {len(schema.names)} columns, the schema in tables.toml names {len(names)}"
+        )
+    return names[: len(schema.names)]
+
+
+def _columns_of(text: str) -> list[str]:
+    """The columns of a list in Hive's language, cut at its outer commas."""
+    parts: list[str] = []
+    depth = start = 0
+    for at, letter in enumerate(text):
+        depth += letter in "<("
+        depth -= letter in ">)"
+        if letter == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _demand_distinct(schema: pa.Schema) -> None:
+    folded = [name.lower() for name in schema.names]
+    twice = sorted({name for name in folded if folded.count(name) > 1})
+    if twice:
+        raise UnsupportedError(f"columns that differ in case only, or not at all: {twice}")
+
+
+FILES_HERE = 2000
+"""Files of a table that the driver opens by itself; of more the scheduler does."""
+_THREADS = 8
+_THREADS_FAR = 64
+"""Of the driver, for files of a store: opening one is a few requests, and a handful of memory."""
+_FILES_A_THREAD = 8
+"""Files that a thread opens one after the other."""
+
+
+def plan_table(
+    work: TableWork,
+    dues: Rows[Due],
+    *,
+    scheduler: Scheduler | None,
+    options: Options,
+    fail: Fail,
+    progress: Progress | None = None,
+    shared: SharedByTables | None = None,
+) -> None:
+    """Opens files of a table: what they say of themselves is `planned` then; `fail` is told of the others."""
+    if not dues:
+        return
+    here = scheduler is None or len(dues) <= FILES_HERE
+    remote = any(is_remote(due.file.path) for due in itertools.islice(dues, 1))
+    doer = Threads(_THREADS_FAR if remote else _THREADS) if here or scheduler is None else scheduler
+    given = ((due.file, due.key) for due in dues)
+    tasks = plan_tasks(
+        given,
+        work.table,
+        split_bytes=options.split_bytes,
+        unit=options.timestamp_unit,
+        files_a_task=_FILES_A_THREAD if here else FILES_A_TASK,
+        shared=shared,
+    )
+    for outcome in doer.run(tasks):
+        for name, schema in outcome["schemas"].items():
+            if name not in work.schemas:
+                work.schemas[name] = decoded(schema)
+        for found in outcome["files"]:
+            due = dues.get(found.pop("relative"))
+            if due is None:
+                raise AssertionError("a file was planned that nobody asked for")
+            if progress is not None:
+                progress.advance(work.table.name, due.file.size, int(found.get("rows") or 0))
+            if found.get("error") is not None:
+                fail(work, due.file, found["error"], cause_of(found))
+                continue
+            planned = PlannedFile(due.file, due.key, **found)
+            names = None if planned.names is None else tuple(planned.names)
+            work.planned.append(replace(planned, names=names))
+
+
+def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
+    """What directories that are tables say that they have not: such as tablets that other servers hold."""
+    found: list[str] = []
+    for file in files:
+        if not file.is_folder:
+            continue
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", PartialTableWarning)
+            # Whether it can be opened, others tell.
+            with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
+                options = open_options(table.format, table.options, unit)
+                coldframe.open(
+                    file.path, format=table.format, storage_options=file.storage_options, **options
+                )
+        found += [str(one.message) for one in told if issubclass(one.category, PartialTableWarning)]
+    return found

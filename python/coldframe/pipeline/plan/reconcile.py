@@ -1,0 +1,247 @@
+"""What is to be done: the source as it lies there, against what the state says was done with it.
+
+    done       unchanged, and its files are there
+    work       new, changed, begun afresh, or its files in the target are lost
+    held       converted by a run that did not come to publish it
+    vanished   done once, and not there any more
+    stays      done once, and not looked at by this run: left out, gone, or withheld
+
+`exchange` says what is taken of a table that loses something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.exchange import Absence, Exchange, source_of
+from coldframe.pipeline.plan.layouts import nested
+from coldframe.pipeline.plan.plan_files import key_maker
+from coldframe.pipeline.plan.table_work import Due, TableWork, Works, due_of
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.report.model import FileReport
+from coldframe.pipeline.source.identity import is_same_source
+from coldframe.pipeline.source.inventory import Inventory
+from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.state.journal import Entry, Journal
+from coldframe.pipeline.state.ledger import shared_file
+from coldframe.pipeline.state.stored_files import StoredFiles
+from coldframe.pipeline.target.sinks import ParquetSink
+from coldframe.pipeline.target.targets import Target
+
+__all__ = ["Due", "TableWork", "compare"]
+
+Live = Callable[[Table], "set[str] | None"]
+"""The files that a Delta or Iceberg table lists; None where there is no such table."""
+
+
+CODECS = ("zstd", "snappy", "gzip", "none")
+"""Of Parquet. Which one a file was written with makes no difference to its rows."""
+
+
+def settings_of(options: Options, target: Target, table: Table, codec: str = CODECS[0]) -> dict[str, Any]:
+    """What makes two conversions of one file different. Early versions counted the codec among it."""
+    sink = target.sink
+    if type(sink) is ParquetSink:
+        sink = replace(sink, compression=codec)
+    settings = {"to": target.name, "sink": repr(sink), "unit": options.timestamp_unit}
+    if target.partitions_inside and table.spec is not None:
+        settings["partitions"] = str(table.spec.partitions)
+    return settings
+
+
+class _Keys:
+    """The identities of a table's files: see `key_maker`."""
+
+    def __init__(self, options: Options, target: Target, table: Table) -> None:
+        self.of, *self._earlier = (
+            key_maker(table, settings_of(options, target, table, codec)) for codec in CODECS
+        )
+
+    def fits(self, key: str, file: SourceFile) -> bool:
+        """Whether a key is that of a file, or the one that an early version gave it."""
+        return key == self.of(file) or any(key == earlier(file) for earlier in self._earlier)
+
+
+def compare(
+    inventory: Inventory,
+    tables: Sequence[Table],
+    journal: Journal,
+    options: Options,
+    target: Target,
+) -> list[TableWork]:
+    """The work of each table; those that are known by the state alone come last."""
+
+    def live(table: Table) -> set[str] | None:
+        return target.lists(journal.destination, table.name, table.path)
+
+    all_works = Works(inventory.root, options.source_storage_options)
+    works = [all_works.new(table) for table in tables]
+    by_path = {work.table.path: work for work in works}
+    for path, file in _spoilt(inventory, journal):
+        if path not in by_path:
+            works.append(all_works.new(_gone_table(path, journal)))
+            by_path[path] = works[-1]
+        by_path[path].table.damaged.append(file)
+        inventory.stray.remove(file.relative)
+    for files in (
+        *(table.files for table in tables),
+        *(table.damaged for table in tables),
+        inventory.unknown,
+    ):
+        for file in files:
+            all_works.there.append(file.relative)
+    absence = Absence(inventory, all_works.there, options)
+    sharing = _Sharing(journal)
+    for source in journal.held:
+        if all_works.there.get(source) is None:
+            sharing.leave(journal.held.look_up(source))
+            journal.forget(source)
+    for source in list(journal.state.units):
+        if all_works.there.get(source) is None:
+            journal.forget(source)
+    for entry in (journal.done[source] for source in journal.done if absence.has_vanished(source)):
+        work = by_path.get(entry.table)
+        if work is None:
+            work = by_path[entry.table] = all_works.new(_gone_table(entry.table, journal))
+            works.append(work)
+        work.vanished.append(due_of(source_of(entry), entry))
+        work.report.vanished.append(entry.source)
+    for table in _half_dropped(journal, target, live):
+        if table.path not in by_path:
+            works.append(all_works.new(table))
+            works[-1].half_dropped = True
+    replaces: list[bool] = []
+    for work in works:
+        listed = live(work.table)
+        keys = _Keys(options, target, work.table)
+        found = False
+        sharing.stored = StoredFiles(journal.destination, work.table.path)
+        for file in work.table.files:
+            before = journal.done.look_up(file.relative)
+            if before is not None and before.table == work.table.path:
+                work.known += 1
+            elif before is not None:
+                absence.moved.append(file.relative)
+            found = _sort(work, file, before, journal, keys, listed, sharing) or found
+        replaces.append(found)
+    exchange = Exchange(journal, options, target, absence, nested(works, journal), sharing.gone)
+    for work, found in zip(works, replaces, strict=True):
+        found = exchange.settle(work) or found
+        work.careful = bool(work.drops or work.held or found) or _has_spoilt(work, journal)
+    return works
+
+
+def _spoilt(inventory: Inventory, journal: Journal) -> list[tuple[str, SourceFile]]:
+    """Files of no known format and outside of every table that an earlier run converted, and their tables."""
+    stray = set(inventory.stray)
+    found = []
+    for file in inventory.unknown if stray else ():
+        entry = journal.done.look_up(file.relative) if file.relative in stray else None
+        if entry is not None:
+            found.append((entry.table, file))
+    return found
+
+
+def _has_spoilt(work: TableWork, journal: Journal) -> bool:
+    """Whether a file that was converted once is of no known format now: its earlier rows stay."""
+    before = (journal.done.get(file.relative) for file in work.table.damaged)
+    return any(entry is not None and entry.parts for entry in before)
+
+
+def _gone_table(path: str, journal: Journal) -> Table:
+    """A table of which there is nothing left in the source."""
+    about = journal.state.tables.get(path, {})
+    name = str(about.get("name", path.replace("/", ".")))
+    return Table(name, path, str(about.get("format", "gone")), None)
+
+
+def _half_dropped(journal: Journal, target: Target, live: Live) -> Iterator[Table]:
+    """Tables that still list files of ours, although the journal has dropped every source of theirs."""
+    for path, files in journal.state.registered.items():
+        if journal.done.sources_of(path) or journal.state.tables.get(path, {}).get("to") != target.name:
+            continue
+        table = _gone_table(path, journal)
+        if files and live(table) is not None:
+            yield table
+
+
+class _Sharing:
+    """Files of the target that several sources share."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.gone: set[str] = set()
+        """Those that cannot stay, since a source of theirs has to leave;"""
+        self._last: tuple[str, bool] = ("", False)
+        self.stored = StoredFiles(journal.destination, "")
+        """Of the table that is looked at."""
+
+    def leave(self, entry: Entry | None) -> None:
+        """A source's rows have to leave the file, which others share with it."""
+        self.gone.add(shared_file(entry))
+
+    def lost(self, entry: Entry, journal: Journal, live: set[str] | None) -> bool:
+        """See `_lost`; each shared file is looked at once for sources that come one after the other."""
+        name = shared_file(entry)
+        if not name:
+            return _lost(entry, journal, self.stored, live)
+        if self._last[0] != name:
+            self._last = name, _lost(entry, journal, self.stored, live)
+        return self._last[1]
+
+
+def _sort(
+    work: TableWork,
+    file: SourceFile,
+    before: Entry | None,
+    journal: Journal,
+    keys: _Keys,
+    live: set[str] | None,
+    sharing: _Sharing,
+) -> bool:
+    """Puts a file where it belongs; whether what was made of it before is to be replaced."""
+    waiting = journal.held.look_up(file.relative)
+    state = journal.state
+    usable = (
+        waiting is not None
+        and keys.fits(waiting.key, file)
+        and _is_same(file, waiting)
+        and waiting.generation == state.generation
+        and all(journal.held.is_whole(part) for part in waiting.parts)
+    )
+    now = not state.fresh or (before is not None and before.generation == state.generation)
+    # What is held together with others is published together with them.
+    together = usable and bool(shared_file(waiting))
+    again = before is not None and keys.fits(before.key, file) and _is_same(file, before)
+    same = again and now and not together
+    if before is not None and same and not sharing.lost(before, journal, live):
+        work.done.append(due_of(file, before))
+        work.files.append(FileReport.of_entry(before, file.size, earlier=True))
+        return False
+    if usable and waiting is not None:
+        work.held.append(replace(due_of(file, waiting), again=again))
+        sharing.leave(before)
+        return False
+    sharing.leave(before)
+    sharing.leave(waiting)
+    work.work.append(Due(file, keys.of(file), again=again))
+    return before is not None and bool(before.parts)
+
+
+def _is_same(file: SourceFile, entry: Entry) -> bool:
+    """Whether a source of the same key is the one that was converted: see `identity`."""
+    identity, digest = entry.details.get("identity"), str(entry.details.get("digest", ""))
+    return is_same_source(file.path, file.identity, identity, digest, file.storage_options)
+
+
+def _lost(entry: Entry, journal: Journal, stored: StoredFiles, live: set[str] | None) -> bool:
+    """Whether a file of the target is gone, or has another size. One that a Delta or Iceberg table does not
+    list any more was taken out by others, on purpose.
+    """
+    return any(
+        not (stored.is_whole(part.final, part.bytes) and journal.done.is_whole(part))
+        for part in entry.parts
+        if live is None or part.final in live
+    )

@@ -1,0 +1,134 @@
+"""A table and what of it is done, to be done, or to stay as it is: what `compare` finds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.records import Cause, PlannedFile, SourceFile
+from coldframe.pipeline.report.model import FileReport, FileReports, TableReport
+from coldframe.pipeline.source.inventory import packing
+from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.state.ledger import Entry, shared_file
+from coldframe.pipeline.state.scratch import Rows, Scratch, names
+
+
+@dataclass(frozen=True)
+class Due:
+    """A source file and its key: to be converted, or converted already."""
+
+    file: SourceFile
+    key: str
+    schema: str = ""
+    """Of what was converted: the names of the columns that it had, and of those that it was written with;"""
+    written: str = ""
+    has_parts: bool = False
+    """and whether there was a row in it;"""
+    shared: str = ""
+    """the file of the target that it shares with other sources."""
+    again: bool = False
+    """Of what is to be converted: its content was converted before; the files are lost, or begun afresh."""
+    why: str = ""
+    """Of what stays as it is in the target: why this run cannot convert it."""
+
+
+def due_of(file: SourceFile, entry: Entry, why: str = "") -> Due:
+    """A source that was converted."""
+    schema, written = str(entry.details.get("schema", "")), str(entry.details.get("written", ""))
+    return Due(file, entry.key, schema, written, bool(entry.parts), shared_file(entry), why=why)
+
+
+@dataclass
+class TableWork:
+    """A table and what of it is done and to be done."""
+
+    table: Table
+    report: TableReport
+    files: FileReports
+    """Those of the report."""
+    work: Rows[Due]
+    done: Rows[Due]
+    held: Rows[Due]
+    """Converted by an earlier run, which did not come to publish it."""
+    stays: Rows[Due]
+    """In the target by earlier runs, and neither looked at nor replaced by this one: its source is gone, left
+    out, or withheld. The rest of the table has to fit to it.
+    """
+    planned: Rows[PlannedFile]
+    known: int = 0
+    """How many of the sources that are there an earlier run has converted."""
+    vanished: list[Due] = field(default_factory=list)
+    drops: list[str] = field(default_factory=list)
+    """Those of `vanished` that are to be taken out."""
+    schema: pa.Schema | None = None
+    """Of the files to be written."""
+    schemas: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns of files that are planned, by their names."""
+    is_outdated: Callable[[Due], bool] = lambda due: False
+    """Whether an earlier result has other types than `schema`, and may not lie beside files of these."""
+    refused: bool = False
+    """Whether nothing of it may be published: its files do not go together."""
+    careful: bool = False
+    """Whether what is converted is held until all of the table is: files are replaced or taken out."""
+    half_dropped: bool = False
+    """Whether a run that took out all of it was killed before the table's own log said so."""
+    left: int = 0
+    """How many files are still to be converted."""
+
+    def refuse(self, due: Due, reason: str) -> None:
+        """A file is not converted in this run."""
+        self.work.discard(due.file.relative)
+        self.held.discard(due.file.relative)
+        self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.size, error=reason))
+
+
+class Works:
+    """The work of each table, in one database."""
+
+    def __init__(self, root: str, storage_options: StorageOptions) -> None:
+        self._scratch, self._root, self._storage_options = Scratch(), root, storage_options
+        pack, unpack = packing(root, storage_options)
+
+        def pack_due(due: Due) -> tuple[Any, ...]:
+            return (pack(due.file), *list(vars(due).values())[1:])
+
+        self._due: Rows[Due] = Rows(
+            self._scratch,
+            lambda due: due.file.relative,
+            pack_due,
+            lambda row: Due(unpack(row[0]), *row[1:]),
+        )
+        self.there = names(self._scratch)
+        """The sources that there are."""
+
+    def new(self, table: Table) -> TableWork:
+        """The work of a table, of which nothing is known yet."""
+        files = FileReports(self._scratch)
+        report = TableReport(table.name, table.path, table.format, files)
+        work, done, held, stays = (self._due.another() for _ in range(4))
+        planned = planned_rows(self._scratch, self._root, self._storage_options)
+        return TableWork(table, report, files, work, done, held, stays, planned)
+
+
+def planned_rows(scratch: Scratch, root: str, storage_options: StorageOptions) -> Rows[PlannedFile]:
+    """Planned files, by their relative paths."""
+    pack_file, unpack_file = packing(root, storage_options)
+
+    def pack(one: PlannedFile) -> tuple[Any, ...]:
+        parts = [tuple(part) for part in one.parts]
+        return (pack_file(one.file), one.key, parts, one.schema, one.names, one.rows, one.known, one.masked)
+
+    def unpack(row: Any) -> PlannedFile:
+        return PlannedFile(unpack_file(row[0]), *row[1:])
+
+    return Rows(scratch, lambda one: one.file.relative, pack, unpack)
+
+
+class Fail(Protocol):
+    """Is told of a file that is not converted, and why: in words, and by its cause."""
+
+    def __call__(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None: ...

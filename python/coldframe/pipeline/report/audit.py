@@ -1,0 +1,270 @@
+"""`coldframe audit DST`: what a migration wrote down, against what lies there, at any time later.
+
+    missing     a file that is not there
+    resized     one of another length
+    altered     one of this length, with another checksum (SHA-256 of the whole file)
+    miscounted  one that says another number of rows than was verified
+    unlike      (--deep) one whose rows have another fingerprint than those that were verified
+    unlisted    one that its Delta or Iceberg table does not list any more
+    deleted     one that the table lists, and of whose rows it hides some, or nobody can say how many
+    foreign     one in a table's directory that the migration did not write (of Delta and Iceberg: that the
+                table lists)
+    line        (--before-delete) a source whose line of the list does not hold any more
+    table       a Delta or Iceberg table whose own log or metadata is gone, unreadable, or lacks columns
+
+Where the journal is gone there is nothing to compare with, and where a log is gone there is no table: both
+are faults, and the audit says what it had.
+
+It reads the state and changes nothing; it may run beside a migration, and needs neither Spark nor the source.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import coldframe
+from coldframe._coldframe import ColdframeError, RawFingerprint
+from coldframe.pipeline.file_access import StorageOptions, reading, sha256
+from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.safe_list import SafeList
+from coldframe.pipeline.report.table_check import Standing, kind_of, standing
+from coldframe.pipeline.report.verdict import Reason, Verdict, judge_audit
+from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.state.journal import STATE, Entry, Part, State
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.sinks import Sink
+from coldframe.pipeline.target.targets import find_target
+from coldframe.pipeline.work.convert import as_stored, describe, fingerprint
+
+_THREADS = 4
+KIND_OF_FAULT = {
+    "missing": "missing",
+    "foreign": "foreign",
+    "line": "line",
+    "table": "",
+    "deleted": "",
+    "unlisted": "",
+}
+"""What the verdict calls them; all others are `altered`. Those of a table as a whole it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is not as it was verified."""
+
+    file: str
+    """Relative to the target's root."""
+    kind: str
+    reason: str
+    source: str | None = None
+    """What it was made of."""
+
+
+@dataclass
+class Audit:
+    """The outcome of an audit."""
+
+    root: str
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    unverified: int = 0
+    """Files that were never read back, since the migration was asked not to."""
+    deep: bool = False
+    listed: int | None = None
+    """Lines of the list that was checked."""
+    interrupted: bool = False
+    """The last run did not come to its end: start it again."""
+    faults: list[Fault] = field(default_factory=list)
+    told: list[Reason] = field(default_factory=list)
+    """What is wrong with tables as a whole."""
+    journal: bool = True
+    """Whether there was a journal to compare with;"""
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    """and what there was of each table: its own log, and the rows that it says it has."""
+
+    def __post_init__(self) -> None:
+        self._standing: dict[str, Standing] = {}
+
+    def add(self, fault: Fault | None) -> None:
+        """What a file was found to be."""
+        if fault is not None:
+            self.faults.append(fault)
+
+    def check_state(self, state: State, *, has_journal: bool) -> None:
+        """What the journal says of itself."""
+        self.interrupted = bool(state.begun or state.dropping or state.fresh)
+        self.journal = has_journal
+        if not has_journal:
+            self.told.append(Reason("no_journal", 1, f"{self.root}/{STATE} has no segments"))
+
+    def check_tables(self, destination: Destination, state: State) -> None:
+        """Looks at each table as a whole: its files by one listing, and its own log."""
+        self._standing = {path: _standing(destination, state, path) for path in _tables(state)}
+        for path, found in sorted(self._standing.items()):
+            self.add_table(path, found)
+
+    def check_files(self, destination: Destination, state: State) -> None:
+        """Reads each file, once its table was looked at."""
+        parts = (
+            (entry, part)
+            for entry in state.done.each()
+            for part in entry.parts
+            # A file that sources share is looked at once, for all of them. What is not there, or not listed,
+            # is told by its table.
+            if part.first == 0 and _is_there(part, self._standing[entry.table])
+        )
+
+        def looks() -> Iterator[Callable[[], Fault | None]]:
+            for entry, part in parts:
+                self.files += 1
+                self.rows += part.of or part.rows
+                self.bytes += part.bytes
+                self.unverified += not part.verified
+                # Gathered here: only one thread at a time asks the state.
+                inside = list(state.done.sharing(part.final)) if part.of else [(entry, part)]
+                yield functools.partial(_judge, destination, _sink_of(state, entry), inside, deep=self.deep)
+
+        for fault in in_threads(looks(), _THREADS):
+            self.add(fault)
+
+    def add_table(self, path: str, found: Standing) -> None:
+        """How a table stands."""
+        facts = found.facts
+        about = {"path": path, "to": facts.kind, "state": facts.state, "version": facts.version}
+        self.tables.append({**about, "rows_verified": found.rows_verified, "rows_now": found.rows_now})
+        self.told += found.reasons()
+        if found.whole is not None:
+            self.add(Fault(path, "table", found.whole.reason))
+        for name, one in sorted(found.missing.items()):
+            self.add(Fault(name, "resized" if one.kind == "resized" else "missing", one.reason, one.source))
+        for name, one in sorted(found.changed.items()):
+            kind = "unlisted" if one.kind == "unlisted" else "deleted"
+            self.add(Fault(name, kind, one.reason, one.source))
+        for name in sorted(found.foreign):
+            self.add(Fault(name, "foreign", "the migration did not write it"))
+
+    def check_list(self, listed: SafeList, state: State, storage_options: StorageOptions) -> None:
+        """Holds each line of a list against its source and the journal."""
+        self.listed = len(listed.lines)
+        if not listed.is_whole:
+            self.told.append(Reason("cut_list", 1, "its last line is not there"))
+        for line, why in safe_list.check(listed, state, storage_options):
+            self.add(Fault(line.path, "line", why))
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that was found."""
+        counts = Counter(KIND_OF_FAULT.get(fault.kind, "altered") for fault in self.faults)
+        reasons = [Reason(kind, count) for kind, count in counts.items() if kind]
+        for kind, count in (("unverified", self.unverified), ("interrupted", int(self.interrupted))):
+            reasons += [Reason(kind, count)] if count else []
+        return judge_audit(self.files, [*reasons, *self.told])
+
+    @property
+    def exit_code(self) -> int:
+        """0: all is as it was verified; 1: something is not."""
+        return self.verdict.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            **{name: value for name, value in vars(self).items() if not name.startswith("_")},
+            "faults": [vars(fault) for fault in self.faults],
+            "told": [reason.to_json() for reason in self.told],
+            **self.verdict.to_json(),
+        }
+
+
+def _tables(state: State) -> Iterator[str]:
+    """The tables of which something was done, and those that were once."""
+    seen = set(state.tables)
+    yield from seen
+    for entry in state.done.each():
+        if entry.table not in seen:
+            seen.add(entry.table)
+            yield entry.table
+
+
+def _standing(destination: Destination, state: State, path: str) -> Standing:
+    about = kind_of(state, path)
+    return standing(destination, state, about["to"], about["name"], path)
+
+
+def _is_there(part: Part, table: Standing) -> bool:
+    there = part.final not in table.missing
+    facts = table.facts
+    listed = not facts.has_log or facts.state != "there" or facts.files.get(part.final) is not None
+    return there and listed
+
+
+def _sink_of(state: State, entry: Entry) -> Sink:
+    about = kind_of(state, entry.table)
+    return find_target(about["to"], unit=about["unit"]).sink
+
+
+def _judge(
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], *, deep: bool
+) -> Fault | None:
+    """What is wrong with a file, in which these have rows. That it is there with its size is known."""
+    entry, part = inside[0]
+    for kind, reason, source in _faults(destination, sink, inside, deep):
+        return Fault(part.final, kind, reason, source or (entry.source if len(inside) == 1 else None))
+    return None
+
+
+def _faults(
+    destination: Destination, sink: Sink, inside: Sequence[tuple[Entry, Part]], deep: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    _, part = inside[0]
+    path, options = destination.path(part.final), destination.storage_options
+    try:
+        if part.sha256 is not None and sha256(path, options) != part.sha256:
+            yield "altered", "its bytes are not those that were written", None
+            return
+        rows = _rows(path, options)
+        verified = part.of or part.rows
+        if rows != verified:
+            yield "miscounted", f"it says {rows} rows, {verified} were verified", None
+        elif not deep or not part.checks:
+            # What was never verified has no fingerprint to be compared with.
+            return
+        elif part.of:
+            yield from _unlike(sink, path, inside, options)
+        elif fingerprint(sink, path, options) != part.checks:
+            yield "unlike", "its rows are not those that were verified", None
+    except (ColdframeError, pa.ArrowException, OSError) as error:
+        yield "altered", f"it cannot be read: {describe(error)}", None
+
+
+def _unlike(
+    sink: Sink, path: str, inside: Sequence[tuple[Entry, Part]], storage_options: StorageOptions
+) -> Iterator[tuple[str, str, str | None]]:
+    """Of a file that sources share, each one's rows are compared with what was read of it."""
+    schema, batches = sink.open(path, storage_options)
+    waiting = deque(inside)
+    seen, left = RawFingerprint(schema), waiting[0][1].rows
+    for batch in batches:
+        at = 0
+        while at < batch.num_rows and waiting:
+            some = batch.slice(at, left)
+            seen.add(some)
+            at, left = at + some.num_rows, left - some.num_rows
+            if left == 0:
+                entry, part = waiting.popleft()
+                if as_stored(seen) != part.checks:
+                    yield "unlike", f"rows of {entry.source} are not those that were verified", entry.source
+                seen, left = RawFingerprint(schema), waiting[0][1].rows if waiting else 0
+
+
+def _rows(path: str, storage_options: StorageOptions) -> int | None:
+    if path.endswith(".parquet"):
+        return int(pq.read_metadata(reading(path, storage_options)).num_rows)
+    return coldframe.open(path, storage_options=storage_options).num_rows

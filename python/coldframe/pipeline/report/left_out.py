@@ -1,0 +1,111 @@
+"""What could be read from a directory that is a source, and was not asked for.
+
+A root directory of HBase, a data directory of Kudu and the like hold more than one request takes: other
+tables, snapshots, older versions, edits that only a log has. Such a directory is safe to delete when all of
+it was taken, or when the user named what may be left behind:
+
+    --leave-behind older-versions            of every table
+    --leave-behind tables=ns:old,snapshots   this table, and all snapshots
+
+What readers of the engine would not be shown (deleted cells, archives) is told, and keeps nothing off the
+list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coldframe import _coldframe
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.options import LEAVABLE, Options
+from coldframe.pipeline.plan.plan_files import open_options
+from coldframe.pipeline.plan.table_work import TableWork
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.report.model import FileReport, LeftOut
+from coldframe.sources import text_options
+
+_NAMES = {kind: name for name, kind in LEAVABLE.items()}
+_COUNTED = frozenset({"versions", "times", "columns", "regions", "edits"})
+"""What only reading tells: how much of it was passed over."""
+_UNITS = {"regions": "folders of regions", "edits": "regions"}
+
+
+@dataclass
+class _Item:
+    """Something that a directory holds, by all requests that went to it."""
+
+    about: Mapping[str, Any]
+    taken: bool | None
+    count: int | None
+
+    def add(self, taken: bool | None, count: int | None) -> None:
+        """What one more request says of it: one that takes it is enough."""
+        if self.taken is True or taken is True:
+            self.taken = True
+        elif self.taken is None or taken is None:
+            self.taken = None
+        if count is not None:
+            self.count = count
+
+
+def look_for_left_out(works: Sequence[TableWork], options: Options) -> dict[str, list[LeftOut]]:
+    """What was not asked for of each directory that is a source, by its path."""
+    requests: dict[str, list[tuple[TableWork, SourceFile]]] = {}
+    for work in works:
+        for file in work.table.files:
+            if file.is_folder:
+                requests.setdefault(file.path, []).append((work, file))
+    return {path: list(_of_directory(path, asked, options)) for path, asked in requests.items()}
+
+
+def _of_directory(
+    path: str, asked: Sequence[tuple[TableWork, SourceFile]], options: Options
+) -> Iterator[LeftOut]:
+    items: dict[tuple[str, str], _Item] = {}
+    for work, file in asked:
+        try:
+            found = _contents(work, file, options)
+        except (ColdframeError, OSError, ValueError) as error:
+            yield LeftOut(path, "contents", note=f"what it holds cannot be told: {error}")
+            continue
+        for one in found:
+            taken, count = _taken(one, work.files.get(file.relative))
+            key = (str(one["kind"]), str(one["of"]))
+            if key in items:
+                items[key].add(taken, count)
+            else:
+                items[key] = _Item(one, taken, count)
+    for (kind, of), item in items.items():
+        if item.taken is True:
+            continue
+        name = _NAMES.get(kind, kind)
+        about = item.about
+        yield LeftOut(
+            path,
+            name,
+            of,
+            str(about["name"]),
+            item.count if item.count is not None else about.get("count"),
+            _UNITS.get(kind, "cells") if item.count is not None else str(about.get("unit") or ""),
+            str(about.get("note") or ""),
+            visible=bool(about["visible"]),
+            named=options.leaves_behind(name, of),
+        )
+
+
+def _contents(work: TableWork, file: SourceFile, options: Options) -> list[dict[str, Any]]:
+    given = open_options(work.table.format, work.table.options, options.timestamp_unit)
+    ways: dict[str, Any] = {key: given.pop(key) for key in ("verify_checksums", "keys") if key in given}
+    ways.update(format=work.table.format, storage_options=text_options(file.storage_options))
+    return _coldframe.contents(file.path, options=given, **ways)
+
+
+def _taken(one: Mapping[str, Any], report: FileReport | None) -> tuple[bool | None, int | None]:
+    """Whether a request takes something, and how many cells it passed over where reading tells that."""
+    taken = one["taken"]
+    if taken is not None or one["kind"] not in _COUNTED or report is None or report.passed_over is None:
+        return taken, None
+    count = report.passed_over.get(str(one["kind"]), 0)
+    return count == 0, count

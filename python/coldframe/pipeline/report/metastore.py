@@ -1,0 +1,312 @@
+"""What was migrated, held against what a Hive metastore says of the directory that it came from.
+
+Each file counts for every registered directory above it. Of tables whose directories lie in each other's it
+is not known whose the inner files are: a number is right with them and without them. Nobody is accused where
+the cause is known: files that failed or were not read are told elsewhere, and so is damage of which nobody
+knows how many rows it cost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from coldframe._coldframe import ColdframeError
+from coldframe.listing import is_flat
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.table_work import TableWork
+from coldframe.pipeline.report.model import FileReport
+from coldframe.pipeline.source.findings import Finding, Findings, MetastoreReport
+from coldframe.pipeline.source.inventory import Inventory, lies_below
+from coldframe.pipeline.source.registered import Place, Registered
+from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.state.scratch import Rows, Scratch
+from coldframe.sources import is_remote, open_store
+
+_DECODED = ("converted", "salvaged")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was found at and below a directory."""
+
+    path: str = ""
+    rows: int = 0
+    """That were migrated;"""
+    lost: int = 0
+    """and those that are known to be lost by damage."""
+    is_unsure: bool = False
+    """Some of its rows cannot be known, and that is told elsewhere."""
+    files: int = 0
+    """Of our formats,"""
+    strange: int = 0
+    """of unknown ones,"""
+    empty: int = 0
+    """and without a byte."""
+    formats: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    """The migrated tables that files of it belong to, by their paths."""
+    own_rows: int = 0
+    """Of them those that lie in no registered directory below this one;"""
+    own_lost: int = 0
+    own_files: int = 0
+    example: str = ""
+    """and one of their files."""
+
+    def plus(self, other: Tally, *, is_own: bool) -> Tally:
+        """With what was found in a directory; `is_own`: that no other one below this one has."""
+        return replace(
+            self,
+            rows=self.rows + other.rows,
+            lost=self.lost + other.lost,
+            is_unsure=self.is_unsure or other.is_unsure,
+            files=self.files + other.files,
+            strange=self.strange + other.strange,
+            empty=self.empty + other.empty,
+            formats=_union(self.formats, other.formats),
+            tables=_union(self.tables, other.tables),
+            own_rows=self.own_rows + is_own * other.rows,
+            own_lost=self.own_lost + is_own * other.lost,
+            own_files=self.own_files + is_own * other.files,
+            example=self.example or (other.example if is_own else ""),
+        )
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there is one."""
+        return bool(self.files or self.strange or self.empty)
+
+
+def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return some if set(others) <= set(some) else tuple(sorted({*some, *others}))
+
+
+class Tallies:
+    """The tallies of all registered directories. Files are best added directory by directory."""
+
+    def __init__(self, places: Iterator[Place]) -> None:
+        self._rows: Rows[Tally] = Rows(
+            Scratch(),
+            lambda tally: tally.path,
+            lambda tally: tuple(vars(tally).values()),
+            lambda row: Tally(*row),
+        )
+        for place in places:
+            self._rows.append(Tally(place.path))
+        self._folder = ""
+        self._waiting: Tally | None = None
+
+    def add(self, source: str, found: Tally) -> None:
+        """One more file, or a directory that is read as one, by its path below the source's root."""
+        folder = source.rpartition("/")[0]
+        if self._rows.get(source) is not None:
+            folder = source
+        if self._waiting is not None and folder != self._folder:
+            self._settle()
+        before = self._waiting or Tally()
+        self._folder, self._waiting = folder, before.plus(found, is_own=True)
+
+    def of(self, path: str) -> Tally:
+        """The tally of a registered directory."""
+        self._settle()
+        return self._rows.get(path) or Tally(path)
+
+    def _settle(self) -> None:
+        if self._waiting is None:
+            return
+        is_own = True
+        for path in _upwards(self._folder):
+            tally = self._rows.get(path)
+            if tally is not None:
+                self._rows.append(tally.plus(self._waiting, is_own=is_own))
+                is_own = False
+        self._waiting = None
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A path, and those of the directories above it up to the root."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield ""
+
+
+def hold(
+    registered: Registered, works: Sequence[TableWork], inventory: Inventory, options: Options
+) -> MetastoreReport:
+    """Compares at the end of a run. What concerns a migrated table goes to its report."""
+    tallies = Tallies(registered.each())
+    for work in works:
+        for file in work.files:
+            tallies.add(file.source, _of_report(file, work.table))
+    reports = {work.table.path: work.report.metastore for work in works}
+    return _Holding(registered, inventory, options, tallies, reports, counts=True).run()
+
+
+def hold_preview(
+    registered: Registered,
+    tables: Sequence[Table],
+    inventory: Inventory,
+    options: Options,
+    findings: dict[str, Findings],
+) -> MetastoreReport:
+    """Compares what can be before a run: which files there are, and of which formats. `findings`: those of
+    each table, by its path.
+    """
+    tallies = Tallies(registered.each())
+    for table in tables:
+        for file in table.files:
+            found = Tally(files=1, formats=(table.format,), tables=(table.path,), example=file.relative)
+            tallies.add(file.relative, found)
+    return _Holding(registered, inventory, options, tallies, findings, counts=False).run()
+
+
+def _of_report(file: FileReport, table: Table) -> Tally:
+    if file.status == "empty":
+        return Tally(empty=1)
+    found = Tally(files=1, tables=(table.path,), example=file.source)
+    if file.status not in (*_DECODED, "held"):
+        return replace(found, is_unsure=True)
+    lost = file.rows_lost
+    is_unsure = lost is None or file.status == "held"
+    return replace(found, rows=file.rows, lost=lost or 0, is_unsure=is_unsure, formats=(table.format,))
+
+
+class _Holding:
+    """One comparison."""
+
+    def __init__(
+        self,
+        registered: Registered,
+        inventory: Inventory,
+        options: Options,
+        tallies: Tallies,
+        findings: dict[str, Findings],
+        *,
+        counts: bool,
+    ) -> None:
+        self._registered, self._report = registered, registered.report
+        self._inventory, self._options = inventory, options
+        self._tallies, self._findings, self._counts = tallies, findings, counts
+        self._asked = bool(inventory.excluded)
+        """Whether files were left out as asked: a lack of rows is no fault then."""
+        self._unread = {one.relative for one in inventory.unread}
+        self._open: set[str] = set()
+        """Tables of which a partition states no number of rows."""
+
+    def run(self) -> MetastoreReport:
+        for file in self._inventory.unknown:
+            self._tallies.add(file.relative, Tally(strange=1))
+        for file in self._inventory.empty:
+            self._tallies.add(file.relative, Tally(empty=1))
+        for path in sorted(self._unread):
+            self._tallies.add(path, Tally(is_unsure=True))
+        for place in self._registered.places:
+            if place.partition and not place.rows:
+                self._open.add(place.table)
+            tally = self._tallies.of(place.path)
+            if self._is_meant(place, tally) and self._has_files(place, tally):
+                self._hold_format(place, tally)
+                self._hold_rows(place, tally)
+        for place in self._registered.wholes:
+            tally = self._tallies.of(place.path)
+            if self._is_meant(place, tally):
+                self._hold_whole(place, tally)
+        return self._report
+
+    def _is_meant(self, place: Place, tally: Tally) -> bool:
+        """Whether it was looked at, as far as was asked for and possible."""
+        selection = self._options.selection
+        if not selection.enters(place.path):
+            return False
+        if not tally.has_files and (selection.include or tally.is_unsure):
+            return False
+        return not lies_below(place.path, self._unread)
+
+    def _has_files(self, place: Place, tally: Tally) -> bool:
+        """Tells of a directory that is not there or has no files."""
+        if tally.has_files:
+            return True
+        matters = place.is_ours or not place.format
+        where = f"{self._inventory.root}/{place.path}".rstrip("/")
+        if not is_flat(where) and not _exists(where, self._options):
+            self._tell(place, tally, "missing", f"there is no {where}", is_wrong=matters)
+        elif matters and place.rows:
+            text = f"{place.rows[0]:,} rows by the metastore, but {where} holds no files"
+            self._tell_rows(place, tally, text)
+        elif matters:
+            self._tell(place, tally, "empty", f"{where} holds no files", is_wrong=False)
+        return False
+
+    def _hold_format(self, place: Place, tally: Tally) -> None:
+        if tally.formats and place.format and set(tally.formats) != {place.format}:
+            text = f"{place.format} by the metastore, {' and '.join(tally.formats)} by its bytes"
+            self._tell(place, tally, "format", text, is_wrong=False)
+        elif place.is_ours and tally.strange and not tally.formats and not tally.is_unsure:
+            text = f"{place.format} by the metastore, but {tally.strange:,} files of no known format"
+            self._tell(place, tally, "format", text)
+
+    def _hold_rows(self, place: Place, tally: Tally) -> None:
+        """Compares the numbers of a directory all of whose rows are known."""
+        if not (self._counts and place.rows and tally.formats) or tally.is_unsure:
+            return
+        own, own_lost = tally.own_rows, tally.own_lost
+        self._compare(place, tally, {tally.rows, tally.rows + tally.lost, own, own + own_lost})
+
+    def _compare(self, place: Place, tally: Tally, numbers: set[int]) -> None:
+        self._report.compared += 1
+        if numbers.intersection(place.rows):
+            self._report.agreed += 1
+            return
+        stated = place.rows[0]
+        text = f"{stated:,} rows by the metastore, {tally.rows:,} migrated from {place.path or 'the source'}"
+        text += f"; {tally.lost:,} are known to be lost" if tally.lost else ""
+        self._tell_rows(place, tally, text)
+
+    def _tell_rows(self, place: Place, tally: Tally, text: str) -> None:
+        stated, migrated = place.rows[0], tally.rows
+        asked = self._asked and migrated < stated
+        text += "; files were left out as asked" if asked else ""
+        self._tell(place, tally, "rows", text, stated=stated, migrated=migrated, is_wrong=not asked)
+
+    def _hold_whole(self, place: Place, tally: Tally) -> None:
+        """A table with partitions."""
+        if not tally.has_files:
+            self._has_files(replace(place, rows=()), tally)
+            return
+        if tally.own_files:
+            rows = f", {tally.own_rows:,} rows," if self._counts else ""
+            text = f"{tally.own_files:,} files{rows} in no registered partition, such as {tally.example}"
+            self._tell(place, tally, "unregistered", text)
+        if place.table in self._registered.scattered or place.table not in self._open:
+            return
+        if self._counts and place.rows and tally.formats and not tally.is_unsure:
+            inner, lost = tally.rows - tally.own_rows, tally.lost - tally.own_lost
+            self._compare(place, tally, {tally.rows, tally.rows + tally.lost, inner, inner + lost})
+
+    def _tell(
+        self,
+        place: Place,
+        tally: Tally,
+        kind: str,
+        text: str,
+        *,
+        stated: int | None = None,
+        migrated: int | None = None,
+        is_wrong: bool = True,
+    ) -> None:
+        finding = Finding(kind, place.table, text, place.partition, place.path, stated, migrated, is_wrong)
+        known = [self._findings[path] for path in tally.tables if path in self._findings]
+        for findings in known or [self._report.findings]:
+            findings.add(finding)
+
+
+def _exists(path: str, options: Options) -> bool:
+    if not is_remote(path):
+        return os.path.lexists(path)
+    try:
+        return open_store(path, options.source_storage_options).stat() is not None
+    except (ColdframeError, OSError):
+        # Whatever is wrong with it, it is not absent.
+        return True

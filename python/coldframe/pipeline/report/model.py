@@ -1,0 +1,468 @@
+"""Stage 7: what was found, converted, verified, damaged and quarantined. `report_files` writes it down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe.pipeline.records import Unread
+from coldframe.pipeline.report.verdict import (
+    Reason,
+    RunFacts,
+    SourceFacts,
+    TableFacts,
+    Verdict,
+    judge_run,
+    judge_table,
+)
+from coldframe.pipeline.source.findings import Findings, MetastoreReport
+from coldframe.pipeline.source.inventory import Inventory
+from coldframe.pipeline.state.ledger import Entry
+from coldframe.pipeline.state.scratch import Rows, Scratch
+
+FINE = ("converted", "empty")
+STATUSES = ("converted", "salvaged", "quarantined", "failed", "changed", "withheld", "held", "empty")
+
+
+MOST_NAMED = 1000
+"""Of a list in report.json; files.jsonl has all files."""
+
+
+def _few(
+    name: str, items: Rows[Any] | list[Any], shown: Callable[[Any], Any] = lambda item: item
+) -> dict[str, Any]:
+    """A list for report.json, and how many there are where it is cut."""
+    more = {f"{name}_count": len(items)} if len(items) > MOST_NAMED else {}
+    return {name: [shown(item) for item in items[:MOST_NAMED]], **more}
+
+
+def _counted(name: str, findings: Findings) -> dict[str, Any]:
+    """The same of what was only kept as far as it is shown."""
+    more = {f"{name}_count": len(findings)} if len(findings) > len(findings.shown) else {}
+    return {name: findings.to_json(), **more}
+
+
+@dataclass
+class FileReport:
+    """What became of one source file."""
+
+    source: str
+    status: str
+    """converted; salvaged: converted but for its damage; quarantined: damaged, and nothing could be saved, a
+    copy is kept; failed; changed: while it was read, so that a later run has to convert it; withheld: not
+    taken, since its rows may be in the target already; held: converted, but its table cannot be published
+    yet; empty: no bytes, no rows."""
+    bytes_in: int
+    rows: int = 0
+    bytes_out: int = 0
+    outputs: list[str] = field(default_factory=list)
+    verified: bool = False
+    damage: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+    quarantine: str | None = None
+    """Where a copy of it lies, relative to the target's root."""
+    earlier: bool = False
+    """Done by an earlier run."""
+    seconds: float = 0.0
+    """That its tasks took, together."""
+    losses: dict[str, int] = field(default_factory=dict)
+    """Values that were changed on the way, by how: see `verdict.LOSSES`."""
+    digest: str = ""
+    """What the source was when it was converted: see `identity`."""
+    passed_over: dict[str, int] | None = None
+    """Of a directory: cells that could be read, and were not asked for; None where nobody counted."""
+
+    @staticmethod
+    def of_entry(entry: Entry, size: int, *, earlier: bool = False) -> FileReport:
+        """The report of a committed file."""
+        details = entry.details
+        return FileReport(
+            entry.source,
+            "salvaged" if details["damage"] else "converted",
+            size,
+            details["rows"],
+            sum(part.share for part in entry.parts),
+            [part.final for part in entry.parts],
+            details["verified"],
+            details["damage"],
+            None,
+            details.get("quarantine"),
+            earlier,
+            details.get("seconds", 0.0),
+            details.get("losses", {}),
+            details.get("digest", ""),
+            details.get("passed_over"),
+        )
+
+    @property
+    def facts(self) -> SourceFacts:
+        """What decides whether it may be listed as safe to delete."""
+        return SourceFacts(self.status, self.verified, bool(self.digest), self.losses)
+
+    def to_json(self) -> dict[str, Any]:
+        """A line of files.jsonl."""
+        return {**vars(self), "rows_lost": self.rows_lost}
+
+    @property
+    def rows_lost(self) -> int | None:
+        """How many rows its damage cost; None where that cannot be known."""
+        lost = [item.get("rows_lost") for item in self.damage]
+        return None if None in lost else sum(int(rows) for rows in lost if rows is not None)
+
+
+@dataclass
+class Totals:
+    """The sums over files of one table."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    """In the target; what is held is not there yet."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    bytes_now: int = 0
+    """Of the source, and seconds of tasks: those of this run."""
+    seconds: float = 0.0
+    earlier: int = 0
+    written: int = 0
+    """Files of which something lies in the target, and those of them that were not read back."""
+    unverified: int = 0
+    undigested: int = 0
+    """Sources that were converted by a version that kept no digest of them."""
+    losses: Counter[str] = field(default_factory=Counter)
+
+    def add(self, file: FileReport, sign: int = 1) -> None:
+        """Counts a file, or takes it back."""
+        self.statuses[file.status] += sign
+        self.rows += sign * (file.rows if file.status != "held" else 0)
+        self.bytes_in += sign * file.bytes_in
+        self.bytes_out += sign * file.bytes_out
+        if file.earlier:
+            self.earlier += sign
+        else:
+            self.bytes_now += sign * file.bytes_in
+            self.seconds += sign * file.seconds
+        if file.outputs:
+            self.written += sign
+            self.unverified += sign * (not file.verified)
+        self.undigested += sign * (file.status == "converted" and not file.digest)
+        for how, count in file.losses.items():
+            self.losses[how] += sign * count
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that could be read from a directory, and was not asked for."""
+
+    source: str
+    """The directory."""
+    kind: str
+    """As `--leave-behind` calls it, where that knows it."""
+    of: str = ""
+    name: str = ""
+    count: int | None = None
+    unit: str = ""
+    note: str = ""
+    visible: bool = True
+    """Whether a reader of the engine would be shown it."""
+    named: bool = False
+    """The user said that it may be left behind."""
+
+    def __str__(self) -> str:
+        amount = "" if self.count is None else f" ({self.count:,} {self.unit})"
+        note = f": {self.note}" if self.note else ""
+        return f"{self.kind}{f' {self.name}' if self.name else ''}{amount}{note}"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps the directory off the list."""
+        return self.visible and not self.named
+
+
+class FileReports(Rows[FileReport]):
+    """Reports of many files, by their sources, with their sums at hand."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(
+            scratch, lambda file: file.source, lambda file: tuple(vars(file).values()), _file_report
+        )
+        self.totals = Totals()
+        # Those that were not simply converted are few, or not worth a database.
+        self._problems: Rows[FileReport] = Rows(scratch, self._key, self._pack, self._unpack)
+
+    @property
+    def problems(self) -> Rows[FileReport]:
+        """Those that were not simply converted."""
+        return self._problems
+
+    def append(self, file: FileReport) -> None:
+        """Adds a report, or replaces the one of its source."""
+        self.discard(file.source)
+        super().append(file)
+        self.totals.add(file)
+        if file.status not in FINE:
+            self._problems.append(file)
+
+    def discard(self, source: str) -> None:
+        """Takes a report back, if there is one."""
+        before = self.get(source)
+        if before is not None:
+            super().discard(source)
+            self._problems.discard(source)
+            self.totals.add(before, -1)
+
+
+def _file_report(row: Sequence[Any]) -> FileReport:
+    return FileReport(*row)
+
+
+@dataclass
+class TableReport:
+    """What became of one table."""
+
+    name: str
+    path: str
+    format: str
+    files: FileReports | list[FileReport] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """Files of the target that are not there any more, or not with their size."""
+    foreign: list[str] = field(default_factory=list)
+    """Files in its directory that are none of the migration's: readers take them for a part of the table."""
+    vanished: list[str] = field(default_factory=list)
+    """Sources that an earlier run converted, and that are gone."""
+    partial: list[str] = field(default_factory=list)
+    """Sources that have a part of the table only, by what they say of themselves."""
+    metastore: Findings = field(default_factory=Findings)
+    """What a Hive metastore says otherwise than was found."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Of Delta or Iceberg: version or snapshot."""
+    error: str | None = None
+    """Why the files could not be made a Delta or Iceberg table."""
+    rows_now: int | None = None
+    """That the table's own log says it has; None where there is no log, or it does not say."""
+    told: list[Reason] = field(default_factory=list)
+    """See `tell`."""
+    on_vanished: str = "fail"
+    allowed: frozenset[str] = frozenset()
+    """Changes of values that the user allowed by name."""
+
+    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+        """One more reason for the verdict on this table: see `verdict`."""
+        self.told.append(Reason(kind, count, detail))
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that is known of it."""
+        totals = self.totals
+        return judge_table(
+            TableFacts(
+                written=totals.written,
+                unverified=totals.unverified,
+                undigested=totals.undigested,
+                statuses=totals.statuses,
+                losses={how: count for how, count in totals.losses.items() if count},
+                missing=len(self.missing),
+                foreign=len(self.foreign),
+                partial=len(self.partial),
+                vanished=len(self.vanished),
+                on_vanished=self.on_vanished,
+                metastore=self.metastore.wrong,
+                error=self.error is not None,
+                told=tuple(self.told),
+            ),
+            self.allowed,
+        )
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verdict is `Verified`."""
+        return self.verdict.is_verified
+
+    @property
+    def totals(self) -> Totals:
+        """The sums over its files."""
+        if isinstance(self.files, FileReports):
+            return self.files.totals
+        found = Totals()
+        for file in self.files:
+            found.add(file)
+        return found
+
+    def count(self, *statuses: str) -> int:
+        """How many files have one of the statuses."""
+        totals = self.totals
+        return sum(totals.statuses[status] for status in statuses)
+
+    @property
+    def rows(self) -> int:
+        """Rows in the target; what is held is not there yet."""
+        return self.totals.rows
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of the source."""
+        return self.totals.bytes_in
+
+    @property
+    def problems(self) -> Rows[FileReport] | list[FileReport]:
+        """Its files that were not simply converted."""
+        if isinstance(self.files, FileReports):
+            return self.files.problems
+        return [file for file in self.files if file.status not in FINE]
+
+    @property
+    def seconds(self) -> float:
+        """That the tasks of this run took, together."""
+        return self.totals.seconds
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the target."""
+        return self.totals.bytes_out
+
+    def to_json(self) -> dict[str, Any]:
+        """Its part of report.json."""
+        return {
+            "name": self.name,
+            "path": self.path,
+            "format": self.format,
+            "rows": self.rows,
+            "rows_now": self.rows_now,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            **self.verdict.to_json(),
+            "counts": {
+                "found": len(self.files),
+                **{status: self.totals.statuses[status] for status in STATUSES},
+            },
+            "seconds": round(self.seconds, 3),
+            **_few("missing", self.missing),
+            **_few("foreign", self.foreign),
+            **_few("vanished", self.vanished),
+            **_few("partial", self.partial),
+            **_counted("metastore", self.metastore),
+            "metadata": self.metadata,
+            "error": self.error,
+            **_few("problems", self.problems, FileReport.to_json),
+        }
+
+
+@dataclass
+class Report:
+    """The outcome of a migration."""
+
+    source: str
+    target: str
+    to: str
+    on_error: str
+    tables: list[TableReport]
+    unknown: list[str] = field(default_factory=list)
+    """Files outside of every table whose format is not one of ours; they were left alone."""
+    unread: list[Unread] = field(default_factory=list)
+    """Places of the source that could not be looked at: unreadable, links, neither file nor directory."""
+    excluded: int = 0
+    """Files and directories that the patterns leave out."""
+    hidden: int = 0
+    """Names that were passed over, as Hive and Spark do: `_x`, `.x`, `x.tmp`; `hidden_names`: the first."""
+    hidden_names: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    """What directories hold beside what was asked for."""
+    on_vanished: str = "fail"
+    timeline: dict[str, Any] = field(default_factory=dict)
+    """Bytes of the source and rows by time: see `progress.Timeline`."""
+    safe_to_delete: int = 0
+    """How many sources `safe-to-delete.txt` lists."""
+    metastore: MetastoreReport | None = None
+    """How a Hive metastore was compared, where that was asked for."""
+    started: float = 0.0
+    seconds: float = 0.0
+    told: list[Reason] = field(default_factory=list)
+    """See `tell`."""
+
+    def tell(self, kind: str, count: int = 1, detail: str = "") -> None:
+        """One more reason for the verdict on the run, of no table: see `verdict`."""
+        self.told.append(Reason(kind, count, detail))
+
+    def tell_unmatched(self, paths: Sequence[str]) -> None:
+        """Entries of tables.toml that match nothing."""
+        if paths:
+            self.tell("unmatched", len(paths), ", ".join(paths[:3]))
+
+    def add_source(self, inventory: Inventory, tables: list[TableReport]) -> None:
+        """What was found in the source."""
+        self.tables, self.unread, self.unknown = tables, inventory.unread, sorted(inventory.stray)
+        self.excluded = inventory.excluded
+        self.hidden, self.hidden_names = inventory.hidden, inventory.hidden_names
+
+    @property
+    def verdict(self) -> Verdict:
+        """By all that is known."""
+        return judge_run(
+            [table.verdict for table in self.tables],
+            RunFacts(
+                unread=len(self.unread),
+                excluded=self.excluded,
+                hidden=self.hidden,
+                left_out=sum(one.blocks for one in self.left_out),
+                left_behind=sum(one.visible and one.named for one in self.left_out),
+                stray=len(self.unknown),
+                metastore=0 if self.metastore is None else self.metastore.findings.wrong,
+                told=tuple(self.told),
+            ),
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows in the target, those of earlier runs included."""
+        return sum(table.rows for table in self.tables)
+
+    @property
+    def failures(self) -> list[FileReport]:
+        """The files that were not converted although they should have been."""
+        return [
+            file for table in self.tables for file in table.problems if file.status in ("failed", "changed")
+        ]
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verdict is `Verified`."""
+        return self.verdict.is_verified
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing that was asked for is missing, wrong or unexplained; else 1."""
+        return self.verdict.exit_code
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many files there are of each status."""
+        counts: Counter[str] = Counter()
+        for table in self.tables:
+            counts.update(table.totals.statuses)
+        return {status: counts[status] for status in STATUSES if counts[status]}
+
+    def to_json(self) -> dict[str, Any]:
+        """report.json."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "to": self.to,
+            "on_error": self.on_error,
+            "on_vanished": self.on_vanished,
+            "excluded": self.excluded,
+            "hidden": self.hidden,
+            "hidden_names": self.hidden_names,
+            "safe_to_delete": self.safe_to_delete,
+            "started": self.started,
+            "seconds": self.seconds,
+            "rows": self.rows,
+            **self.verdict.to_json(),
+            "counts": self.statuses,
+            "timeline": self.timeline,
+            "metastore": None if self.metastore is None else self.metastore.to_json(),
+            **_few("left_out", self.left_out, vars),
+            **_few("unknown", self.unknown),
+            **_few("unread", [vars(one) for one in self.unread]),
+            "tables": [table.to_json() for table in self.tables],
+        }

@@ -1,0 +1,203 @@
+"""`safe-to-delete.txt`: the sources whose every row is in the target, each with what it is known by.
+
+    # coldframe safe-to-delete 2
+    # {"target": "/lake", "source": "/warehouse", "made": "..", "compared": "..", "left_behind": [..], ..}
+    # size, time of change, digest, path; separated by tabs
+    8331    2014-01-01T00:00:00.000000000Z    whole:9f0c..    /warehouse/sales/000000_0
+    # end: 1
+
+The digest is that of `identity`. Paths are as they are, and come last. A source whose path has a line break
+is not listed. `check` asks of each line whether it still holds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.pipeline.file_access import StorageOptions, pieces
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.scheduling import SIDE_BY_SIDE, in_threads
+from coldframe.pipeline.source.identity import digest_now, identity_of, is_proof
+from coldframe.pipeline.state.journal import HOME, Entry, State
+from coldframe.pipeline.target.destination import Destination
+from coldframe.sources import is_remote, open_store
+
+SAFE = f"{HOME}/safe-to-delete.txt"
+_FIRST = "# coldframe safe-to-delete 2"
+_LAST = "# end: "
+_THREADS = SIDE_BY_SIDE
+"""Sources that are looked at once: most of the time is waiting."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A source that was listed."""
+
+    size: int
+    changed: str
+    digest: str
+    path: str
+
+    @property
+    def text(self) -> str:
+        """As it stands in the list."""
+        return f"{self.size}\t{self.changed}\t{self.digest}\t{self.path}"
+
+
+def write(
+    destination: Destination, about: Mapping[str, Any], sources: Iterable[tuple[SourceFile, str]]
+) -> int:
+    """Lists the sources that still are what they were, and gives how many. `about`: what the header says."""
+    count = 0
+
+    def looks() -> Iterator[Callable[[], Line | None]]:
+        for file, digest in sources:
+            yield functools.partial(_line, file, digest)
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for text in (
+            _FIRST,
+            f"# {json.dumps(about)}",
+            "# size, time of change, digest, path; separated by tabs",
+        ):
+            yield f"{text}\n".encode()
+        for line in in_threads(looks(), _THREADS):
+            if line is not None:
+                count += 1
+                yield f"{line.text}\n".encode(errors="surrogateescape")
+        yield f"{_LAST}{count}\n".encode()
+
+    destination.write(SAFE, lines())
+    return count
+
+
+def _line(file: SourceFile, digest: str) -> Line | None:
+    try:
+        same = identity_of(file.path, file.storage_options) == file.identity
+        if same and _says_little(file):
+            same = digest_now(file.path, file.identity, digest, file.storage_options) == digest
+    except (OSError, ColdframeError):
+        return None
+    return Line(file.size, _time(file.mtime_ns), digest, file.path) if same else None
+
+
+def _says_little(file: SourceFile) -> bool:
+    """Whether its store knows nothing of a file but size and time: these can be set back."""
+    return is_remote(file.path) and not file.etag and not file.is_folder
+
+
+def _time(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    then = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return f"{then:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+
+
+@dataclass(frozen=True)
+class SafeList:
+    """A list as it was read."""
+
+    about: dict[str, Any]
+    lines: tuple[Line, ...]
+    is_whole: bool
+    """Whether its end is there."""
+
+
+def read(path: str, storage_options: StorageOptions = None) -> SafeList:
+    """Reads a list. A SchemaError where it is none, or one of an earlier version."""
+    text = b"".join(pieces(path, storage_options)).decode(errors="surrogateescape")
+    first, *rest = text.split("\n")
+    if first != _FIRST:
+        raise SchemaError(f"{path}: expected {_FIRST!r} in its first line, found {first[:80]!r}")
+    try:
+        about = json.loads(rest[0].removeprefix("# "))
+        lines = tuple(_parsed(one) for one in rest if one and not one.startswith("#"))
+    except (ValueError, IndexError) as reason:
+        raise SchemaError(f"{path}: {reason}") from reason
+    ends = [one for one in rest if one.startswith(_LAST)]
+    return SafeList(about, lines, ends == [f"{_LAST}{len(lines)}"])
+
+
+def _parsed(text: str) -> Line:
+    size, changed, digest, path = text.split("\t", 3)
+    return Line(int(size), changed, digest, path)
+
+
+def check(
+    listed: SafeList, state: State, storage_options: StorageOptions = None
+) -> Iterator[tuple[Line, str]]:
+    """The lines that do not hold any more, and why: by the source as it is now, or by the journal."""
+    root = str(listed.about.get("source", ""))
+    trees = {
+        str(entry.details.get("digest"))
+        for entry in state.done.each()
+        if str(entry.details.get("digest", "")).startswith("tree:")
+    }
+
+    def looks() -> Iterator[Callable[[], tuple[Line, str | None]]]:
+        for line in listed.lines:
+            # Gathered here: only one thread at a time asks the state.
+            entry = state.done.look_up(line.path.removeprefix(root).lstrip("/"))
+            told = _told(line, entry, trees)
+            if told is not None:
+                yield functools.partial(_as_told, line, told)
+            else:
+                known = None if entry is None else entry.details.get("identity")
+                yield functools.partial(_look, line, known, storage_options)
+
+    for line, why in in_threads(looks(), _THREADS):
+        if why is not None:
+            yield line, why
+
+
+def _as_told(line: Line, why: str) -> tuple[Line, str | None]:
+    return line, why
+
+
+def _told(line: Line, entry: Entry | None, trees: set[str]) -> str | None:
+    """What is wrong with a line by the journal alone."""
+    if line.digest.startswith("tree:"):
+        return None if line.digest in trees else "the journal has no such source any more"
+    if entry is None:
+        return "the journal has no such source any more"
+    if entry.details.get("digest") != line.digest:
+        return "the journal has another digest of it"
+    return None
+
+
+def _look(line: Line, known: str | None, storage_options: StorageOptions) -> tuple[Line, str | None]:
+    """What is wrong with a line by what lies there."""
+    try:
+        if is_remote(line.path):
+            found = open_store(line.path, storage_options).stat()
+            if found is None:
+                return line, "it is not there any more"
+            size, changed = found.size, _time((found.modified or 0) * 1_000_000)
+            is_folder = found.is_folder
+        else:
+            about = os.stat(line.path)
+            size, changed = about.st_size, _time(about.st_mtime_ns)
+            is_folder = os.path.isdir(line.path)
+        identity = identity_of(line.path, storage_options)
+    except (FileNotFoundError, NotADirectoryError):
+        return line, "it is not there any more"
+    except (OSError, ColdframeError) as error:
+        return line, f"it cannot be looked at: {error}"
+    if not is_folder:
+        if size != line.size:
+            return line, f"it has {size:,} bytes, {line.size:,} were read"
+        # Listings and single answers of object stores give times in different units: there the etag counts.
+        if not line.digest.startswith("etag:") and changed != line.changed:
+            return line, f"it was changed at {changed}"
+    if digest_now(line.path, identity, line.digest, storage_options) != line.digest:
+        return line, "its content is not the one that was read"
+    if not is_proof(line.digest, identity, known):
+        return line, "it was touched since it was read, and a digest of its ends proves too little"
+    return line, None

@@ -1,0 +1,51 @@
+"""The outcome of a run in a few lines, for a terminal."""
+
+from __future__ import annotations
+
+from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.pages import size_text
+from coldframe.pipeline.source.findings import metastore_lines
+
+
+def summary(report: Report) -> str:
+    """The outcome in a few lines."""
+    lines: list[str] = []
+    for table in report.tables:
+        counts = ", ".join(
+            f"{count} {status}" for status, count in table.to_json()["counts"].items() if count
+        )
+        sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
+        outcome = f"{table.rows:,} rows, {sizes}, {table.verdict.text}"
+        lines.append(f"{table.name} ({table.format}): {counts}; {outcome}")
+        for file in table.files:
+            if file.error is not None:
+                lines.append(f"  {file.status}: {file.source}: {file.error}")
+            elif file.damage:
+                lost = "an unknown number of" if file.rows_lost is None else f"{file.rows_lost:,}"
+                places = "1 place" if len(file.damage) == 1 else f"{len(file.damage)} places"
+                lines.append(f"  {file.status}: {file.source}: {lost} rows lost in {places}")
+        lines += [f"  {table.error}"] if table.error is not None else []
+        lines += [f"  missing: {name}" for name in table.missing]
+        lines += [f"  not the migration's, but in the table: {name}" for name in table.foreign]
+        lines += [f"  a part of the table only: {text}" for text in table.partial]
+        lines += metastore_lines(table.metastore, "  ")
+        if table.vanished:
+            what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
+            count, first = len(table.vanished), table.vanished[0]
+            lines.append(f"  {count:,} source(s) are gone, such as {first}: {what[table.on_vanished]}")
+    if report.metastore is not None:
+        lines += metastore_lines(report.metastore.findings)
+        lines.append(report.metastore.summary)
+    lines += [f"NOT READ: {one.relative}: {one.reason}" for one in report.unread]
+    lines += [f"NOT ASKED FOR: {one.source}: {one}" for one in report.left_out if one.blocks]
+    lines += [f"left behind: {one.source}: {one}" for one in report.left_out if one.visible and one.named]
+    if report.hidden:
+        names = "1 hidden name" if report.hidden == 1 else f"{report.hidden:,} hidden names"
+        lines.append(f"{names} passed over, such as {report.hidden_names[0]}")
+    if report.unknown:
+        count = len(report.unknown)
+        files = "1 file" if count == 1 else f"{count:,} files"
+        lines.append(f"{files} of other formats left alone, such as {report.unknown[0]}")
+    lines.append(f"{report.verdict.text}; {report.safe_to_delete:,} sources in safe-to-delete.txt")
+    lines.append(f"{report.rows:,} rows in {report.seconds:.1f} s; {report.target}/_coldframe/report.html")
+    return "\n".join(lines)

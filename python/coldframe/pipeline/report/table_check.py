@@ -1,0 +1,114 @@
+"""How a table of the target stands by now: what was verified, against what readers of the table see.
+
+    rows_verified    by the journal
+    rows_now         as the table's own log says, deletion vectors included; None where it cannot say
+
+Plain files are what their footers say, which nobody opens here: there it is asked whether each file is there,
+with its size. Rows that others deleted are gone; rows that they wrote elsewhere, as compactions do, are in
+files that nobody compared: with `on_foreign_changes="append"` that is known, else it is not explained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from coldframe.pipeline.report.target_facts import (
+    WHOLE_TABLE,
+    Difference,
+    TargetFacts,
+    differences,
+    foreign,
+    look,
+)
+from coldframe.pipeline.report.verdict import Reason
+from coldframe.pipeline.state.journal import State
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.live import LiveFile
+
+MOST_NAMED = 1000
+_GONE = ("gone", "resized")
+
+
+@dataclass
+class Standing:
+    """What was found."""
+
+    facts: TargetFacts
+    rows_verified: int = 0
+    rows_now: int | None = None
+    whole: Difference | None = None
+    """What is wrong with the table as a whole."""
+    missing: dict[str, Difference] = field(default_factory=dict)
+    """Files that are not there, or not with their size, and why;"""
+    changed: dict[str, Difference] = field(default_factory=dict)
+    """files whose rows others deleted or wrote elsewhere, the first of them, and why;"""
+    counts: Counter[str] = field(default_factory=Counter)
+    """how many differences there are of each kind."""
+    foreign: list[str] = field(default_factory=list)
+    """Files of others that readers see."""
+
+    def reasons(self, on_foreign_changes: str = "refuse") -> Iterator[Reason]:
+        """What the verdict is told, besides files that are missing and foreign."""
+        known = on_foreign_changes == "append"
+        if self.whole is not None:
+            yield Reason("columns_gone" if self.whole.kind == "columns" else "no_log", 1, self.whole.reason)
+        if self.counts["deleted"] or self.counts["unlisted"] or self.counts["unknown"]:
+            now = self.rows_now
+            gone = 0 if now is None else self.rows_verified - now
+            detail = next((f"{one.file}: {one.reason}" for one in self.changed.values()), "")
+            if gone > 0 and not self.foreign:
+                yield Reason("known_gone" if known else "rows_gone", gone, detail)
+            else:
+                # Rows that others wrote may be ours, and may be others.
+                kind = "known_elsewhere" if known else "rows_elsewhere"
+                yield Reason(
+                    kind, sum(self.counts[one] for one in ("deleted", "unlisted", "unknown")), detail
+                )
+                if gone > 0:
+                    yield Reason("known_gone" if known else "rows_gone", gone, "at least")
+
+
+def standing(destination: Destination, state: State, kind: str, name: str, path: str) -> Standing:
+    """How a table stands. It is listed once, and its log is read once."""
+    facts = look(destination, kind, name, path)
+    found = Standing(facts)
+    found.rows_verified = sum(part.rows for entry in state.done.of_table(path) for part in entry.parts)
+    if facts.has_log and facts.state == "there":
+        seen = [file.rows for file in facts.files]
+        found.rows_now = None if None in seen else sum(rows for rows in seen if rows is not None)
+    for one in differences(facts, state):
+        if one.kind in WHOLE_TABLE:
+            found.whole = one
+        elif one.kind in _GONE:
+            found.missing.setdefault(one.file, one)
+        else:
+            found.counts[one.kind] += 1
+            if len(found.changed) < MOST_NAMED:
+                found.changed.setdefault(one.file, one)
+    for file in foreign(facts, state):
+        found.foreign.append(file.path)
+        if facts.has_log and file.path.startswith(f"{path}/"):
+            wrong = _unreadable(facts, file)
+            if wrong is not None:
+                found.missing[file.path] = Difference(wrong[0], path, "", file.path, file.rows or 0, wrong[1])
+    return found
+
+
+def _unreadable(facts: TargetFacts, file: LiveFile) -> tuple[str, str] | None:
+    """What is wrong with a file of others, for which the whole table cannot be read, and why."""
+    there = facts.stored.get(file.path)
+    if there is None:
+        return "gone", "others wrote it, and it is not there any more: the table cannot be read"
+    if file.bytes is not None and there.size != file.bytes:
+        sizes = f"it has {there.size:,} bytes, the table says {file.bytes:,}"
+        return "resized", f"others wrote it, and {sizes}: the table cannot be read"
+    return None
+
+
+def kind_of(state: State, path: str) -> Mapping[str, str]:
+    """What a table was written as: `to`, `name` and the unit of its timestamps."""
+    about = state.tables.get(path, {})
+    named = {key: str(value) for key, value in about.items()}
+    return {"to": "parquet", "name": path, "unit": "us", **named}

@@ -1,0 +1,180 @@
+"""What the tables of a target are now: by their own logs and metadata, and by the files that lie there.
+
+    look          what a table is now, whoever has written to it since
+    differences   what of ours it does not have as it was verified
+    foreign       what it has besides
+
+What the journal says is what was done once. Others delete rows, compact, vacuum and lose logs since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from coldframe.pipeline.plan.plan_files import decoded
+from coldframe.pipeline.source.inventory import is_hidden
+from coldframe.pipeline.state.journal import Part, State
+from coldframe.pipeline.state.scratch import Rows, Scratch
+from coldframe.pipeline.state.stored_files import StoredFiles
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.live import LiveFile, LiveTable
+from coldframe.pipeline.target.targets import find_target
+
+WHOLE_TABLE = ("log gone", "log unreadable", "columns")
+"""Kinds of differences that are those of every source of a table."""
+_PLAIN = "in its footer"
+_OWN = {"delta": ("_delta_log",), "iceberg": ("metadata",)}
+"""Folders of a table's log or metadata."""
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """A table of a target as it is now."""
+
+    kind: str
+    """As `to` of a migration: `"parquet"`, `"orc"`, `"delta"`, `"iceberg"`."""
+    path: str
+    """Relative to the target's root."""
+    state: str
+    """`"there"`, `"gone"` or `"unreadable"`: its log or metadata; of plain files their directory."""
+    reason: str
+    version: str
+    columns: tuple[str, ...] | None
+    """That the table has now; None of plain files."""
+    files: Rows[LiveFile]
+    """That readers of the table see."""
+    stored: StoredFiles
+    """That lie in its directory."""
+
+    @property
+    def has_log(self) -> bool:
+        """Whether something else than the directory says which files are the table's."""
+        return self.kind in ("delta", "iceberg")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of ours that a table does not have as it was verified."""
+
+    kind: str
+    """`"log gone"`, `"log unreadable"`, `"columns"`: of the table; `"gone"`, `"resized"`, `"unlisted"`,
+    `"deleted"`, `"unknown"`: of a file.
+    """
+    table: str
+    source: str
+    """Empty: every source of the table."""
+    file: str
+    rows: int
+    """Of this source, in this file."""
+    reason: str
+
+
+def look(destination: Destination, kind: str, name: str, path: str) -> TargetFacts:
+    """What a table is now. A table that cannot be read is no error: its state says so."""
+    scratch = Scratch()
+    files = _live_files(scratch)
+    stored = StoredFiles(destination, path, without=_OWN.get(kind, ()))
+    try:
+        read = find_target(kind).read_table
+        table = _plain(stored, path) if read is None else read(destination, name, path)
+        for file in table.files:
+            files.append(file)
+    except Exception as error:
+        # Of a log that others have written anything can be wrong, and each library has its own errors.
+        table, files = LiveTable("unreadable", f"{type(error).__name__}: {error}"), files.another()
+    about = (table.state, table.reason, table.version, table.columns)
+    return TargetFacts(kind, path, *about, files, stored)
+
+
+def differences(facts: TargetFacts, state: State) -> Iterator[Difference]:
+    """What of the migration's files the table does not have as they were verified, source by source."""
+    entries = state.done.of_table(facts.path)
+    has_parts = any(entry.parts for entry in entries)
+    # Of one that a killed run was to empty, nobody can say whether it is.
+    if not has_parts and not state.registered.get(facts.path):
+        return
+    whole = _of_table(facts, state)
+    if whole is not None:
+        yield whole
+    if facts.state == "unreadable" or (facts.has_log and facts.state == "gone"):
+        return
+    ours = state.registered.get(facts.path)
+    for entry in state.done.of_table(facts.path):
+        for part in entry.parts:
+            found = _of_part(facts, part, ours)
+            if found is not None:
+                yield Difference(found[0], facts.path, entry.source, part.final, part.rows, found[1])
+
+
+def foreign(facts: TargetFacts, state: State) -> Iterator[LiveFile]:
+    """Files of others that readers of the table see."""
+    for file in facts.files:
+        if not state.done.has_final(file.path):
+            yield file
+
+
+def _of_table(facts: TargetFacts, state: State) -> Difference | None:
+    def difference(kind: str, reason: str) -> Difference:
+        rows = sum(part.rows for entry in state.done.of_table(facts.path) for part in entry.parts)
+        return Difference(kind, facts.path, "", "", rows, reason)
+
+    if facts.state == "unreadable":
+        return difference("log unreadable", f"the table cannot be read: {facts.reason}")
+    if facts.has_log and facts.state == "gone":
+        return difference("log gone", f"there is no table: {facts.reason}")
+    if facts.columns is not None:
+        lost = sorted(_columns(facts.path, state) - {name.lower() for name in facts.columns})
+        if lost:
+            return difference("columns", f"the table has no such columns any more: {', '.join(lost)}")
+    return None
+
+
+def _columns(path: str, state: State) -> set[str]:
+    """The names of the columns that files of a table were written with, in small letters."""
+    written = {str(entry.details.get("written", "")) for entry in state.done.of_table(path) if entry.parts}
+    known = (decoded(state.schemas[name]) for name in written if name in state.schemas)
+    return {name.lower() for schema in known for name in schema.names}
+
+
+def _of_part(facts: TargetFacts, part: Part, ours: set[str] | None) -> tuple[str, str] | None:
+    """What is wrong with a file, and why."""
+    listed = facts.files.get(part.final)
+    if listed is None and facts.has_log:
+        if ours and part.final not in ours:
+            return "unlisted", "no version of the table has it yet"
+        return "unlisted", "others have taken it out of the table: its rows are deleted, or written elsewhere"
+    there = facts.stored.get(part.final)
+    if there is None:
+        return "gone", "it is not there any more"
+    if there.size != part.bytes:
+        return "resized", f"it has {there.size:,} bytes, {part.bytes:,} were written"
+    if not facts.has_log or listed is None:
+        return None
+    if listed.rows is None:
+        return "unknown", listed.why
+    if listed.hidden:
+        return "deleted", f"others have deleted {listed.hidden:,} of its rows"
+    if listed.rows != (part.of or part.rows):
+        return "unknown", f"the table says that it has {listed.rows:,} rows, {part.of or part.rows:,} do"
+    return None
+
+
+def _plain(stored: StoredFiles, path: str) -> LiveTable:
+    if not stored:
+        return LiveTable("gone", f"{path} has no files")
+    seen = (
+        LiveFile(found.name, None, 0, found.size, _PLAIN)
+        for found in stored
+        if not any(map(is_hidden, found.name.removeprefix(f"{path}/").split("/")))
+    )
+    return LiveTable("there", files=seen)
+
+
+def _live_files(scratch: Scratch) -> Rows[LiveFile]:
+    return Rows(
+        scratch,
+        lambda file: file.path,
+        lambda file: (file.path, file.rows, file.hidden, file.bytes, file.why),
+        lambda row: LiveFile(*row),
+    )

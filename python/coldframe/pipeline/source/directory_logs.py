@@ -1,0 +1,47 @@
+"""What the tables of one directory have in common, such as logs: read once a run, not once a table."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from coldframe._coldframe import ColdframeError, shared_of_tables
+from coldframe.pipeline.records import Recorded, SourceFile
+from coldframe.pipeline.source.tables import Table
+from coldframe.sources import Source
+
+
+class SharedByTables:
+    """Looked for when the first table of a directory is opened, and kept for the others."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[str, str], Mapping[str, Recorded]] = {}
+
+    def of(self, file: SourceFile, table: Table) -> Recorded:
+        """What is known for a table of a directory; nothing for most formats."""
+        name = table.options.get("table")
+        if name is None:
+            return ()
+        place = file.path, table.format
+        if place not in self._of:
+            found = _read(file, table)
+            if not found:
+                return ()  # these options do without it; those of another table may not
+            self._of[place] = found
+        return self._of[place].get(str(name), ())
+
+
+def _read(file: SourceFile, table: Table) -> Mapping[str, Recorded]:
+    options = dict(table.options)
+    source = Source(file.path, file.storage_options)
+    # Whether it can be read at all, opening the table tells.
+    with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
+        return shared_of_tables(
+            source.handle(),
+            format=table.format,
+            storage_options=source.core_options(),
+            verify_checksums=options.pop("verify_checksums", True),
+            keys=options.pop("keys", None),
+            options=options,
+        )
+    return {}

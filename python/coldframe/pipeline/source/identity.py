@@ -1,0 +1,154 @@
+"""Whether a source is still the one that was planned, and the one that an earlier run converted.
+
+    file        size : mtime_ns : ctime_ns : inode
+    of a store  size : etag, or where the store has none size : time of change
+    directory   sha256 over `relative name, <one of the above>` of every file below it
+
+The inventory takes this identity, the task compares it before its first and after its last byte. An edit of
+equal size, and one whose time was set back, change it too; reading does not.
+
+Across runs a digest of the content says more, which is taken between the two looks at the identity:
+
+    whole:..    sha256 of a file of up to 1 MiB
+    ends:..     sha256 of the first 64 KiB and the last 256 KiB of a larger one
+    etag:..     what its store calls the content
+    tree:..     of a directory: its identity, as above
+
+A source whose identity is another one is the same if `whole` is. If `ends` is, it is the same where its time
+of the last change (ctime) is: a middle that was edited changes that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+
+from coldframe._coldframe import ColdframeError
+from coldframe.listing import FileEntry
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.sources import is_remote, open_store
+
+WHOLE = 1 << 20
+HEAD, TAIL = 64 << 10, 256 << 10
+CHANGED = "changed while it was read: a later run converts it"
+
+
+def identity_of(path: str, storage_options: StorageOptions = None) -> str:
+    """The identity of what lies at `path` now; an OSError where it cannot be looked at."""
+    if is_remote(path):
+        return _stored(path, storage_options)
+    found = os.stat(path)
+    if not os.path.isdir(path):
+        return identity_of_file(found)
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            one = os.path.join(folder, name)
+            digest.update(
+                f"{os.path.relpath(one, path)}\0{identity_of_file(os.stat(one))}\n".encode(errors="replace")
+            )
+    return digest.hexdigest()
+
+
+def is_unchanged(path: str, identity: str, storage_options: StorageOptions = None) -> bool:
+    """Whether `path` still has an identity that was taken before; what is gone has not."""
+    try:
+        return identity_of(path, storage_options) == identity
+    except (OSError, ColdframeError):
+        return False
+
+
+def content_digest(path: str, storage_options: StorageOptions = None) -> str:
+    """The digest of a file without an etag: see above. One that cannot be read is an error."""
+    digest = hashlib.sha256()
+    if is_remote(path):
+        opened = open_store(path, storage_options).open()
+        size = opened.size
+        for start, stop in _looked_at(size):
+            digest.update(opened.read(start, stop))
+    else:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for start, stop in _looked_at(size):
+                file.seek(start)
+                digest.update(file.read(stop - start))
+    return f"{'whole' if size <= WHOLE else 'ends'}:{digest.hexdigest()}"
+
+
+def _looked_at(size: int) -> tuple[tuple[int, int], ...]:
+    return ((0, size),) if size <= WHOLE else ((0, HEAD), (size - TAIL, size))
+
+
+def digest_now(path: str, identity: str, digest: str, storage_options: StorageOptions = None) -> str | None:
+    """What a digest of this kind is of `path` now, which has this identity; None where it cannot be taken."""
+    kind = digest.partition(":")[0]
+    if kind == "tree":
+        return f"tree:{identity}"
+    if kind == "etag":
+        return f"etag:{identity.partition(':')[2]}"
+    try:
+        return content_digest(path, storage_options)
+    except (OSError, ColdframeError):
+        return None
+
+
+def is_same_source(
+    path: str,
+    identity: str,
+    known_identity: str | None,
+    known_digest: str,
+    storage_options: StorageOptions = None,
+) -> bool:
+    """Whether a source is the one that an earlier run converted, of which these are known; its size and time
+    of change are the same. Earlier versions kept neither: there, size and time have to do.
+    """
+    if known_identity is None or identity == known_identity:
+        return True
+    if not is_proof(known_digest, identity, known_identity):
+        return False
+    return known_digest == digest_now(path, identity, known_digest, storage_options)
+
+
+def is_proof(digest: str, identity: str, known_identity: str | None) -> bool:
+    """Whether an equal digest proves that a source of this identity is the one that had the other."""
+    if known_identity is None or identity == known_identity:
+        return True
+    kind = digest.partition(":")[0]
+    return kind == "whole" or (kind == "ends" and _changed_at(identity) == _changed_at(known_identity))
+
+
+def _changed_at(identity: str) -> str:
+    """The time of the last change, of data or of anything else."""
+    return identity.split(":")[2] if identity.count(":") == 3 else ""
+
+
+def of_entry(entry: FileEntry) -> str:
+    """The identity of a file that a store has listed."""
+    # Listings and single answers give times in different units; an etag is the same in both.
+    return f"{entry.size}:{entry.etag}" if entry.etag else f"{entry.size}:{entry.modified}"
+
+
+def of_entries(entries: Iterable[tuple[str, FileEntry]]) -> str:
+    """The identity of a folder, by the files below it and their paths relative to it."""
+    digest = hashlib.sha256()
+    for relative, entry in sorted(entries, key=lambda one: one[0]):
+        digest.update(f"{relative}\0{of_entry(entry)}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def _stored(path: str, storage_options: StorageOptions) -> str:
+    store = open_store(path, storage_options)
+    found = store.stat()
+    if found is None:
+        raise FileNotFoundError(path)
+    if not found.is_folder:
+        return of_entry(found)
+    below = store.list("", recursive=True)
+    return of_entries((one.path, one) for some in below for one in some)
+
+
+def identity_of_file(found: os.stat_result) -> str:
+    """The identity of a file, of which this was found."""
+    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"

@@ -1,0 +1,346 @@
+"""Stage 1: what lies in the source tree. Files are told by their first and last bytes, never by their names.
+
+Passed over, as Hive and Spark do, and counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
+`.crc`), and what an interrupted copy leaves (`x._COPYING_`). Every other file is listed, those of an unknown
+format too. What cannot be listed or read, links that lead nowhere or to directories, and what is neither file
+nor directory is listed as well, with why: rows that nobody looked at are never passed over in silence.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import coldframe
+from coldframe._coldframe import ColdframeError, NotFoundError, formats
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.scheduling import Scheduler, Threads
+from coldframe.pipeline.source.identity import identity_of, identity_of_file
+from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.state.scratch import Rows, Scratch, names
+
+TABLES_FILE = "tables.toml"
+ROOT = "."
+"""The relative path of the source's root itself, where that is the data of one server or of several."""
+LEFTOVERS = ("._COPYING_", ".inprogress", ".tmp")
+MOST_HIDDEN = 1000
+"""Names that were passed over and are named; of more it is known how many."""
+THREADS = 8
+FOLDERS_HERE = 1000
+"""Directories of one level that the driver looks into by itself; of more the scheduler does;"""
+FOLDERS_A_TASK = 50
+"""so many at once."""
+SEVERAL = frozenset(name for name, about in formats().items() if about["capabilities"]["tables"])
+
+Files = Rows[SourceFile] | list[SourceFile]
+
+
+@dataclass
+class Inventory:
+    """The source tree, sorted by path."""
+
+    root: str
+    files: Files = field(default_factory=list)
+    """Files of the five formats."""
+    empty: Files = field(default_factory=list)
+    """Files of zero bytes, as Hive leaves for empty buckets: they hold no rows."""
+    unknown: Files = field(default_factory=list)
+    """Files of another format, or too damaged to tell."""
+    unread: list[Unread] = field(default_factory=list)
+    """What could not be looked at."""
+    left_out: Rows[str] = field(default_factory=lambda: names(Scratch()))
+    """Files and directories that were left out as asked, by their relative paths."""
+    hidden: int = 0
+    """Names that were passed over, as Hive and Spark do, and the first of them."""
+    hidden_names: list[str] = field(default_factory=list)
+    stray: list[str] = field(default_factory=list)
+    """Those of `unknown` that lie outside of every table."""
+    unmatched: list[str] = field(default_factory=list)
+    """Paths of entries of tables.toml that no file belongs to."""
+
+    @property
+    def excluded(self) -> int:
+        """How many files and directories were left out as asked."""
+        return len(self.left_out)
+
+    def leaves_out(self, source: str) -> bool:
+        """Whether a source may be there although it is not listed: as asked, or as it could not be read."""
+        if lies_below(source, self._unread_places):
+            return True
+        return len(self.left_out) > 0 and any(
+            self.left_out.get(place) is not None for place in _above(source)
+        )
+
+    @functools.cached_property
+    def _unread_places(self) -> set[str]:
+        """Asked for when the inventory is taken: of each source that is gone."""
+        return {one.relative for one in self.unread}
+
+    def new_files(self) -> Files:
+        """A list that has nothing yet, and may grow as large as the inventory's own."""
+        return self.files.another() if isinstance(self.files, Rows) else []
+
+    def hide(self, names: Sequence[str], count: int | None = None) -> None:
+        """Names that were passed over; of many the first are enough."""
+        self.hidden += len(names) if count is None else count
+        self.hidden_names += names[: MOST_HIDDEN - len(self.hidden_names)]
+
+    def add(self, file: SourceFile | Unread) -> None:
+        """One more thing that was looked at."""
+        if isinstance(file, Unread):
+            self.unread.append(file)
+            return
+        kind = self.files if file.format else self.unknown if file.size else self.empty
+        kind.append(file)
+
+
+def lies_below(source: str, places: set[str]) -> bool:
+    """Whether a path is one of the places or lies below one; "." is the root."""
+    return bool(places) and ("." in places or any(one in places for one in _above(source)))
+
+
+def _above(source: str) -> Iterator[str]:
+    """A path, and those of the directories that it lies in."""
+    names = source.split("/")
+    return ("/".join(names[:depth]) for depth in range(1, len(names) + 1))
+
+
+def packing(
+    root: str, storage_options: StorageOptions = None
+) -> tuple[Callable[[SourceFile], tuple[Any, ...]], Callable[[Sequence[Any]], SourceFile]]:
+    """Files of a source tree as plain values, and back; most paths follow from where they lie."""
+
+    def pack(file: SourceFile) -> tuple[Any, ...]:
+        path = None if file.path == _path(root, file.relative) else file.path
+        return (path, *_plain(file))
+
+    def unpack(row: Sequence[Any]) -> SourceFile:
+        path, *rest = row
+        of_it: Any = (path if path is not None else _path(root, rest[0]), *rest, storage_options)
+        return SourceFile(*of_it)
+
+    return pack, unpack
+
+
+def _plain(file: SourceFile) -> tuple[Any, ...]:
+    """All but its path. How a store is reached, which may be secret, is the same for all."""
+    return (
+        file.relative,
+        file.size,
+        file.mtime_ns,
+        file.format,
+        file.identity,
+        file.is_folder,
+        file.etag,
+    )
+
+
+def source_rows(scratch: Scratch, root: str, storage_options: StorageOptions = None) -> Rows[SourceFile]:
+    """Files of a source tree, by their relative paths."""
+    return Rows(scratch, lambda file: file.relative, *packing(root, storage_options))
+
+
+def new_inventory(root: str, storage_options: StorageOptions = None) -> Inventory:
+    """One that has nothing yet, and room for any number of files."""
+    scratch = Scratch()
+    files, empty, unknown = (source_rows(scratch, root, storage_options) for _ in range(3))
+    return Inventory(root, files, empty, unknown)
+
+
+def take_inventory(
+    root: str,
+    named: Iterable[str] = (),
+    selection: Selection | None = None,
+    *,
+    scheduler: Scheduler | None = None,
+) -> Inventory:
+    """Walks the tree of a file system and looks at each file that is meant.
+
+    A root that holds nothing but the data of one server or of several is one source, unless `named` has paths
+    of directories below it. Where there are many directories, `scheduler` has them looked into.
+    """
+    root = os.path.abspath(root)
+    if not os.path.isdir(root):
+        raise NotFoundError(f"{root}: no such directory")
+    inventory = new_inventory(root)
+    below = any(path != ROOT and os.path.isdir(os.path.join(root, path)) for path in named)
+    several = None if below else _several_tables(root)
+    if several is not None:
+        whole = _look(root, ROOT, True)
+        inventory.add(whole if isinstance(whole, Unread) else replace(whole, format=several))
+        return inventory
+    folders = [ROOT]
+    # One level of the tree after the other.
+    while folders:
+        size = 1
+        doer: Scheduler = Threads(THREADS)
+        if scheduler is not None and len(folders) > FOLDERS_HERE:
+            size, doer = FOLDERS_A_TASK, scheduler
+        starts = range(0, len(folders), size)
+        tasks = (FolderTask(root, tuple(folders[at : at + size]), selection or Selection()) for at in starts)
+        below_them: list[str] = []
+        for found in doer.run(tasks):
+            for row in found["files"]:
+                inventory.add(SourceFile(_path(root, row[0]), *row))
+            inventory.unread += [Unread(*one) for one in found["unread"]]
+            inventory.hide(found["hidden_names"], found["hidden"])
+            for place in found["left_out"]:
+                inventory.left_out.append(place)
+            below_them += found["folders"]
+        folders = sorted(below_them)
+    inventory.unread.sort(key=lambda one: one.relative)
+    return inventory
+
+
+def _several_tables(root: str) -> str | None:
+    """The format of a folder that is several tables and holds nothing else but a tables.toml; also where each
+    folder in it is such (Kudu's servers by themselves would give the rows of their replicas more than once).
+    """
+    if _is_table(root) and (found := _detect(root)) in SEVERAL:
+        return found
+    with os.scandir(root) as entries:
+        shown = [one for one in entries if not is_hidden(one.name) and one.name != TABLES_FILE]
+    if not all(one.is_dir() and _is_table(one.path) for one in shown):
+        return None
+    kinds = {_detect(one.path) for one in shown}
+    return "kudu" if kinds == {"kudu"} else None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers of a table pass a name over, as Hive and Spark do."""
+    return name.startswith(("_", "."))
+
+
+@dataclass(frozen=True)
+class FolderTask:
+    """Directories to look into, each by itself. The outcome has what lies directly in them."""
+
+    root: str
+    folders: tuple[str, ...]
+    """Relative to the root."""
+    selection: Selection
+    bytes: int = 16 << 20
+
+    def run(self) -> dict[str, Any]:
+        """Lists them, and looks at each file."""
+        found = Found()
+        for folder in self.folders:
+            _list(self.root, folder, self.selection, found)
+        return vars(found)
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """Nobody came back from there."""
+        return vars(Found(unread=[[folder, reason] for folder in self.folders]))
+
+
+@dataclass
+class Found:
+    """Of plain values, so that it travels."""
+
+    files: list[list[Any]] = field(default_factory=list)
+    """What a SourceFile has after its path."""
+    folders: list[str] = field(default_factory=list)
+    unread: list[list[str]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    hidden: int = 0
+    hidden_names: list[str] = field(default_factory=list)
+
+    def add(self, file: SourceFile | Unread) -> None:
+        if isinstance(file, Unread):
+            self.unread.append([file.relative, file.reason])
+        else:
+            self.files.append(list(_plain(file)))
+
+
+def _list(root: str, folder: str, selection: Selection, found: Found) -> None:
+    path = _path(root, folder)
+    if folder != ROOT and _is_table(path):
+        if selection.takes(folder):
+            found.add(_look(root, folder, True))
+        else:
+            found.left_out.append(folder)
+        return
+    try:
+        with os.scandir(path) as entries:
+            there = sorted((entry.name, _is_folder(entry), entry.is_symlink()) for entry in entries)
+    except OSError as error:
+        found.add(Unread(folder, _reason(error)))
+        return
+    for name, is_folder, is_link in there:
+        leftover = is_hidden(name) or (not is_folder and name.endswith(LEFTOVERS))
+        if folder == ROOT and name == TABLES_FILE and not is_folder:
+            continue
+        relative = name if folder == ROOT else f"{folder}/{name}"
+        if leftover:
+            found.hidden += 1
+            if len(found.hidden_names) < MOST_HIDDEN:
+                found.hidden_names.append(f"{relative}/" if is_folder else relative)
+            continue
+        if not (selection.enters(relative) if is_folder else selection.takes(relative)):
+            found.left_out.append(relative)
+        elif is_folder and is_link:
+            reason = f"a link to the directory {os.readlink(_path(root, relative))}, which is not followed"
+            found.add(Unread(relative, f"{reason}: migrate that by itself"))
+        elif is_folder:
+            found.folders.append(relative)
+        else:
+            found.add(_look(root, relative, False))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _look(root: str, relative: str, directory: bool) -> SourceFile | Unread:
+    path = _path(root, relative)
+    try:
+        if directory:
+            parts = [os.stat(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names]
+            size = sum(part.st_size for part in parts)
+            newest = max((part.st_mtime_ns for part in parts), default=0)
+            return SourceFile(path, relative, size, newest, _detect(path), identity_of(path), is_folder=True)
+        # The identity first: what replaces the file from here on is seen.
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            return Unread(relative, "neither a file nor a directory")
+        kind = _detect(path) if found.st_size else None
+        return SourceFile(path, relative, found.st_size, found.st_mtime_ns, kind, identity_of_file(found))
+    except FileNotFoundError:
+        lost = os.path.islink(path)
+        return Unread(relative, "a link that leads nowhere" if lost else "gone since it was listed")
+    except OSError as error:
+        return Unread(relative, _reason(error))
+
+
+def _path(root: str, relative: str) -> str:
+    return root if relative == ROOT else f"{root.rstrip(os.sep)}/{relative}"
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _is_table(folder: str) -> bool:
+    """Whether a directory is one table of a format; one that cannot be read is none, and the walk says so."""
+    try:
+        return _detect(folder) is not None
+    except OSError:
+        return False
+
+
+def _detect(path: str) -> str | None:
+    """The format; None for bytes that are of none. An OSError where they cannot be read."""
+    try:
+        return coldframe.detect(path)
+    except NotFoundError as gone:
+        raise FileNotFoundError(path) from gone
+    except ColdframeError:
+        return None

@@ -1,0 +1,87 @@
+"""Where the locations of a metastore lie, relative to the source's root.
+
+    /wh/t    file:/wh/t    file:///wh/t             one local directory
+    hdfs://nn/t    hdfs://nn:8020/t    hdfs:///t    one directory, unless hosts or ports differ
+    s3://b/t    s3a://b/t    s3n://b/t              one prefix
+
+Hadoop writes names into locations as they are: `%2F` is three letters of a directory's name, in the location
+and on disk, and nothing is unescaped to compare them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from coldframe.pipeline.file_access import with_one_name
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(?=/|\Z)")
+_HOSTS = frozenset(("hdfs", "viewfs"))
+"""Whose authority is a host, and may be left out for the default file system's."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place of a file system: scheme, authority, and the names on the way to it."""
+
+    scheme: str
+    """Empty where it is not said; `file` is local."""
+    authority: str
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(text: str) -> Location:
+        """A path or URL."""
+        text = with_one_name(text)
+        match = _URL.match(text)
+        if match is None:
+            return Location("", "", _names(text))
+        return Location(match.group(1).lower(), match.group(2) or "", _names(text[match.end() :]))
+
+    def is_on(self, other: Location) -> bool:
+        """Whether both may be of one file system."""
+        scheme, another = self.scheme or other.scheme, other.scheme or self.scheme
+        if scheme != another:
+            return False
+        if scheme in _HOSTS:
+            return _same_host(self.authority, other.authority)
+        # A location without a scheme is of Hive's own file system, which is no object store's.
+        return scheme in ("", "file") or (bool(self.scheme) and self.authority == other.authority)
+
+
+class Root:
+    """The root of the source."""
+
+    def __init__(self, root: str) -> None:
+        """`root`: as `places.root_of` gives it."""
+        found = Location.of(root)
+        self._root = found if found.scheme else Location("file", "", found.names)
+
+    def relative(self, location: str | None) -> str | None:
+        """The path below the root, "" for the root itself; None of what lies elsewhere."""
+        if not location:
+            return None
+        place = Location.of(location)
+        if not place.is_on(self._root):
+            return None
+        found = self._below(place.names)
+        if found is None and self._root.scheme == "file":
+            # The root is known by its real path; Hive may know it by a link.
+            found = self._below(_names(os.path.realpath("/" + "/".join(place.names))))
+        return found
+
+    def _below(self, names: tuple[str, ...]) -> str | None:
+        root = self._root.names
+        return "/".join(names[len(root) :]) if names[: len(root)] == root else None
+
+
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name)
+
+
+def _same_host(one: str, other: str) -> bool:
+    """Whether two authorities are of one NameNode or name service, as far as they say."""
+    host, _, port = one.lower().partition(":")
+    another, _, its_port = other.lower().partition(":")
+    return not (host and another) or (host == another and (not (port and its_port) or port == its_port))

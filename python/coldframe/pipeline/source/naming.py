@@ -1,0 +1,129 @@
+"""Where a table lies in the target, and what it is called: given once, and kept in the journal.
+
+    sales/p=2/x.orc                 sales            the first run
+    sales/p=1/x.rc, p=2/x.orc       sales__rcfile    an older partition in another format comes later
+                                    sales            stays what it was
+
+A path belongs to a place and a format of the source. Where a table's files were all written anew in another
+format, the new ones are the same table: they take over its path, and what it loses and gains is one exchange.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from coldframe._coldframe import SchemaError
+
+if TYPE_CHECKING:
+    from coldframe.pipeline.source.inventory import Inventory
+    from coldframe.pipeline.source.tables import Table
+    from coldframe.pipeline.state.journal import State
+
+
+def name_tables(
+    tables: Sequence[Table], state: State | None = None, inventory: Inventory | None = None
+) -> None:
+    """Gives each table its path and name: those that the journal has, else new ones, all of them distinct.
+
+    No path is one that Spark takes for a partition.
+    """
+    known = {} if state is None else dict(_remembered(tables, state))
+    for table in tables:
+        table.path, table.name = known.get((table.place, table.format), ("", ""))
+    paths = {table.path for table in tables if table.path}
+    names = {table.name for table in tables if table.name}
+    if state is not None:
+        for path, name in known.values():
+            if path not in paths and (inventory is None or _has_left_out(path, state, inventory)):
+                paths.add(path)
+                names.add(name)
+        # A path of an early version, whose format nobody knows any more.
+        paths |= (
+            state.tables.keys() - {path for path, _ in known.values()} - {table.place for table in tables}
+        )
+    _give_paths([table for table in tables if not table.path], paths)
+    _give_names(tables, names)
+    _demand_distinct(tables)
+
+
+def _remembered(tables: Sequence[Table], state: State) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Paths and names in the target, by place and format."""
+    nameless: set[str] = set()
+    for path, about in state.tables.items():
+        if "format" in about:
+            yield (str(about["place"]), str(about["format"])), (path, str(about["name"]))
+        else:
+            nameless.add(path)
+    # Early versions did not write down what a table was made of: what they made of its files says so.
+    for table in tables if nameless else ():
+        for file in table.files:
+            before = state.done.look_up(file.relative)
+            if before is not None and before.table in nameless:
+                nameless.discard(before.table)
+                name = str(state.tables[before.table]["name"])
+                yield (table.place, table.format), (before.table, name)
+                break
+
+
+def _has_left_out(path: str, state: State, inventory: Inventory) -> bool:
+    """Whether a table has sources that this run leaves out: it is not gone then."""
+    return any(inventory.leaves_out(entry.source) for entry in state.done.of_table(path))
+
+
+def _give_paths(tables: Sequence[Table], taken: set[str]) -> None:
+    plain = {table.place for table in tables if "=" not in table.place}
+    for table in tables:
+        wanted = _without_partitions(table.place)
+        if wanted in taken and "=" not in table.place:
+            wanted = f"{wanted}__{table.format}"
+        path, number = wanted, 1
+        while path in taken or (path != table.place and path in plain):
+            number += 1
+            path = f"{wanted}_{number}"
+        table.path = path
+        taken.add(path)
+
+
+def _without_partitions(place: str) -> str:
+    return "/".join(folder if "=" not in folder else folder_name(folder) for folder in place.split("/"))
+
+
+def folder_name(table: str) -> str:
+    """A table's name as the name of a folder that Hive and Spark see, and take for no partition."""
+    return re.sub(r"^[_.]", "t\\g<0>", re.sub(r"[^\w.-]", "_", table)) or "_"
+
+
+def _give_names(tables: Sequence[Table], taken: set[str]) -> None:
+    """Names that tables.toml gives are these; where two formats share one, the later one's has its format."""
+    for table in tables:
+        if table.spec is not None and table.name:
+            taken.discard(table.name)
+            table.name = ""
+    twice = Counter(table.called for table in tables if table.spec is None and not table.name)
+    places = Counter(table.place for table in tables)
+    for table in tables:
+        if table.name:
+            continue
+        table.name = table.called
+        apart = places[table.place] == 1 and twice[table.called] > 1 and table.spec is None
+        if table.name in taken and table.path != table.place:
+            table.name = f"{table.called}__{table.format}"
+        if (table.name in taken or apart) and table.spec is None:
+            table.name = table.path
+            number = 1
+            while table.name in taken:
+                number += 1
+                table.name = f"{table.path}_{number}"
+        taken.add(table.name)
+
+
+def _demand_distinct(tables: Sequence[Table]) -> None:
+    for path in (path for path, count in Counter(table.path for table in tables).items() if count > 1):
+        both = sorted(table.called for table in tables if table.path == path)
+        raise SchemaError(f"tables {' and '.join(both)} would both lie in {path}: give them different paths")
+    twice = sorted(name for name, count in Counter(table.name for table in tables).items() if count > 1)
+    if twice:
+        raise SchemaError(f"more than one table named {', '.join(twice)}: tables.toml can give them names")

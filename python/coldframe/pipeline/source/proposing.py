@@ -1,0 +1,92 @@
+"""What a tables.toml lacks: entries to fill in, as far as the files themselves tell."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import coldframe
+from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.pipeline.records import SourceFile
+from coldframe.pipeline.source.tables import TYPELESS, Table
+
+_SERDES = ("text", "binary")
+_ROWS = 1000
+"""Rows among which one is looked for that the two readings have otherwise."""
+_LONG = 300
+"""Letters of a row that are shown."""
+
+
+def demand_schemas(tables: Sequence[Table], *, tables_file: str | None) -> None:
+    """Raises SchemaError with what to add to tables.toml, where files do not know their types."""
+    lacking = [table for table in tables if table.format in TYPELESS and "schema" not in table.options]
+    if not lacking:
+        return
+    places = Counter(table.place for table in tables)
+    where = tables_file or "a tables.toml (in the source's root, or given with --schema)"
+    entries = "\n\n".join(_suggestion(table, shared=places[table.place] > 1) for table in lacking)
+    raise SchemaError(
+        f"{len(lacking)} table(s) are in a format that stores no column names and types. Add to {where}, "
+        f"with the columns as SHOW CREATE TABLE lists them:\n\n{entries}\n\n"
+        "or migrate them as they are, columns _c0, _c1 .. of binary, with --untyped."
+    )
+
+
+def _suggestion(table: Table, *, shared: bool) -> str:
+    """An entry. `shared`: files of other formats lie in the same place."""
+    lines = [f"[tables.{_toml_key(table.name)}]"]
+    if table.place != table.name:
+        lines.append(f'path = "{table.place}"')
+    if shared:
+        lines.append(f'format = "{table.format}"')
+    columns, serde, shown = "...", None, []
+    # A damaged first file does not keep the rest of the advice back.
+    with contextlib.suppress(ColdframeError, OSError, ValueError):
+        first = table.files[0]
+        opened = _open(first)
+        columns = ", ".join(f"{name} string" for name in opened.schema.names)
+        serde = (opened.proposal() or {}).get("serde")
+        shown = _readings(first, columns)
+    lines.append(f'schema = "{columns}"')
+    if serde is None:
+        lines.append('serde = "?"   # "text" or "binary": the first rows do not tell')
+    else:
+        other = next(one for one in _SERDES if one != serde)
+        lines.append(f'serde = "{serde}"   # by the first rows; or "{other}"')
+    lines += shown
+    names = [field.name for field in table.partition_fields]
+    if names:
+        lines.append(f'partitions = "{", ".join(f"{name} string" for name in names)}"')
+    return "\n".join(lines)
+
+
+def _open(file: SourceFile, **options: Any) -> coldframe.File:
+    return coldframe.open(file.path, storage_options=file.storage_options, **options)
+
+
+def _readings(file: SourceFile, schema: str) -> list[str]:
+    """The first row that the two SerDes read differently, or the first one, as comments."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for serde in _SERDES:
+        # Bytes that are no text are an error of that reading.
+        with contextlib.suppress(ColdframeError):
+            found = _open(file, schema=schema, serde=serde).read(limit=_ROWS, on_error="null")
+            rows[serde] = found.to_pylist()
+    pairs = list(zip(*(rows.get(serde, []) for serde in _SERDES), strict=False))
+    at = next((number for number, (one, other) in enumerate(pairs) if one != other), 0)
+    return [
+        f"# row {at + 1:,} as {serde}: {_cut(repr(tuple(found[at].values())))}"
+        for serde, found in rows.items()
+        if len(found) > at
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} .."
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'

@@ -1,0 +1,216 @@
+"""What a Hive metastore registers below the source: read before anything is converted, kept on the driver's
+own disk.
+
+    table without partitions     its location, a number of rows, a format
+    partition                    the same
+    table with partitions        its location, a number of rows of all of them
+
+`numRows` is what Hive counted when it wrote, or was told to; 0 and less say nothing (Spark's inserts leave
+0). Spark's ANALYZE has a number of its own, which Hive's inserts leave behind: a location may state two
+numbers, and is right with either.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from coldframe._coldframe import formats
+from coldframe.errors import unsupported
+from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.pipeline.source.findings import Finding, MetastoreReport
+from coldframe.pipeline.source.locations import Root
+from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.state.scratch import Rows, Scratch
+
+_ROWS = ("numRows", "spark.sql.statistics.numRows")
+_PROVIDER = "spark.sql.sources.provider"
+_FORMATS = (("OrcInputFormat", "orc"), ("OrcNewInputFormat", "orc"), ("RCFileInputFormat", "rcfile"))
+_KNOWN = frozenset(formats())
+
+
+@dataclass(frozen=True)
+class Place:
+    """A location that is registered below the source."""
+
+    path: str
+    """Relative to the source's root; "" is the root."""
+    table: str
+    partition: str = ""
+    rows: tuple[int, ...] = ()
+    """The numbers that are stated; none where nothing is known."""
+    format: str = ""
+    """By its input format: one of ours, or the name of the class; empty where none is said."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is said to be of a format that is migrated."""
+        return self.format in _KNOWN
+
+
+@dataclass
+class Registered:
+    """All places, by their paths."""
+
+    report: MetastoreReport
+    places: Rows[Place]
+    """Tables without partitions, and partitions."""
+    wholes: Rows[Place]
+    """Tables with partitions."""
+    scattered: set[str] = field(default_factory=set)
+    """Of the latter those of which a partition lies outside of the table's own directory."""
+
+    @staticmethod
+    def empty(uri: str) -> Registered:
+        """One without a place."""
+        scratch = Scratch()
+        return Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
+
+    def each(self) -> Iterator[Place]:
+        """All of them."""
+        yield from self.places
+        yield from self.wholes
+
+
+def _rows(scratch: Scratch) -> Rows[Place]:
+    # Several tables may lie in one directory.
+    return Rows(
+        scratch,
+        lambda place: f"{place.path}\0{place.table}\0{place.partition}",
+        lambda place: tuple(vars(place).values()),
+        lambda row: Place(*row),
+    )
+
+
+def read_registered(uris: str, source: str, selection: Selection) -> Registered:
+    """Asks a metastore for all that is meant below a root, which is as `places.root_of` gives it."""
+    if importlib.util.find_spec("thrift") is None:
+        raise unsupported("a Hive metastore without the package thrift; pip install 'coldframe[hive]'")
+    from coldframe.hive.metastore import Metastore
+
+    with Metastore(uris) as metastore:
+        tables = (table for database in metastore.databases() for table in metastore.tables(database))
+        return collect(metastore.uri, source, tables, metastore.partitions, selection)
+
+
+def collect(
+    uri: str,
+    source: str,
+    tables: Iterable[HiveTable | Refused],
+    partitions: Callable[[HiveTable], Iterable[HivePartition]],
+    selection: Selection | None = None,
+) -> Registered:
+    """Those of the tables that lie below the source, and are meant."""
+    scratch = Scratch()
+    found = Registered(MetastoreReport(uri), _rows(scratch), _rows(scratch))
+    collector = _Collector(found, Root(source), partitions, selection or Selection())
+    others, other = 0, ""
+    for table in tables:
+        if isinstance(table, Refused):
+            _tell_refused(found, f"{table.database}.{table.name}", table.reason)
+            continue
+        location = _location(table)
+        if location is not None and not collector.take(table, location):
+            others, other = others + 1, location
+    if not collector.taken:
+        text = "the metastore has no table with files"
+        if others:
+            text = f"none of its {others:,} tables lies below {source}, but elsewhere, such as {other}"
+        found.report.findings.add(Finding("nothing", "", text))
+    return found
+
+
+@dataclass
+class _Collector:
+    """Puts tables and partitions where they belong."""
+
+    found: Registered
+    root: Root
+    partitions: Callable[[HiveTable], Iterable[HivePartition]]
+    selection: Selection
+    taken: int = 0
+    """Tables that lie below the source; those that are left out as asked, too."""
+
+    def take(self, table: HiveTable, location: str) -> bool:
+        """Whether a table lies below the source."""
+        path = self.root.relative(location)
+        if path is None:
+            return False
+        self.taken += 1
+        if self.selection.enters(path):
+            self._add(table, path)
+        return True
+
+    def _add(self, table: HiveTable, path: str) -> None:
+        name, parameters = f"{table.database}.{table.name}", table.parameters
+        place = Place(path, name, "", _stated(parameters), _format(table.input_format, parameters))
+        self.found.report.tables += 1
+        if not _has_partitions(table):
+            self.found.places.append(place)
+            return
+        self.found.wholes.append(place)
+        try:
+            self._add_partitions(table, place)
+        except MetastoreRefusal as refusal:
+            self.found.scattered.add(name)
+            _tell_refused(self.found, name, str(refusal))
+
+    def _add_partitions(self, table: HiveTable, whole: Place) -> None:
+        others, other = 0, ""
+        for partition in self.partitions(table):
+            self.found.report.partitions += 1
+            path = self.root.relative(partition.location)
+            if path is None:
+                others, other = others + 1, str(partition.location)
+                continue
+            if not f"{path}/".startswith(f"{whole.path}/" if whole.path else ""):
+                self.found.scattered.add(whole.table)
+            name = "/".join(
+                f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
+            )
+            kind = _format(partition.input_format, table.parameters)
+            self.found.places.append(Place(path, whole.table, name, _stated(partition.parameters), kind))
+        if others:
+            self.found.scattered.add(whole.table)
+            text = f"{others:,} of its partitions lie outside of the source, such as {other}"
+            # Where files are chosen, nobody knows whether those would have been.
+            wrong = not self.selection.include
+            finding = Finding("elsewhere", whole.table, text, location=other, is_wrong=wrong)
+            self.found.report.findings.add(finding)
+
+
+def _tell_refused(found: Registered, table: str, reason: str) -> None:
+    found.report.findings.add(Finding("refused", table, reason))
+
+
+def _location(table: HiveTable) -> str | None:
+    """Where the files of a table lie; None of what has none: views, tables of HBase and the like."""
+    if table.kind == "VIRTUAL_VIEW" or table.parameters.get("storage_handler"):
+        return None
+    if _PROVIDER in table.parameters:
+        # Of tables that Hive cannot read, Spark gives it a placeholder.
+        return table.serde_parameters.get("path", table.location)
+    return table.location
+
+
+def _has_partitions(table: HiveTable) -> bool:
+    """Whether its partitions are registered; of Spark's own tables they need not be."""
+    parameters = table.parameters
+    known = _PROVIDER not in parameters or parameters.get("spark.sql.partitionProvider") == "catalog"
+    return bool(table.keys) and known
+
+
+def _stated(parameters: Mapping[str, str]) -> tuple[int, ...]:
+    """The numbers of rows that say something."""
+    found = (parameters.get(name, "").strip() for name in _ROWS)
+    numbers = (int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 20)
+    return tuple(dict.fromkeys(number for number in numbers if number > 0))
+
+
+def _format(input_format: str | None, parameters: Mapping[str, str]) -> str:
+    provider = parameters.get(_PROVIDER)
+    if provider is not None:
+        return provider.lower()
+    name = (input_format or "").rpartition(".")[2]
+    return next((kind for ending, kind in _FORMATS if name.endswith(ending)), name)

@@ -1,0 +1,86 @@
+"""What a listing has told of files, on the driver's own disk: a store may have millions.
+
+    folder NUL name -> size, time of change, etag
+
+Files of one folder follow each other, by their names.
+"""
+
+from __future__ import annotations
+
+import marshal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from coldframe.listing import FileEntry
+from coldframe.pipeline.state.scratch import PAGE, Scratch, key_of, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file of a store, as its listing told of it."""
+
+    path: str
+    size: int
+    modified: int | None
+    etag: str | None
+    is_folder: bool = False
+
+    @property
+    def identity(self) -> tuple[int, int | None, str | None]:
+        """What a file is opened with, so that another content is an error."""
+        return self.size, self.modified, self.etag
+
+
+class Shelf(Scratch):
+    """Where the files of all folders are. Any thread may ask: what detects formats has threads of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files = self.new_list()
+        self._turn = threading.Lock()
+
+    def put(self, number: int, key: bytes, body: bytes) -> None:
+        with self._turn:
+            super().put(number, key, body)
+
+    def get(self, number: int, key: bytes) -> bytes | None:
+        with self._turn:
+            return super().get(number, key)
+
+    def page(self, number: int, after: bytes | None, most: int = PAGE) -> list[tuple[bytes, bytes]]:
+        with self._turn:
+            return super().page(number, after, most)
+
+
+class FolderFiles:
+    """The files that lie directly in a folder, by name; as much of a dictionary as `Listed` needs."""
+
+    def __init__(self, shelf: Shelf, folder: str) -> None:
+        self._shelf, self._folder = shelf, folder
+        self._start = key_of(folder) + b"\0"
+
+    def __setitem__(self, name: str, entry: FileEntry) -> None:
+        body = marshal.dumps((entry.size, entry.modified, entry.etag))
+        self._shelf.put(self._shelf.files, self._start + key_of(name), body)
+
+    def get(self, name: str) -> FileEntry | None:
+        """The file of that name."""
+        body = self._shelf.get(self._shelf.files, self._start + key_of(name))
+        return None if body is None else self._entry(name, body)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.items())
+
+    def values(self) -> Iterator[FileEntry]:
+        """All files."""
+        return (entry for _, entry in self.items())
+
+    def items(self) -> Iterator[tuple[str, FileEntry]]:
+        """Names and files, by name."""
+        for key, body in self._shelf.rows(self._shelf.files, self._start):
+            name = text_of(key[len(self._start) :])
+            yield name, self._entry(name, body)
+
+    def _entry(self, name: str, body: bytes) -> Kept:
+        return Kept(f"{self._folder}/{name}" if self._folder else name, *marshal.loads(body))

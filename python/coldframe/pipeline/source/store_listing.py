@@ -1,0 +1,258 @@
+"""The inventory of a source that lies in a store: listed once, then looked at from the driver's own disk.
+
+    object stores     one listing of all objects, 1,000 a request
+    HDFS and others   folder by folder, several at once; what cannot be listed is told
+
+Whether a folder is one table (of Kudu, HBase) is asked of the listing, so that it costs requests only where
+its files have to be read for that. In memory are the names of folders, not those of files. What is left out
+and what is told are as in `inventory`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from coldframe import _coldframe
+from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
+from coldframe.listing import FileEntry, Files, Listed, is_flat
+from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.records import SourceFile, Unread
+from coldframe.pipeline.scheduling import Scheduler, Threads
+from coldframe.pipeline.source.identity import of_entries, of_entry
+from coldframe.pipeline.source.inventory import (
+    LEFTOVERS,
+    SEVERAL,
+    TABLES_FILE,
+    THREADS,
+    Found,
+    Inventory,
+    is_hidden,
+    new_inventory,
+)
+from coldframe.pipeline.source.selection import Selection
+from coldframe.pipeline.source.store_entries import FolderFiles, Shelf
+from coldframe.sources import Source, open_store
+
+_T = TypeVar("_T")
+
+FILES_HERE = 2000
+"""Files that the driver looks into by itself; of more the scheduler does;"""
+FILES_A_TASK = 200
+"""so many at once."""
+
+
+class _Tree(Listed):
+    """What is there, and what could not be listed."""
+
+    def __init__(self, store: Store) -> None:
+        self._shelf = Shelf()
+        super().__init__(store)
+        self.unread: list[Unread] = []
+        self.count = 0
+        """Of files and folders that were listed."""
+
+    def new_files(self, folder: str) -> Files:
+        return FolderFiles(self._shelf, folder)
+
+    def add(self, entry: StoreEntry) -> None:
+        self.count += 1
+        super().add(entry)
+
+
+@dataclass(frozen=True)
+class LookTask:
+    """Files of a store to look into. The outcome is as that of a `FolderTask`."""
+
+    files: tuple[tuple[str, FileEntry], ...]
+    """By their URLs."""
+    storage_options: StorageOptions = field(repr=False)
+    bytes: int = 16 << 20
+
+    def run(self) -> dict[str, Any]:
+        """Looks at each."""
+        found = Found()
+        for url, entry in self.files:
+            found.add(_look(url, entry, self.storage_options))
+        return vars(found)
+
+    def given_up(self, reason: str) -> dict[str, Any]:
+        """Nobody came back from there."""
+        return vars(Found(unread=[[entry.path, reason] for _, entry in self.files]))
+
+
+def take_listed(
+    root: str,
+    named: Iterable[str],
+    selection: Selection,
+    storage_options: StorageOptions,
+    *,
+    scheduler: Scheduler | None = None,
+) -> Inventory:
+    """Lists the tree and looks at each file that is meant; see `take_inventory`. Where there are many files,
+    `scheduler` has them looked into.
+    """
+    store = open_store(root, storage_options)
+    about = store.stat()
+    if about is None or not about.is_folder:
+        raise NotFoundError(f"{root}: no such directory")
+    tree = _list_flat(store) if is_flat(root) else _list_folders(store, selection)
+    inventory = new_inventory(root, storage_options)
+    inventory.unread = tree.unread
+    one = None if any(path in tree.folders for path in named if path != ".") else _one_source(tree)
+    if one is not None:
+        found = _look_at_folder(tree, "", storage_options)
+        inventory.files.append(replace(found, relative=".", format=one))
+        return inventory
+
+    doer: Scheduler = Threads(THREADS)
+    size = 1
+    if scheduler is not None and tree.count > FILES_HERE:
+        doer, size = scheduler, FILES_A_TASK
+
+    def files() -> Iterator[tuple[str, FileEntry]]:
+        for path, entry in _walk(tree, inventory, selection):
+            if entry is None:
+                inventory.add(_look_at_folder(tree, path, storage_options))
+            else:
+                yield tree.store.url_of(path), entry
+
+    walked = files()
+    for outcome in doer.run(LookTask(some, storage_options) for some in _together(walked, size)):
+        for row in outcome["files"]:
+            of_it: Any = (tree.store.url_of(row[0]), *row, storage_options)
+            inventory.add(SourceFile(*of_it))
+        inventory.unread += [Unread(*one) for one in outcome["unread"]]
+    inventory.unread.sort(key=lambda one: one.relative)
+    return inventory
+
+
+def _together(files: Iterator[_T], size: int) -> Iterator[tuple[_T, ...]]:
+    while some := tuple(itertools.islice(files, size)):
+        yield some
+
+
+def _list_flat(store: Store) -> _Tree:
+    tree = _Tree(store)
+    for some in store.list("", recursive=True):
+        for entry in some:
+            tree.add(entry)
+    return tree
+
+
+def _list_folders(store: Store, selection: Selection) -> _Tree:
+    tree = _Tree(store)
+
+    def listed(path: str) -> list[StoreEntry]:
+        return [entry for some in store.list(path) for entry in some]
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        flying: dict[Future[list[StoreEntry]], str] = {threads.submit(listed, ""): ""}
+        while flying:
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                path = flying.pop(future)
+                try:
+                    entries = future.result()
+                except (ColdframeError, OSError) as error:
+                    if not path:
+                        raise
+                    tree.unread.append(Unread(path, str(error)))
+                    continue
+                for entry in entries:
+                    tree.add(entry)
+                    if entry.is_folder and selection.enters(entry.path):
+                        flying[threads.submit(listed, entry.path)] = entry.path
+    return tree
+
+
+def _one_source(tree: _Tree) -> str | None:
+    """The format of a root that is the data of one server, or of several side by side."""
+    if (found := tree.detect("")) in SEVERAL:
+        return found
+    root = tree.folders[""]
+    files = [name for name in root.files if not is_hidden(name) and name != TABLES_FILE]
+    folders = [name for name in root.folders if not is_hidden(name)]
+    if files or not folders:
+        return None
+    return "kudu" if all(tree.detect(name) == "kudu" for name in folders) else None
+
+
+def _walk(tree: _Tree, inventory: Inventory, selection: Selection) -> Iterator[tuple[str, FileEntry | None]]:
+    """Files, and folders that are one table (without an entry), by their relative paths."""
+    waiting = [""]
+    while waiting:
+        at = waiting.pop()
+        if at and tree.detect(at) is not None:
+            if selection.takes(at):
+                yield at, None
+            else:
+                inventory.left_out.append(at)
+            continue
+        folder = tree.folders[at]
+        inventory.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
+        shown = [_join(at, name) for name in sorted(folder.folders) if not is_hidden(name)]
+        entered = [path for path in shown if selection.enters(path)]
+        for path in shown:
+            if not selection.enters(path):
+                inventory.left_out.append(path)
+        waiting.extend(reversed(entered))
+        for name, entry in folder.files.items():
+            if not at and name == TABLES_FILE:
+                continue
+            if is_hidden(name) or name.endswith(LEFTOVERS):
+                inventory.hide([entry.path])
+            elif selection.takes(entry.path):
+                yield entry.path, entry
+            else:
+                inventory.left_out.append(entry.path)
+
+
+def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> SourceFile | Unread:
+    try:
+        kind = _detect(url, entry, storage_options) if entry.size else None
+    except NotFoundError:
+        return Unread(entry.path, "gone since it was listed")
+    except OSError as error:
+        return Unread(entry.path, str(error))
+    return SourceFile(
+        url,
+        entry.path,
+        entry.size,
+        (entry.modified or 0) * 1_000_000,
+        kind,
+        of_entry(entry),
+        etag=entry.etag,
+        storage_options=storage_options,
+    )
+
+
+def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> SourceFile:
+    entries = list(tree.below(path))
+    return SourceFile(
+        tree.store.url_of(path),
+        path,
+        sum(entry.size for _, entry in entries),
+        max((entry.modified or 0 for _, entry in entries), default=0) * 1_000_000,
+        tree.detect(path),
+        of_entries(entries),
+        is_folder=True,
+        storage_options=storage_options,
+    )
+
+
+def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str | None:
+    """The format; None for bytes that are of none. An OSError where they cannot be read."""
+    source = Source(url, storage_options, entry.identity)
+    try:
+        return _coldframe.detect(source.handle(), source.core_options(), source.known)
+    except NotFoundError:
+        raise
+    except ColdframeError:
+        return None
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

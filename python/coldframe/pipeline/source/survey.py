@@ -1,0 +1,58 @@
+"""The source as a whole: its root, what lies below it, and the tables that this makes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from coldframe._coldframe import SchemaError
+from coldframe.pipeline.file_access import StorageOptions, exists, root_of, with_one_name
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.scheduling import Scheduler
+from coldframe.pipeline.source.inventory import TABLES_FILE, Inventory, take_inventory
+from coldframe.pipeline.source.proposing import demand_schemas
+from coldframe.pipeline.source.store_listing import take_listed
+from coldframe.pipeline.source.tables import Table, TableSpec, find_tables, load_tables
+from coldframe.sources import is_remote
+
+
+def roots_of(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> tuple[str, str]:
+    """The two roots: absolute paths, or URLs without a slash at their end."""
+    source, goal = root_of(src), root_of(dst)
+    one, other = (with_one_name(root) + "/" for root in (source, goal))
+    if one.startswith(other) or other.startswith(one):
+        raise SchemaError(f"source {source} and target {goal} must not contain each other")
+    return source, goal
+
+
+def look(
+    source: str,
+    tables: str | os.PathLike[str] | Sequence[TableSpec] | None,
+    options: Options,
+    scheduler: Scheduler | None = None,
+) -> tuple[Inventory, list[Table]]:
+    """What lies in the source, and the tables that it makes."""
+    storage_options = options.source_storage_options
+    specs, tables_file = _specs(tables, source, storage_options)
+    named = [spec.path for spec in specs]
+    if is_remote(source):
+        inventory = take_listed(source, named, options.selection, storage_options, scheduler=scheduler)
+    else:
+        inventory = take_inventory(source, named, options.selection, scheduler=scheduler)
+    found = find_tables(inventory, specs)
+    if not options.untyped:
+        demand_schemas(found, tables_file=tables_file)
+    return inventory, found
+
+
+def _specs(
+    given: str | os.PathLike[str] | Sequence[TableSpec] | None,
+    source: str,
+    storage_options: StorageOptions,
+) -> tuple[list[TableSpec], str | None]:
+    if given is None:
+        path = f"{source}/{TABLES_FILE}"
+        return (load_tables(path, storage_options), path) if exists(path, storage_options) else ([], None)
+    if isinstance(given, str | os.PathLike):
+        return load_tables(os.fspath(given), storage_options), os.fspath(given)
+    return list(given), None

@@ -1,0 +1,315 @@
+"""Stage 2: which table a file belongs to, and what the files do not say of themselves.
+
+    [tables.sales]
+    path = "warehouse/sales"                      # below the source's root; the table's name where left out
+    schema = "id bigint, amount decimal(10,2)"    # for formats without types
+    serde = "binary"
+    partitions = "dt date, region string"
+    timezone = "America/Los_Angeles"              # and every other option of coldframe.open
+
+    [tables.events]
+    schema = "ts timestamp, kind string"
+    serde = "text"
+    [tables.events.serde_properties]
+    "field.delim" = "|"
+
+A directory that no entry names is a table by itself, under its own path, down to its first `key=value`
+directory. A data directory of Kudu's or a root directory of HBase is as many tables as it holds: those that
+entries of its path name by `table`, or all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError, SchemaError, formats
+from coldframe._coldframe import tables as tables_held
+from coldframe.pipeline.file_access import StorageOptions, pieces
+from coldframe.pipeline.records import SourceFile, is_partition
+from coldframe.pipeline.source.inventory import ROOT, SEVERAL, Files, Inventory
+from coldframe.pipeline.source.naming import folder_name, name_tables
+from coldframe.sources import text_options
+
+# Part of Python since 3.11.
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
+"""Formats that know nothing of their columns but how many there are."""
+
+
+_OWN_KEYS = frozenset({"path", "partitions", "format"})
+_PARTITION = re.compile(r"\s*(\w+)\s+(\w+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*\Z")
+_DECIMAL = re.compile(r"(?:decimal|numeric|dec)(?:\((\d+)(?:,(\d+))?\))?\Z")
+_TEXT = re.compile(r"(?:var)?char\(\d+\)\Z")
+_PARTITION_TYPES: Mapping[str, pa.DataType] = {
+    "string": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """An entry of tables.toml."""
+
+    name: str
+    path: str
+    format: str | None = None
+    partitions: tuple[tuple[str, pa.DataType], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Table:
+    """The files that become one table, all of one format."""
+
+    name: str
+    path: str
+    """Where it will lie below the target's root: where it lies below the source's, but for names that Spark
+    takes for partitions, and for the second format of a directory.
+    """
+    format: str
+    spec: TableSpec | None
+    files: Files = field(default_factory=list)
+    damaged: Files = field(default_factory=list)
+    """Files in its directory whose bytes are of no known format."""
+    empty: Files = field(default_factory=list)
+    _keys: dict[str, None] = field(default_factory=dict)
+    """The names of the partition columns, in the order in which files bring them."""
+    place: str = ""
+    """Where it lies below the source's root, and its name there: `naming` makes path and name of them."""
+    called: str = ""
+
+    def add(self, file: SourceFile) -> None:
+        """One more file, and the partition columns that its directories name."""
+        self.files.append(file)
+        self._keys.update(dict.fromkeys(key for key, _ in file.keys))
+
+    def know_only(self, files: Iterable[SourceFile]) -> None:
+        """The files that are in the target by earlier runs, or will be by this one: their folders count."""
+        keys = dict.fromkeys(key for file in files for key, _ in file.keys)
+        # In the order in which the source has them.
+        self._keys = {key: None for key in (*self._keys, *keys) if key in keys}
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What `coldframe.open` needs besides the path."""
+        return {} if self.spec is None else self.spec.options
+
+    @property
+    def partition_fields(self) -> list[pa.Field]:
+        """The partition columns; text where tables.toml does not say otherwise."""
+        types = dict(self.spec.partitions) if self.spec is not None else {}
+        return [pa.field(name, types.get(name, pa.string())) for name in self._keys]
+
+
+def load_tables(path: str, storage_options: StorageOptions = None) -> list[TableSpec]:
+    """Reads a tables.toml."""
+    try:
+        content = tomllib.loads(b"".join(pieces(path, storage_options)).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        raise SchemaError(f"{path}: {reason}") from reason
+    tables = content.get("tables")
+    if not isinstance(tables, dict) or set(content) != {"tables"}:
+        raise SchemaError(f"{path}: expected [tables.NAME] entries only, found {sorted(content)}")
+    return [_spec(path, str(name), entry) for name, entry in tables.items()]
+
+
+def _spec(source: str, name: str, entry: Any) -> TableSpec:
+    if not isinstance(entry, dict):
+        raise SchemaError(f"{source}: tables.{name} is not a table of options")
+    place = str(entry.get("path", name)).strip("/")
+    if ".." in place.split("/") or not place:
+        raise SchemaError(f"{source}: tables.{name}: path {place!r} does not lie below the source")
+    options = {key: value for key, value in entry.items() if key not in _OWN_KEYS}
+    partitions = _partitions(source, name, str(entry.get("partitions", "")))
+    return TableSpec(name, place, entry.get("format"), partitions, options)
+
+
+def _partitions(source: str, name: str, text: str) -> tuple[tuple[str, pa.DataType], ...]:
+    found: list[tuple[str, pa.DataType]] = []
+    for part in re.split(r",(?![^(]*\))", text) if text.strip() else []:
+        match = _PARTITION.match(part)
+        if match is None:
+            raise SchemaError(
+                f"{source}: tables.{name}: partitions: expected 'name type, ...', found {part.strip()!r}"
+            )
+        column, kind = match.group(1), match.group(2).lower().replace(" ", "")
+        arrow = _partition_type(kind)
+        if arrow is None:
+            known = ", ".join([*_PARTITION_TYPES, "decimal(p,s)", "varchar(n)", "char(n)"])
+            raise SchemaError(
+                f"{source}: tables.{name}: partitions: type {kind!r} of {column}; known are {known}"
+            )
+        found.append((column, arrow))
+    return tuple(found)
+
+
+def _partition_type(kind: str) -> pa.DataType | None:
+    decimal = _DECIMAL.match(kind)
+    if decimal is not None:
+        # As in Hive: decimal alone is decimal(10,0).
+        digits, scale = int(decimal.group(1) or 10), int(decimal.group(2) or 0)
+        return pa.decimal128(digits, scale) if 0 < digits <= 38 and scale <= digits else None
+    return pa.string() if _TEXT.match(kind) else _PARTITION_TYPES.get(kind)
+
+
+def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]:
+    """Puts each file into its table. Where a directory holds several formats, each is a table."""
+    entries = _Entries(specs)
+    # By where they lie: names do not tell `a/b` from `a.b`.
+    groups: dict[tuple[str, str, str], Table] = {}
+    for file in inventory.files:
+        for name, place, spec, part in _tables_of(inventory, file, entries):
+            key = (place, "" if spec is None else spec.name, str(file.format))
+            table = groups.get(key)
+            if table is None:
+                table = groups[key] = _new_table(inventory, name, place, str(file.format), spec)
+            table.add(part)
+    tables = list(groups.values())
+    # The first table of an entry or, for those that no entry names, of a place.
+    by_entry: dict[int, Table] = {}
+    by_place: dict[str, Table] = {}
+    for table in tables:
+        if table.spec is not None:
+            by_entry.setdefault(id(table.spec), table)
+        else:
+            by_place.setdefault(table.place, table)
+    name_tables(tables)
+    lonely: dict[int, Table] = {}
+    for others, kind in ((inventory.unknown, "damaged"), (inventory.empty, "empty")):
+        for file in others:
+            spec = entries.holding(file)
+            if spec is None:
+                found = by_place.get(_place_of(inventory, file))
+            else:
+                found = by_entry.get(id(spec)) or lonely.setdefault(
+                    id(spec), _new_table(inventory, spec.name, spec.path, spec.format or "unknown", spec)
+                )
+            if found is not None:
+                getattr(found, kind).append(file)
+            elif kind == "damaged":
+                inventory.stray.append(file.relative)
+    inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
+    # Tables that are named, but whose every file is beyond recognition or empty.
+    return sorted([*tables, *lonely.values()], key=lambda table: table.name)
+
+
+def _new_table(inventory: Inventory, name: str, path: str, format: str, spec: TableSpec | None) -> Table:
+    files, damaged, empty = (inventory.new_files() for _ in range(3))
+    return Table(name, path, format, spec, files, damaged, empty, place=path, called=name)
+
+
+class _Entries:
+    """The entries of tables.toml by their paths, so that a file's is found by its own directories alone."""
+
+    def __init__(self, specs: Sequence[TableSpec]) -> None:
+        self._by_path: dict[str, list[TableSpec]] = {}
+        self.used: set[str] = set()
+        """The names of those that took a file."""
+        for spec in specs:
+            self._by_path.setdefault(spec.path, []).append(spec)
+
+    def at(self, path: str) -> list[TableSpec]:
+        """Those of a path."""
+        return self._by_path.get(path, [])
+
+    def holding(self, file: SourceFile) -> TableSpec | None:
+        """The entry whose path holds the file; the longest where several do."""
+        found = self._holding(file)
+        if found is not None:
+            self.used.add(found.name)
+        return found
+
+    def _holding(self, file: SourceFile) -> TableSpec | None:
+        for spec in self.at(file.relative):
+            return spec
+        path = file.relative
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            for spec in self.at(path):
+                if spec.format in (None, file.format):
+                    return spec
+        return None
+
+
+def _tables_of(
+    inventory: Inventory, file: SourceFile, entries: _Entries
+) -> Iterator[tuple[str, str, TableSpec | None, SourceFile]]:
+    """The tables that a file's rows go to: name, path, entry, and the file as a part of the table."""
+    spec = entries.holding(file)
+    if file.format in SEVERAL:
+        given = [] if spec is None else entries.at(spec.path)
+        entries.used.update(one.name for one in given)
+        if len(given) > 1 or any("table" in one.options for one in given):
+            # What is done with a source goes by its relative path: each of its tables has one.
+            for one in given:
+                shared = len(given) > 1 or one.path == ROOT
+                part = replace(file, relative=f"{file.relative}/{one.name}") if shared else file
+                yield one.name, _below(one.path, one.name) if shared else one.path, one, part
+            return
+        held = _held_tables(file, spec)
+        if len(held) > 1 or (held and file.relative == ROOT):
+            place = file.relative if spec is None else spec.path
+            for one in held:
+                path = _below(place, one.path)
+                part = replace(file, relative=f"{file.relative}/{one.path}")
+                yield one.name if place == ROOT else f"{place.replace('/', '.')}.{one.name}", path, one, part
+            return
+    place = _place_of(inventory, file) if spec is None or spec.path == ROOT else spec.path
+    yield place.replace("/", ".") if spec is None else spec.name, place, spec, file
+
+
+def _below(place: str, name: str) -> str:
+    return name if place == ROOT else f"{place}/{name}"
+
+
+def _held_tables(file: SourceFile, spec: TableSpec | None) -> list[TableSpec]:
+    """An entry for each table that a directory holds, with the options that its own entry has
+    for all of them; its path is a folder's name. None where they cannot be told: opening it says why.
+    """
+    options = dict(spec.options) if spec is not None else {}
+    ways = {key: options[key] for key in ("keys", "verify_checksums") if key in options}
+    try:
+        held = tables_held(
+            file.path, format=str(file.format), storage_options=text_options(file.storage_options), **ways
+        )
+    except (ColdframeError, OSError, ValueError):
+        return []
+    names = [name for _, name in held]
+    folders = [folder_name(name) for name in names]
+    return [
+        TableSpec(
+            name if names.count(name) == 1 else f"{name}-{table_id}",
+            folder if folders.count(folder) == 1 else f"{folder}-{table_id}",
+            file.format,
+            options={**options, "table": table_id},
+        )
+        for (table_id, name), folder in zip(held, folders, strict=True)
+    ]
+
+
+def _place_of(inventory: Inventory, file: SourceFile) -> str:
+    place: list[str] = []
+    # A directory that is a table has the table's name itself.
+    for folder in file.relative.split("/") if file.is_folder else file.folders:
+        if is_partition(folder):
+            break
+        if folder != ROOT:
+            place.append(folder)
+    return "/".join(place) or os.path.basename(inventory.root) or "root"

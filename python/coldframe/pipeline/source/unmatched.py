@@ -1,0 +1,31 @@
+"""Entries of tables.toml that match nothing: somebody asked for a table that nobody would miss otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from coldframe.pipeline.source.inventory import Inventory
+from coldframe.pipeline.source.tables import Table
+from coldframe.pipeline.state.journal import State
+from coldframe.sources import is_remote
+
+
+def unmatched(inventory: Inventory, tables: Sequence[Table], state: State) -> list[str]:
+    """The paths of entries that ask for what is not there. What is left out, could not be read or is gone
+    since an earlier run is told as that; a directory without files is a table without rows.
+    """
+    return [path for path in inventory.unmatched if not _is_explained(path, inventory, tables, state)]
+
+
+def _is_explained(path: str, inventory: Inventory, tables: Sequence[Table], state: State) -> bool:
+    below = f"{path}/"
+    if inventory.leaves_out(path) or any(one.relative.startswith(below) for one in inventory.unread):
+        return True
+    if any(place.startswith(below) for place in inventory.left_out):
+        return True
+    known = (where for where, about in state.tables.items() if about.get("place", where) == path)
+    if any(state.done.sources_of(where) for where in known):
+        return True
+    taken = any(table.place == path or table.place.startswith(below) for table in tables)
+    return not taken and not is_remote(inventory.root) and os.path.isdir(f"{inventory.root}/{path}")

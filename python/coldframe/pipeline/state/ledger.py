@@ -1,0 +1,219 @@
+"""Source files that have been converted: entries of the journal, many of them, on the driver's own disk.
+
+A `Ledger` is a mapping from sources to entries, sorted. It also answers which entries a table has and whether
+a file of the target is one of theirs, without going through all of them.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coldframe.pipeline.state.scratch import Scratch, key_of, text_of
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the target, or what of one a source has its rows in."""
+
+    staged: str
+    final: str
+    rows: int
+    bytes: int
+    """Of the whole file, as are the checksum and whether it was read back."""
+    checks: dict[str, Any] = field(default_factory=dict)
+    """The fingerprint of this source's rows in it."""
+    verified: bool = False
+    sha256: str | None = None
+    first: int = 0
+    """Of a file that several sources share: the number of the first row that is this one's,"""
+    of: int = 0
+    """and how many rows the file has; 0: it is this source's alone."""
+
+    @property
+    def share(self) -> int:
+        """Its bytes, by the rows that are this source's."""
+        return self.bytes * self.rows // self.of if self.of else self.bytes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A source file that has been converted; all paths are relative to the target's root."""
+
+    key: str
+    source: str
+    table: str
+    parts: tuple[Part, ...]
+    replaces: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    """What the report says of it: bytes and rows read, damage; the columns it had and was written with."""
+    generation: int = 0
+    """How many times the target was begun afresh before it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As events have it."""
+        return {**vars(self), "parts": [vars(part) for part in self.parts], "replaces": list(self.replaces)}
+
+    @staticmethod
+    def from_json(entry: dict[str, Any]) -> Entry:
+        """The reverse of `to_json`."""
+        parts = tuple(Part(**part) for part in entry["parts"])
+        return Entry(**{**entry, "parts": parts, "replaces": tuple(entry["replaces"])})
+
+
+class Ledger(Mapping[str, Entry]):
+    """Entries by their sources, in the order of these. Small sources may share a file of the target."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._entries, self._tables, self._finals, self._members = (scratch.new_list() for _ in range(4))
+        self._length = 0
+        self._parts: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+
+    def put(self, entry: Entry) -> None:
+        """Adds an entry, in place of the one that its source had."""
+        source = key_of(entry.source)
+        if self._length and self._scratch.get(self._entries, source) is not None:
+            self.pop(entry.source)
+        self._scratch.put(self._entries, source, marshal.dumps(entry.to_json()))
+        self._scratch.put(self._tables, _of_table(entry), b"")
+        for part in entry.parts:
+            users, rows = self._used(part.final) if part.of else (0, 0)
+            about = (entry.table, part.bytes, users + 1, rows + part.rows)
+            self._scratch.put(self._finals, key_of(part.final), marshal.dumps(about))
+            if part.of:
+                self._scratch.put(self._members, _member(part), source)
+            self._parts[entry.table] += not users
+        self._sources[entry.table] += 1
+        self._length += 1
+
+    def look_up(self, source: str) -> Entry | None:
+        """The entry of a source."""
+        body = self._scratch.get(self._entries, key_of(source)) if self._length else None
+        return None if body is None else Entry.from_json(marshal.loads(body))
+
+    def pop(self, source: str) -> Entry | None:
+        """Takes an entry out; None where there is none."""
+        entry = self.look_up(source)
+        if entry is not None:
+            self._scratch.delete(self._entries, key_of(source))
+            self._scratch.delete(self._tables, _of_table(entry))
+            for part in entry.parts:
+                self._release(entry, part)
+            self._sources[entry.table] -= 1
+            self._length -= 1
+        return entry
+
+    def _release(self, entry: Entry, part: Part) -> None:
+        final = key_of(part.final)
+        if part.of:
+            self._scratch.delete(self._members, _member(part))
+            users, rows = self._used(part.final)
+            if users > 1:
+                about = (entry.table, part.bytes, users - 1, rows - part.rows)
+                self._scratch.put(self._finals, final, marshal.dumps(about))
+                return
+        self._scratch.delete(self._finals, final)
+        self._parts[entry.table] -= 1
+
+    def of_table(self, table: str) -> Iterator[Entry]:
+        """The entries of a table, by its path."""
+        prefix = key_of(table) + b"\0"
+        for key, _ in self._scratch.rows(self._tables, prefix):
+            yield self[text_of(key[len(prefix) :])]
+
+    def has_final(self, name: str) -> bool:
+        """Whether a file of the target is a part of an entry."""
+        return self._scratch.get(self._finals, key_of(name)) is not None
+
+    def final(self, name: str) -> tuple[str, int] | None:
+        """The table and the length of a file of the target; None of one that is no entry's."""
+        body = self._scratch.get(self._finals, key_of(name))
+        return None if body is None else marshal.loads(body)[:2]
+
+    def users(self, name: str) -> int:
+        """How many sources have rows in a file of the target."""
+        return self._used(name)[0]
+
+    def is_whole(self, part: Part) -> bool:
+        """Whether every row of a file that sources share is that of an entry."""
+        return not part.of or self._used(part.final)[1] == part.of
+
+    def _used(self, name: str) -> tuple[int, int]:
+        """How many sources have rows in a file of the target, and how many rows that are."""
+        body = self._scratch.get(self._finals, key_of(name)) if self._length else None
+        if body is None:
+            return 0, 0
+        _, _, users, rows = marshal.loads(body)
+        return users, rows
+
+    def sharing(self, name: str) -> Iterator[tuple[Entry, Part]]:
+        """Whose rows lie in a file that sources share, in the order of the rows."""
+        for _, source in self._scratch.rows(self._members, key_of(name) + b"\0"):
+            entry = self[text_of(source)]
+            yield entry, next(part for part in entry.parts if part.final == name)
+
+    def file_shared_by(self, source: str) -> str:
+        """The file of the target that a source shares with others; empty where it shares none."""
+        return shared_file(self.look_up(source))
+
+    def tables(self) -> list[str]:
+        """The paths of the tables that have files in the target."""
+        return [path for path, count in self._parts.items() if count > 0]
+
+    def sources_of(self, table: str) -> int:
+        """How many entries a table has."""
+        return self._sources[table]
+
+    def parts_of(self, table: str) -> int:
+        """How many files of the target a table has."""
+        return self._parts[table]
+
+    def each(self) -> Iterator[Entry]:
+        """All entries, in the order of their sources."""
+        for _, body in self._scratch.rows(self._entries):
+            yield Entry.from_json(marshal.loads(body))
+
+    def __getitem__(self, source: str) -> Entry:
+        entry = self.look_up(source)
+        if entry is None:
+            raise KeyError(source)
+        return entry
+
+    def __contains__(self, source: object) -> bool:
+        return isinstance(source, str) and self._scratch.get(self._entries, key_of(source)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        for key, _ in self._scratch.rows(self._entries):
+            yield text_of(key)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+@dataclass(frozen=True)
+class TableEntries:
+    """The entries of a table, by its path; read anew each time that they are asked for."""
+
+    ledger: Ledger
+    table: str
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self.ledger.of_table(self.table)
+
+
+def _member(part: Part) -> bytes:
+    return key_of(part.final) + b"\0%012d" % part.first
+
+
+def shared_file(entry: Entry | None) -> str:
+    """The same, by the source's entry."""
+    return next((part.final for part in entry.parts if part.of), "") if entry is not None else ""
+
+
+def _of_table(entry: Entry) -> bytes:
+    return key_of(entry.table) + b"\0" + key_of(entry.source)

@@ -1,0 +1,111 @@
+"""What the work ends in: a table whose files are all in place. Delta and Iceberg describe it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.records import is_partition
+from coldframe.pipeline.state.journal import Entry
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+Counts = Mapping[tuple[Any, ...], int]
+"""Rows by the values of the partition columns."""
+
+
+@dataclass
+class DataFile:
+    """A file of a table."""
+
+    final: str
+    rows: int
+    bytes: int
+    nulls: dict[str, int]
+    """By column."""
+
+
+@dataclass(frozen=True)
+class CommittedTable:
+    """A table whose files have their final names."""
+
+    name: str
+    path: str
+    """Relative to the target's root."""
+    schema: pa.Schema | None
+    """Of the files; None where files are only taken out of the table."""
+    partitions: Sequence[pa.Field]
+    entries: Iterable[Entry]
+    """They are asked for more than once, and need not be in memory: there may be millions."""
+    run: str = ""
+    """What the run that registers it is called, and its number."""
+    epoch: int = 0
+    known: frozenset[str] = frozenset()
+    """The files that commits of earlier runs left in the table."""
+    announce: Callable[[Iterable[str], Iterable[str]], None] = lambda add, remove: None
+    """Is told which files a commit adds and removes, before it is made; `committed`, when it was made."""
+    committed: Callable[[], None] = lambda: None
+
+    @property
+    def files(self) -> Iterator[DataFile]:
+        """The files, each once; of those that several sources share all rows are counted."""
+        shared: dict[str, DataFile] = {}
+        for part in (part for entry in self.entries for part in entry.parts):
+            columns = part.checks.get("columns", {})
+            nulls = {name: int(check["nulls"]) for name, check in columns.items()}
+            if not part.of:
+                yield DataFile(part.final, part.rows, part.bytes, nulls)
+                continue
+            before = shared.get(part.final)
+            if before is None:
+                shared[part.final] = DataFile(part.final, part.rows, part.bytes, nulls)
+                continue
+            before.rows += part.rows
+            for name, count in nulls.items():
+                before.nulls[name] = before.nulls.get(name, 0) + count
+        yield from shared.values()
+
+    @property
+    def counts(self) -> Counts:
+        """The rows that were verified, by partition."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        for entry in self.entries:
+            for part in entry.parts:
+                texts = partition_texts(part.final)
+                found[tuple(_value(texts.get(field.name), field.type) for field in self.partitions)] += (
+                    part.rows
+                )
+        return found
+
+    def demand_counts(self, found: Counts, how: str) -> None:
+        """Raises where the table, read as `how` reads it, has other rows than were verified."""
+        wanted = {key: count for key, count in self.counts.items() if count}
+        there = {key: count for key, count in found.items() if count}
+        if wanted == there:
+            return
+        wrong = [key for key in {**wanted, **there} if wanted.get(key) != there.get(key)]
+        names = ", ".join(field.name for field in self.partitions)
+        place = f"partition ({names}) = {wrong[0]}" if names else "the table"
+        raise ColdframeError(
+            f"table {self.name}: {how} reads {there.get(wrong[0], 0)} rows of {place}, verified were "
+            f"{wanted.get(wrong[0], 0)}" + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
+        )
+
+
+def partition_texts(final: str) -> dict[str, str | None]:
+    """The partition's values by the directories of a file."""
+    values: dict[str, str | None] = {}
+    for folder in final.split("/")[:-1]:
+        if is_partition(folder):
+            key, _, value = folder.partition("=")
+            values[unquote(key)] = None if value == HIVE_NULL else unquote(value)
+    return values
+
+
+def _value(text: str | None, kind: pa.DataType) -> Any:
+    return None if text is None else pa.scalar(text).cast(kind).as_py()

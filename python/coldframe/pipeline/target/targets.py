@@ -1,0 +1,106 @@
+"""What a migration can end in: plain Parquet or ORC files, or those files under a Delta log or Iceberg
+metadata.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from coldframe._coldframe import UnsupportedError, formats
+from coldframe.pipeline.target.committed import CommittedTable
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.live import LiveTable
+from coldframe.pipeline.target.sinks import ColdframeSink, ParquetSink, Sink
+
+Register = Callable[[Destination, CommittedTable, str], dict[str, Any]]
+"""The target, table, what to do where others have written to it (`"refuse"` or `"append"`) -> what
+the report says of the table's metadata.
+"""
+Live = Callable[[Destination, str, str], "set[str] | None"]
+"""The target, name and path of a table -> the files that it lists; None where there is no table."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of table."""
+
+    name: str
+    sink: Sink
+    partitions_inside: bool = False
+    """Whether partition columns are also in the files (Iceberg), or in the directories' names only."""
+    nanoseconds: bool = True
+    """Whether its timestamps can have nanoseconds."""
+    register: Register | None = None
+    live: Live | None = None
+    runs: Callable[[Destination, str, str], set[str]] | None = None
+    """The target, name and path of a table -> the runs that its commits name."""
+    read_table: Callable[[Destination, str, str], LiveTable] | None = None
+    """The target, name and path of a table -> the table as its log or metadata has it now."""
+
+    def lists(self, destination: Destination, name: str, path: str) -> set[str] | None:
+        """The files that a table lists; None where there is no table, or one that cannot be read."""
+        if self.live is None:
+            return None
+        try:
+            return self.live(destination, name, path)
+        except Exception:
+            # Of a log that others have written anything can be wrong. What is converted is right all the
+            # same; registering it fails, and the last look at the table says why it cannot be read.
+            return None
+
+
+def find_target(name: str, *, compression: str = "zstd", unit: str = "us") -> Target:
+    """The target of this name; UnsupportedError where it is unknown, a package is missing, or it has no
+    timestamps of this unit.
+    """
+    target = _find_target(name, compression, unit)
+    if unit == "ns" and not target.nanoseconds:
+        raise UnsupportedError(f"nanoseconds in {name}: its timestamps are microseconds")
+    return target
+
+
+def _find_target(name: str, compression: str, unit: str) -> Target:
+    if name == "parquet":
+        return Target(name, ParquetSink(compression))
+    if name == "orc":
+        if not formats().get("orc", {}).get("write"):
+            raise UnsupportedError("target orc: this version does not write ORC")
+        return Target(name, ColdframeSink("orc", unit=unit))
+    if name == "delta":
+        _need(name, "deltalake", "delta")
+        from coldframe.pipeline.target import delta, delta_log
+
+        return Target(
+            name,
+            ParquetSink(compression),
+            nanoseconds=False,
+            register=delta.register,
+            live=delta.live,
+            runs=delta.runs,
+            read_table=delta_log.read_table,
+        )
+    if name == "iceberg":
+        _need(name, "pyiceberg", "iceberg")
+        from coldframe.pipeline.target import iceberg
+
+        return Target(
+            name,
+            ParquetSink(compression),
+            partitions_inside=True,
+            nanoseconds=False,
+            register=iceberg.register,
+            live=iceberg.live,
+            runs=iceberg.runs,
+            read_table=iceberg.read_table,
+        )
+    raise UnsupportedError(f"target {name!r}: expected parquet, iceberg, delta or orc")
+
+
+def _need(target: str, package: str, extra: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise UnsupportedError(
+            f"target {target} without the package {package}; pip install 'coldframe[{extra}]'"
+        )

@@ -1,0 +1,366 @@
+"""From outcomes of tasks to files of the tables.
+
+A source file is committed when its last part is back, several at a time. Where files of a table are replaced
+or taken out, what is converted is held until all of the table is, and then published at once: readers see the
+earlier result until then, and never files of two types side by side. Where something of such a table failed,
+and the types changed or sources are gone, the earlier result stays; what is converted waits for the next run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe._coldframe import ColdframeError
+from coldframe.pipeline.plan.exchange import source_of
+from coldframe.pipeline.plan.grouping import folder_of
+from coldframe.pipeline.plan.plan_files import encoded, schema_id
+from coldframe.pipeline.plan.table_work import Due, Fail, TableWork, due_of
+from coldframe.pipeline.records import Cause, PlannedFile, SourceFile
+from coldframe.pipeline.report.model import FileReport
+from coldframe.pipeline.source.identity import CHANGED, content_digest
+from coldframe.pipeline.state.journal import Entry, Journal, Part
+from coldframe.pipeline.state.ledger import Ledger, shared_file
+from coldframe.pipeline.work.convert import cause_of, losses
+
+BATCH = 1000
+"""Source files that are committed together, at most: they share a segment of the journal and the waits for
+the disk;"""
+BATCH_SECONDS = 2.0
+"""and how long the first of them waits for the others."""
+AT_ONCE = 1000
+"""Held files that are published in one commit, and sources that are taken out in one."""
+
+
+@dataclass
+class Underway:
+    """A source file whose tasks are running."""
+
+    work: TableWork
+    planned: PlannedFile
+    outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    changed: bool = False
+    """It is a directory, and another one than was planned."""
+
+
+class TornFile(ColdframeError):
+    """A commit would take the rows of some sources out of a file that others share with them."""
+
+
+class Committer:
+    """Takes the outcomes of one run."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        extension: str,
+        fail: Fail,
+        salvaged: Callable[[TableWork, PlannedFile, list[Any]], str | None],
+    ) -> None:
+        """`salvaged` is told of damage that cost rows, and gives where a copy of the file lies."""
+        self._journal = journal
+        self._extension = extension
+        self._fail = fail
+        self._salvaged = salvaged
+        self._ready: list[tuple[TableWork, Entry, FileReport]] = []
+        self._units: list[dict[str, Any]] = []
+        self._names: dict[int, tuple[pa.Schema, str]] = {}
+        self._since = 0.0
+
+    def finish(self, one: Underway) -> None:
+        """All tasks of a source file are back. What follows from that is done by `settle`."""
+        work, planned = one.work, one.planned
+        outcomes = [one.outcomes[number] for number in sorted(one.outcomes)]
+        files = [file for outcome in outcomes for file in outcome["files"]]
+        wrong = self._wrong(one, outcomes)
+        if wrong is not None:
+            for file in files:
+                destination = self._journal.destination
+                destination.delete(destination.name_of(file["staged"]))
+            self._units = [unit for unit in self._units if unit["source"] != planned.file.relative]
+            if planned.file.relative in self._journal.state.units:
+                self._journal.forget(planned.file.relative)
+            self._fail(work, planned.file, *wrong)
+            return
+        entry = self._entry(work, planned, outcomes)
+        damage = entry.details["damage"]
+        if damage:
+            entry.details["quarantine"] = self._salvaged(work, planned, damage)
+        self._note()
+        self._units = [unit for unit in self._units if unit["source"] != entry.source]
+        self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
+
+    def _wrong(self, one: Underway, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
+        """Why a source is not converted; None where it is."""
+        planned = one.planned
+        if one.changed:
+            return f"{planned.file.path}: {CHANGED}", "changed"
+        failed = [outcome for outcome in outcomes if "error" in outcome]
+        if not failed:
+            # A source that shares a file with others was judged before its rows went there.
+            shared = any("of" in file for outcome in outcomes for file in outcome["files"])
+            return None if shared else losses(planned.file.relative, planned.rows, outcomes)
+        causes = {cause_of(outcome) for outcome in failed}
+        # One part that failed by itself is enough: the others' damage does not explain it.
+        cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
+        return "; ".join(dict.fromkeys(outcome["error"] for outcome in failed)), cause
+
+    def keep(self, one: Underway, number: int) -> None:
+        """One of several tasks of a source file is back: a later run need not do it again."""
+        outcome = one.outcomes[number]
+        if "error" not in outcome:
+            self._note()
+            name_of = self._journal.destination.name_of
+            files = [{**file, "staged": name_of(file["staged"])} for file in outcome["files"]]
+            self._units.append({**self._about(one, number), "outcome": {**outcome, "files": files}})
+
+    def settle(self) -> None:
+        """Commits, or holds, what is ready, if that is enough or has waited long enough. Sources that share a
+        file of the target are ready together.
+        """
+        if not (self._ready or self._units):
+            return
+        if len(self._ready) >= BATCH or time.monotonic() - self._since > BATCH_SECONDS:
+            self.flush()
+
+    def _note(self) -> None:
+        if not (self._ready or self._units):
+            self._since = time.monotonic()
+
+    def flush(self) -> None:
+        """Commits, or holds, what is ready."""
+        ready, self._ready = self._ready, []
+        units, self._units = self._units, []
+        if units:
+            self._journal.keep_units(units)
+        held = [entry for work, entry, _ in ready if work.careful]
+        done = [entry for work, entry, _ in ready if not work.careful]
+        if held:
+            self._journal.hold(held)
+        if done:
+            self._journal.commit(done)
+        for work, entry, report in ready:
+            if work.careful:
+                report.status = "held"
+                planned = work.planned.get(entry.source)
+                if planned is not None:
+                    work.held.append(Due(planned.file, entry.key))
+            work.files.append(report)
+
+    def publish(self, work: TableWork) -> None:
+        """All tasks of a careful table are back."""
+        self.flush()
+        failed = [file.source for file in work.report.problems if file.error is not None]
+        # In its old types, beside the others in their new ones, a file must not lie; nor one that has rows of
+        # others that are elsewhere by then.
+        stale = [source for source in failed if self._is_outdated(work, source)]
+        shared = any(self._leaves_rows(work, source) for source in failed)
+        # Rows that a changed source has lost may stand in new ones: without it they would be there twice.
+        news = any(due.file.relative not in self._journal.done for due in work.held)
+        news = news and work.report.on_vanished != "keep"
+        parted = news and any(self._is_rewritten(work, source) for source in failed)
+        stays = bool(work.refused or stale or shared or parted or (failed and work.drops))
+        if stays and work.report.error is None:
+            why = "its types have changed" if stale or work.refused else "sources of it are gone"
+            if not (stale or work.refused):
+                why = "rows that it had may stand in files that are new" if parted else why
+                why = "its rows lie in one file with those of others" if shared else why
+            work.report.error = (
+                f"{len(failed)} file(s) could not be converted, such as {failed[0]}, and {why}: the earlier "
+                "result stays until they are converted, or left out"
+            )
+        for due in work.held:
+            # What an earlier run has held is told of here for the first time.
+            before = work.files.get(due.file.relative)
+            held = self._journal.held[due.file.relative]
+            report = FileReport.of_entry(held, due.file.size, earlier=before is None)
+            report.status = "held" if stays else report.status
+            work.files.append(report)
+        if not stays:
+            try:
+                for entries, drops in batches(work, self._journal):
+                    self._journal.commit(entries, drops)
+            except TornFile as torn:
+                work.report.error = str(torn)
+
+    def kept(self, one: Underway) -> dict[int, dict[str, Any]]:
+        """Outcomes of an earlier run that count for this one: of the same source, cut and written alike."""
+        units = self._journal.state.units.get(one.planned.file.relative, {})
+        found = {}
+        for number, unit in units.items():
+            if number < len(one.planned.parts) and self._about(one, number).items() <= unit.items():
+                files = [
+                    {**file, "staged": self._journal.destination.path(file["staged"])}
+                    for file in unit["outcome"]["files"]
+                ]
+                found[number] = {**unit["outcome"], "files": files}
+        if units and not found:
+            self._journal.forget(one.planned.file.relative)
+        return found
+
+    def _about(self, one: Underway, number: int) -> dict[str, Any]:
+        """What the journal has of a part of a source, beside its outcome."""
+        return {
+            "source": one.planned.file.relative,
+            "key": one.planned.key,
+            "identity": one.planned.file.identity,
+            "number": number,
+            # What travels with it is part of the source, which the identity names.
+            "part": list(one.planned.parts[number][:4]),
+            "written": self._keep(one.work.schema),
+            "generation": self._journal.state.generation,
+        }
+
+    def _leaves_rows(self, work: TableWork, source: str) -> bool:
+        """Whether a source's earlier result lies in a file that others are about to leave."""
+        mates = _beside(self._journal.done, self._journal.done.get(source))
+        drops = frozenset(work.drops) if mates else frozenset()
+        return any(work.held.get(mate) is not None or mate in drops for mate in mates)
+
+    def _is_rewritten(self, work: TableWork, source: str) -> bool:
+        """Whether a source has changed since rows of it were taken."""
+        entry, due = self._journal.done.get(source), work.work.get(source)
+        return entry is not None and bool(entry.parts) and (due is None or due.key != entry.key)
+
+    def _is_outdated(self, work: TableWork, source: str) -> bool:
+        entry = self._journal.done.get(source)
+        return entry is not None and work.is_outdated(due_of(source_of(entry), entry))
+
+    def _entry(self, work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> Entry:
+        journal = self._journal
+        folder = folder_of(planned.file, work.table.path)
+        own = f"{stem_of(planned.file.relative)}-{planned.key[:12]}"
+        parts: list[Part] = []
+        for outcome in outcomes:
+            for more, file in enumerate(outcome["files"]):
+                # The run's number makes the name one that no other attempt at this file has, at any time.
+                name = f"{file.get('name', own)}-{journal.state.epoch:04d}-{outcome['number']:04d}"
+                name += f"-{more}" if more else ""
+                about = {key: file.get(key, 0) for key in ("rows", "bytes", "first", "of")}
+                parts.append(
+                    Part(
+                        staged=journal.destination.name_of(file["staged"]),
+                        final=f"{folder}/{name}.{self._extension}",
+                        checks=file["checks"],
+                        verified=file["verified"],
+                        sha256=file["sha256"],
+                        **about,
+                    )
+                )
+        details = {
+            "identity": planned.file.identity,
+            "digest": _digest(planned.file, outcomes),
+            "passed_over": _summed(outcomes, "passed_over"),
+            "losses": {**_summed(outcomes, "losses"), **_of_columns(work, planned, outcomes)},
+            "bytes": planned.file.size,
+            "rows": sum(outcome["rows"] for outcome in outcomes),
+            "damage": [lost for outcome in outcomes for lost in outcome["damage"]],
+            "verified": all(outcome["verified"] for outcome in outcomes),
+            "seconds": round(sum(outcome["seconds"] for outcome in outcomes), 3),
+            "schema": self._keep(work.schemas[planned.schema]),
+            "written": self._keep(work.schema),
+        }
+        generation = journal.state.generation
+        return Entry(
+            planned.key, planned.file.relative, work.table.path, tuple(parts), (), details, generation
+        )
+
+    def _keep(self, schema: pa.Schema | None) -> str:
+        """Remembers columns once, and gives the name under which files have them."""
+        if schema is None:
+            raise AssertionError("a file without columns was converted")
+        known = self._names.get(id(schema))
+        if known is None:
+            known = self._names[id(schema)] = (schema, schema_id(schema))
+            self._journal.keep_schema(known[1], encoded(schema))
+        return known[1]
+
+
+def _summed(outcomes: Sequence[dict[str, Any]], name: str) -> dict[str, int]:
+    """Counts of all parts of a source."""
+    found: Counter[str] = Counter()
+    for outcome in outcomes:
+        found.update(outcome.get(name, {}))
+    return {key: count for key, count in found.items() if count}
+
+
+def _of_columns(work: TableWork, planned: PlannedFile, outcomes: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Values that are lost with whole columns: one for each row."""
+    rows = sum(outcome["rows"] for outcome in outcomes)
+    partitions = {field.name.lower() for field in work.table.partition_fields}
+    dropped = [name for name in work.schemas[planned.schema].names if name.lower() in partitions]
+    found = {"partition-columns": rows * len(dropped), "masked-columns": rows * planned.masked}
+    return {how: count for how, count in found.items() if count}
+
+
+def _digest(file: SourceFile, outcomes: Sequence[dict[str, Any]]) -> str:
+    """What a later run knows the source by: see `identity`. Empty where it could not be taken."""
+    if file.is_folder:
+        return f"tree:{file.identity}"
+    if file.etag:
+        return f"etag:{file.etag}"
+    found = next((str(outcome["digest"]) for outcome in outcomes if "digest" in outcome), "")
+    if found or outcomes:
+        return found
+    # A file without rows has no task.
+    try:
+        return content_digest(file.path, file.storage_options)
+    except (ColdframeError, OSError):
+        return ""
+
+
+def batches(work: TableWork, journal: Journal) -> Iterator[tuple[list[Entry], list[str]]]:
+    """What is held of a table and what is to be taken out, in commits: what has to do with one file of the
+    target is in one.
+    """
+    drops = dict.fromkeys(work.drops)
+    entries: dict[str, Entry] = {}
+    dropped: dict[str, None] = {}
+
+    def take(source: str) -> None:
+        """A source, those that its new file has rows of, and those that its old one has rows of."""
+        waiting, seen = [source], set[str]()
+        while waiting:
+            one = waiting.pop()
+            if one in seen or one in entries or one in dropped:
+                continue
+            seen.add(one)
+            if one not in drops and work.held.get(one) is not None:
+                held = journal.held.look_up(one)
+                # One that is not held any more has been committed.
+                if held is None:
+                    continue
+                entries[one] = held
+                waiting += _beside(journal.held, held)
+            elif one in drops:
+                dropped[one] = None
+            elif work.stays.get(one) is not None:
+                raise TornFile(f"not published: {one} stays as it is, and shares a file with {source}")
+            waiting += _beside(journal.done, journal.done.look_up(one))
+
+    for sources in ((due.file.relative for due in work.held), iter(work.drops)):
+        for source in sources:
+            take(source)
+            if len(entries) + len(dropped) >= AT_ONCE:
+                yield list(entries.values()), list(dropped)
+                entries, dropped = {}, {}
+    if entries or dropped:
+        yield list(entries.values()), list(dropped)
+
+
+def _beside(ledger: Ledger, entry: Entry | None) -> list[str]:
+    name = shared_file(entry)
+    return [other.source for other, _ in ledger.sharing(name)] if name else []
+
+
+def stem_of(relative: str) -> str:
+    name = relative.rsplit("/", 1)[-1]
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    # Not hidden from readers of the table, and short enough for every file system.
+    return safe.lstrip("_.")[:80] or "file"

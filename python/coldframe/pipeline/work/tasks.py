@@ -1,0 +1,99 @@
+"""The tasks of a run: a split each, or small sources that become one file together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.plan.grouping import grouped
+from coldframe.pipeline.plan.plan_files import partition_values, splits_of
+from coldframe.pipeline.plan.table_work import TableWork
+from coldframe.pipeline.records import PlannedFile
+from coldframe.pipeline.state.journal import Journal
+from coldframe.pipeline.target.destination import Destination
+from coldframe.pipeline.target.targets import Target
+from coldframe.pipeline.work.committing import Committer, Underway, stem_of
+from coldframe.pipeline.work.convert import Task
+from coldframe.pipeline.work.merging import MergeTask
+
+
+@dataclass
+class Conversion:
+    """What is to be done with planned files."""
+
+    options: Options
+    target: Target
+    destination: Destination
+    journal: Journal
+    committer: Committer
+    under_way: dict[str, Underway]
+    """Files whose tasks are given out, by their keys."""
+
+    def tasks(
+        self, works: Sequence[TableWork], finish: Callable[[Underway], None]
+    ) -> Iterator[Task | MergeTask]:
+        """The tasks, one after the other; `finish` is told of those that need none, or no more."""
+        for work in works:
+            for group in grouped(
+                work.planned, self.options.target_file_bytes, self.journal.done.file_shared_by
+            ):
+                for planned in group:
+                    self.under_way[planned.key] = Underway(work, planned)
+                if len(group) > 1:
+                    yield self._merge(work, group)
+                elif group[0].parts:
+                    yield from self._each(work, group[0], finish)
+                else:
+                    # A file without rows.
+                    finish(self.under_way.pop(group[0].key))
+                    self.committer.settle()
+
+    def _each(
+        self, work: TableWork, planned: PlannedFile, finish: Callable[[Underway], None]
+    ) -> Iterator[Task]:
+        """The parts of a file that no earlier run has converted."""
+        one = self.under_way[planned.key]
+        if len(planned.parts) > 1:
+            one.outcomes.update(self.committer.kept(one))
+            if len(one.outcomes) == len(planned.parts):
+                finish(self.under_way.pop(planned.key))
+                self.committer.settle()
+                return
+        done = frozenset(one.outcomes)
+        yield from (task for task in self._of(work, planned) if task.number not in done)
+
+    def _merge(self, work: TableWork, group: Sequence[PlannedFile]) -> MergeTask:
+        tasks = tuple(task for planned in group for task in self._of(work, planned))
+        return MergeTask(tasks, tasks[0].staged, stem_of(group[0].file.relative))
+
+    def _of(self, work: TableWork, planned: PlannedFile) -> Iterator[Task]:
+        if work.schema is None:
+            raise AssertionError("a file without columns was planned")
+        options, sink = self.options, self.target.sink
+        constants = partition_values(planned.file, work.table) if self.target.partitions_inside else ()
+        for number, split in enumerate(splits_of(planned, work.table, options.timestamp_unit)):
+            name = f"{planned.key}-{number:04d}.{sink.extension}"
+            yield Task(
+                key=planned.key,
+                number=number,
+                split=split,
+                schema=work.schema,
+                names=planned.names,
+                constants=constants,
+                staged=os.path.join(self.journal.staging, name),
+                sink=sink,
+                on_error="raise" if options.on_error == "raise" else "skip",
+                unit=options.timestamp_unit,
+                verify=options.verify,
+                bytes=planned.file.size // len(planned.parts),
+                file_bytes=options.target_file_bytes,
+                rows=planned.rows if len(planned.parts) == 1 else None,
+                source=planned.file.path,
+                # A directory is looked at behind the last byte of all: see `looks`.
+                identity="" if planned.file.is_folder else planned.file.identity,
+                digest=number == 0 and not (planned.file.etag or planned.file.is_folder),
+                source_options=planned.file.storage_options,
+                target_options=self.destination.storage_options,
+            )
