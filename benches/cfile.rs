@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const ROWS: i64 = 1_000_000;
 
-/// Numbers that look random (`splitmix64`).
+/// Deterministic pseudo-random numbers (`splitmix64`).
 fn random(i: i64) -> u64 {
     let mut z = i.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ fn below(i: i64, n: u64) -> i64 {
     i64::try_from(random(i) % n).unwrap_or(0)
 }
 
-/// A column, its encoding and whether it has nulls.
+/// A column, its encoding, and whether it has nulls.
 fn columns() -> Vec<(&'static str, &'static str, ArrayRef)> {
     let rows = || 0..ROWS;
     let int64 =

@@ -1,8 +1,8 @@
 """`make demo`: a small estate of all five formats, one file of it damaged, becomes verified Parquet.
 
-    python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are made anew
+python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are created anew
 
-The files are those of `tests/data`: Hive, HBase, Kudu, ORC and the reference of Redfile have written them.
+The files are those of `tests/data`, written by Hive, HBase, Kudu, ORC and Redfile's reference implementation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DAMAGED = "warehouse/payments/000000_0"
 
 
 def make_estate(root: Path) -> None:
-    """Copies the files to where a cluster would have them."""
+    """Copies the files to where a cluster would keep them."""
     rcfile = DATA / "rcfile"
     for table in ("sales", "events"):
         shutil.copytree(rcfile / "warehouse" / table, root / "warehouse" / table)
@@ -45,7 +45,7 @@ def make_estate(root: Path) -> None:
 
 
 def demo(out: Path) -> int:
-    """Makes the estate, migrates it, and says what to look at."""
+    """Creates the estate, migrates it, and lists what to look at."""
     shutil.rmtree(out, ignore_errors=True)
     estate, lake = out / "estate", out / "lake"
     make_estate(estate)
@@ -53,10 +53,10 @@ def demo(out: Path) -> int:
     home = lake / "_coldframe"
     looks = {
         f"{home}/report.html": f"what was found, converted, verified; a map of {DAMAGED}, which is damaged",
-        f"{home}/quarantine/": "a copy of it, and what is known of its damage",
-        f"{home}/manifest.jsonl": "every file that was written: source, rows, fingerprint, SHA-256",
-        f"{home}/safe-to-delete.txt": "the sources whose every row is in the lake",
-        f"coldframe audit {lake} --deep": "is the lake still what was verified?",
+        f"{home}/quarantine/": "a copy of it, with its damage records",
+        f"{home}/manifest.jsonl": "every written file: source, rows, fingerprint, SHA-256",
+        f"{home}/safe-to-delete.txt": "the sources all of whose rows are in the lake",
+        f"coldframe audit {lake} --deep": "checks that the lake is unchanged since verification",
         f"coldframe migrate {estate} {lake} --dry-run": "what a second run would do",
     }
     width = max(map(len, looks))

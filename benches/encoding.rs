@@ -1,4 +1,4 @@
-//! What the formats share below Arrow: packed bits, varints, codecs, checksums and hashes.
+//! The shared code below Arrow: packed bits, varints, codecs, checksums and hashes.
 
 use std::hint::black_box;
 
@@ -81,7 +81,7 @@ fn varints(c: &mut Criterion) {
 
 #[expect(clippy::expect_used, reason = "a benchmark that cannot run has to stop")]
 fn codecs(c: &mut Criterion) {
-    // Text as it is in cold files: the cells of a table.
+    // Typical text of cold files: the cells of a table.
     let plain = rcfile(&table(20_000).expect("the table"), "text", "none").expect("a file");
     let size = u64::try_from(plain.len()).unwrap_or(0);
     let mut group = c.benchmark_group("codec");

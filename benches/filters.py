@@ -3,9 +3,9 @@
 
 usage: filters.py [--rows N] [--passes N] [--only WORD] [--json]
 
-The table has six columns: a sorted key, a random key, a double, a price, words of few and text of many
-values. All columns of the rows that pass end in Arrow. Files and filters take turns; a figure is the median
-of the passes. `--json` gives a line for each file, to hold two builds against each other.
+The table has six columns: a sorted key, a random key, a double, a price, words with few and text with many
+distinct values. All columns of the passing rows are decoded to Arrow. Files and filters take turns; a figure
+is the median of the passes. `--json` prints a line per file, for comparing two builds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def table(rows: int) -> pa.Table:
 
 
 def filters(rows: int) -> dict[str, Any]:
-    """Each by what it takes."""
+    """Filters by name."""
     middle = rows * 2 // 5
     return {
         "all rows": None,
@@ -63,7 +63,7 @@ def filters(rows: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Writes the files, and reads each with each filter."""
+    """Writes the files and reads each with each filter."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--passes", type=int, default=11)
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def race(path: str, form: str, opened: dict[str, Any], some: dict[str, Any], passes: int) -> dict[str, float]:
-    """Median milliseconds of each filter, in turns; the first two rounds do not count."""
+    """The median milliseconds of each filter, taking turns; the first two rounds do not count."""
     taken: dict[str, list[float]] = {what: [] for what in some}
     for number in range(passes + 2):
         for what, condition in some.items():

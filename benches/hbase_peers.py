@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Reads the same HBase tables with coldframe and with HBase's own offline readers, side by side, in one run.
 
-    python benches/hbase_peers.py [DIR] [--passes N]
+python benches/hbase_peers.py [DIR] [--passes N]
 
 DIR (benches/data/hbase) holds root directories, each with a table of four regions of three store files, a
-tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes those that are missing
+tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes missing ones
 (needs Maven and a JDK 17). `small` has a hundredth of the cells of `large`.
 
-What is compared is CPU time: of coldframe's whole process; of HBase the thread that reads
-(TableSnapshotScanner for scans; for rows by their keys its regions, opened from the snapshot as that scanner
-opens them, which stay open), without the work of its collector and compiler, and beside it the whole process,
-which is what a user pays. Medians; the first pass of coldframe and the first half of HBase's do not count.
+The figures are CPU time. For coldframe it is that of the whole process. For HBase it is that of the reading
+thread, without the JVM's collector and compiler, and beside it that of the whole process, which is what a
+user pays. Scans use TableSnapshotScanner; rows are looked up in the regions of the snapshot, opened as that
+scanner opens them and kept open. Medians; the first pass of coldframe and the first half of HBase's do not
+count.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ import coldframe as cf
 HERE = Path(__file__).resolve().parent
 REFERENCE = HERE.parent / "tests" / "reference" / "hbase" / "run.sh"
 TABLES = {"small": (50_000, "none"), "large": (5_000_000, "none"), "packed": (1_000_000, "snappy")}
-"""Cells, of which a tenth are there twice, and codec; the packed one is FAST_DIFF too."""
+"""The number of cells, of which a tenth are duplicates, and the codec; the packed table uses FAST_DIFF
+too."""
 COLUMNS = 5
 LOOKUPS = 10_000
 AS_OF = 1_700_000_000_000
@@ -59,7 +61,7 @@ def get_many(file: cf.File, keys: list[bytes]) -> int:
 
 
 def cost(passes: int, entries: int, cells: int, work: Callable[[], int]) -> float:
-    """Entries a CPU second, by the median pass."""
+    """Entries per CPU second, by the median pass."""
     seconds = []
     for number in range(passes + 1):
         start = time.process_time()
@@ -86,7 +88,7 @@ def ours(folder: Path, cells: int, passes: int) -> dict[str, float]:
 
 
 def theirs(folder: Path, cells: int, passes: int) -> dict[str, tuple[float, float]]:
-    """Of the thread and of the process."""
+    """Entries per CPU second of HBase's reading thread and of its process."""
     found = {}
     for what in (
         ["scan", folder, 2 * passes],
@@ -104,7 +106,7 @@ def theirs(folder: Path, cells: int, passes: int) -> dict[str, tuple[float, floa
 
 
 def peak(folder: Path) -> float:
-    """MiB that a process of its own needs at most for a scan."""
+    """The peak memory, in MiB, of a scan in a process of its own."""
     command = [sys.executable, __file__, "--peak", str(folder)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return float(done.stdout)
@@ -129,9 +131,9 @@ def main() -> None:
     for name, (cells, codec) in TABLES.items():
         if not (given.folder / name).exists():
             subprocess.run([REFERENCE, "load", str(given.folder / name), str(cells), codec], check=True)
-    # Before this process is large: what its children need at most begins with that.
+    # # Run before this process grows: a child's peak memory starts with its parent's.
     sizes = {name: peak(given.folder / name) for name in ("small", "large")}
-    print("A CPU second (how many times faster coldframe is):\n")
+    print("Per CPU second (how many times faster coldframe is):\n")
     print("| table | what | coldframe | HBase, its reading thread | HBase, its process |")
     print("| --- | --- | --- | --- | --- |")
     for name, (cells, _) in TABLES.items():

@@ -10,7 +10,7 @@ use coldframe_hfile::HFile;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: u32 = 300_000;
-/// Keys of a look-up of many.
+/// The number of keys in a look-up of many.
 const MANY: usize = 10_000;
 
 fn key(i: u64) -> String {
@@ -60,7 +60,7 @@ fn benches(c: &mut Criterion) {
     ];
     let write = |batch: &RecordBatch, codec: &str, encoding: &str| {
         let options = [("codec", Value::from(codec)), ("encoding", Value::from(encoding))];
-        // Pairs know no encoding but none, which is what is not said.
+        // Pairs have no encoding, so the option is left out.
         written("hfile", batch, options.into_iter().filter(|(_, v)| *v != Value::from("none")))
     };
     let files = kinds.map(|(name, batch, codec, encoding)| {

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Reads the same HFiles with coldframe, hudi-io 1.2 and HBase 2.6, side by side, in one run.
 
-    python benches/hfile_peers.py [DIR] [--passes N]
+python benches/hfile_peers.py [DIR] [--passes N]
 
 DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
-`benches/peers/hfile.sh` has hudi-io and HBase write those that are missing (needs Maven and a JDK 17).
+`benches/peers/hfile.sh` has hudi-io and HBase write missing ones (needs Maven and a JDK 17).
 
-What is compared is CPU time: of coldframe's whole process; of the peers the thread that reads, without the
-work of their collectors and compilers, and beside it their whole process, which is what a user pays. Medians;
-the first pass warms up the caches of coldframe, the first half warm up the JVM. `rust` are the same look-ups
-without Python (`find`: the cells of a key where they stand, as the peers give them; `get`: as Arrow), if
+The figures are CPU time: of coldframe's whole process; of the peers' reading threads, without the JVM's
+collector and compiler, and beside it of their whole processes, which is what a user pays. Medians; the first
+pass warms up the caches of coldframe, the first half warm up the JVM. `rust` are the same look-ups without
+Python (`find`: the cells of a key without copying, as the peers return them; `get`: as Arrow), if
 `cargo build --release -p coldframe-benches` was run.
 """
 
@@ -40,7 +40,7 @@ def key(i: int) -> str:
 
 
 def cost(passes: int, entries: int, work: Callable[[], int]) -> float:
-    """Entries a CPU second, by the median pass."""
+    """Entries per CPU second, by the median pass."""
     seconds = []
     for number in range(passes + 1):
         start = time.process_time()
@@ -76,7 +76,7 @@ def ours(folder: Path, passes: int) -> Costs:
     for name in FILES:
         path = folder / f"{name}.hfile"
 
-        # Room for all blocks that look-ups decode.
+        # # Large enough for all blocks that look-ups decode.
         file = cf.open(path, block_cache_bytes=1 << 30)
         found[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
         found[name, "scan, from memory"] = cost(passes, ENTRIES, partial(scan, path.read_bytes()))
@@ -87,7 +87,7 @@ def ours(folder: Path, passes: int) -> Costs:
 
 
 def rust(folder: Path, passes: int) -> Costs:
-    """The look-ups by `lookup`, a program of this folder; nothing if it was not built."""
+    """The look-ups of `lookup`, a program of this folder; empty if it was not built."""
     program = HERE.parent / "target" / "release" / "lookup"
     if not program.exists():
         return {}
@@ -103,7 +103,7 @@ def rust(folder: Path, passes: int) -> Costs:
 
 @dataclass
 class Peer:
-    """Entries a CPU second: of the thread that reads, and of the whole process."""
+    """Entries per CPU second: of the reading thread, and of the whole process."""
 
     thread: Costs = field(default_factory=dict)
     process: Costs = field(default_factory=dict)
@@ -132,7 +132,7 @@ def shown(rate: float) -> str:
 
 
 def peer_operation(what: str) -> str:
-    """What the peers do where coldframe does `what`."""
+    """The peers' operation that corresponds to `what`."""
     operation = what.split(",")[0]
     return "get" if operation == "find" else operation
 
@@ -147,7 +147,7 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     others = peers(given.folder, given.passes)
     own = ours(given.folder, given.passes) | rust(given.folder, given.passes)
-    print("Entries a CPU second (how many times faster coldframe is):\n")
+    print("Entries per CPU second (how many times faster coldframe is):\n")
     heads = [f"{name}, {part}" for name in others for part in ("its reading thread", "its process")]
     print("| file | what | coldframe | " + " | ".join(heads) + " |")
     print("| --- | --- | --- |" + " --- |" * len(heads))

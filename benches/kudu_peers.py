@@ -3,11 +3,11 @@
 
 usage: kudu_peers.py [DIR] [--passes N]
 
-DIR (benches/data/kudu) holds two tables of 1,000,000 rows and 8 columns; where it is missing, a Kudu
-server on loopback writes it first. In the table `updated`, a tenth of the rows was changed after it was
-written. Prints CPU milliseconds on one thread: of `kudu perf tablet_scan` (the first pass, with an empty
-block cache, and later ones), of the Java client (wall time: the server works beside it), of `kudu fs dump
-cfile`, and of coldframe, which opens the directory anew at each pass.
+DIR (benches/data/kudu) holds two tables of 1,000,000 rows and 8 columns; if it is missing, a Kudu server on
+loopback writes it first. In the table `updated`, a tenth of the rows was changed after it was written. Prints
+CPU milliseconds on one thread: of `kudu perf tablet_scan` (the first pass, with an empty block cache, and
+later ones), of the Java client (wall time: the server works beside it), of `kudu fs dump cfile`, and of
+coldframe, which opens the directory anew in each pass.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SERVER = [
 
 
 def cluster(folder: Path) -> Cluster:
-    """The server over the folder; the master keeps the address that it was formatted with."""
+    """A cluster over the folder. The master must keep the address that it was formatted with."""
     kept = folder / "master-address"
     if not kept.exists():
         kept.write_text(f"127.0.0.1:{free_port()}", encoding="utf-8")
@@ -60,14 +60,16 @@ def java_client(folder: Path) -> list[float]:
 
 
 def local_flags(folder: Path) -> list[str]:
-    """For programs that read the files themselves: they know no flags of servers, and their log is read."""
+    """Flags for programs that read the files themselves: they reject server flags, and their log is
+    parsed.
+    """
     servers = ("webserver", "fsync", "minlog")
     common = [flag for flag in COMMON if not any(word in flag for word in servers)]
     return [f"--fs_wal_dir={folder / 'ts'}", "--block_manager=file", *common]
 
 
 def tablet_scan(folder: Path, tablet: str, passes: int) -> list[float]:
-    """CPU milliseconds of each pass, as the program says."""
+    """CPU milliseconds of each pass, as the program reports them."""
     command = [programs() / "bin" / "kudu", "perf", "tablet_scan", tablet, f"--num_iters={passes + 1}"]
     done = subprocess.run(
         [*command, *local_flags(folder)], env=environment(), capture_output=True, text=True, check=True
@@ -94,7 +96,7 @@ def ours(folder: Path, table: str, passes: int) -> list[float]:
 
 
 def dump_cfile(folder: Path, block: int) -> float:
-    """CPU milliseconds of Kudu's program that prints a column, less those that it takes to start."""
+    """CPU milliseconds of Kudu's program that prints a column, without its start-up."""
     command = [programs() / "bin" / "kudu", "fs", "dump", "cfile", str(block), *local_flags(folder)]
 
     def cpu(option: str) -> float:

@@ -1,14 +1,14 @@
-"""A migration against Spark SQL that does the same: `python benches/migrate_peers.py [--mb 500]`.
+"""A migration compared with the same work in Spark SQL: `python benches/migrate_peers.py [--mb 500]`.
 
-RCFile of text and ORC of this project's writers to Parquet with zstd. CPU seconds, since both use all cores:
-of coldframe those of its process (which decodes, fingerprints, writes, reads back and commits), of Spark SQL
-those of the JVM on `local[2]`, without what its start costs, the smaller of two passes. Spark SQL verifies
-nothing. What a start costs stands beside it: `whole` is `coldframe migrate --master local[2]` with its JVM
-and workers, from the shell to the report; `in_process` the same with `--master in-process[2]`; `spark_start`
-what a JVM needs before Spark SQL's first query, `spark_first` that and the first pass. `times_whole` compares
-these two wholes.
+Converts RCFile of text and ORC, written by this project, to Parquet with zstd. The figures are CPU seconds,
+since both use all cores: for coldframe those of its process (which decodes, fingerprints, writes, reads back
+and commits), for Spark SQL those of the JVM on `local[2]` without its start-up, the smaller of two passes.
+Spark SQL verifies nothing. Start-up costs are listed separately: `whole` is `coldframe migrate --master
+local[2]` with its JVM and workers, from the shell to the report; `in_process` the same with `--master
+in-process[2]`; `spark_start` what a JVM needs before Spark SQL's first query, `spark_first` that and the
+first pass. `times_whole` compares the two totals.
 
-The profile of a task takes the steps one after the other, over one split.
+The profile of a task runs its steps one after the other, over one split.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WHOLE = {"whole": "local[2]", "in_process": "in-process[2]"}
 
 
 def rows(start: int, count: int) -> pa.Table:
-    """A table as warehouses have them."""
+    """A typical warehouse table."""
     chance = np.random.default_rng(start)
     ids = np.arange(start, start + count)
     names = np.char.add("customer ", (ids % 50_021).astype(str))
@@ -81,7 +81,7 @@ def _fields() -> list[tuple[str, pa.DataType]]:
 
 
 def make(root: Path, mb: int) -> dict[str, int]:
-    """The two sources, each of so many megabytes; their rows."""
+    """Creates the two sources, each of `mb` megabytes; returns their row counts."""
     found: dict[str, int] = {}
     for name, options in (("rcfile", {"serde": "text"}), ("orc", {"codec": "snappy"})):
         folder = root / name / "t"
@@ -123,7 +123,9 @@ def whole(source: Path, target: Path, master: str) -> float:
 
 
 def spark(source: Path, name: str, target: Path) -> dict[str, float]:
-    """CPU seconds of the JVM for the same by Spark SQL: the better pass, the start, the first with it."""
+    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and both
+    together.
+    """
     import psutil
     from pyspark.sql import SparkSession
 
@@ -178,7 +180,7 @@ def profile(source: Path, name: str) -> dict[str, float]:
         written = timed("read back", lambda: list(sink.open(out)[1]))
         again = RawFingerprint(schema, rows_only=True)
         timed("its fingerprint", lambda: [again.add(batch) for batch in written])
-        # All of it in one call, as a task has it.
+        # # All steps in one call, as in a task.
         whole = RawShape(schema, stated=Witness(split.stated()).names)
         scan = raw_scan(split, batch_size=65_536, on_error="raise")
         timed("convert", lambda: sink.convert(scan, whole, out))
@@ -188,13 +190,13 @@ def profile(source: Path, name: str) -> dict[str, float]:
 
 
 def apart(*what: str) -> Any:
-    """The answer of this script in a process of its own."""
+    """Runs this script in a process of its own and returns its answer."""
     done = subprocess.run([sys.executable, __file__, *what], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:
-    """Prints a line for each format, and the profiles."""
+    """Prints a line per format, and the profiles."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-//! ORC: reading all columns and one of nine, what the codec alone takes of that, and writing, by codec; runs of integers by their
+//! ORC by codec: reading all columns and one of nine, the share of the codec alone, and writing; runs of integers by
 //! encoding. Throughput in rows and in values.
 
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use coldframe_encoding::codec::{Algorithm, Decompressor};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const ROWS: u32 = 200_000;
-/// Of a column of integers: opening the file is little beside them.
+/// Rows of a column of integers: enough that opening the file does not matter.
 const INTEGERS: u32 = 2_000_000;
 const CODECS: [&str; 5] = ["none", "snappy", "lz4", "zstd", "zlib"];
 
@@ -24,7 +24,7 @@ fn read(file: &Bytes, names: Option<&[&str]>) -> Result<usize> {
     scanned(file, &option("threads", Value::Int(1)), &columns(names))
 }
 
-/// The chunks of a file's values, and whether each is stored as it is.
+/// The chunks of a file's values, and whether each is stored uncompressed.
 fn chunks(file: &Bytes) -> Result<Vec<(bool, Bytes)>> {
     let source = Source::file("memory", Arc::new(file.clone()));
     let tree = open_source(source, None, &OpenOptions::default(), Vec::new())?.table.inspect()?;
@@ -45,7 +45,7 @@ fn chunks(file: &Bytes) -> Result<Vec<(bool, Bytes)>> {
     Ok(found)
 }
 
-/// What the codec alone takes for all values of a file.
+/// Decompresses all values of a file, and does nothing else.
 fn decompress(algorithm: Algorithm, chunks: &[(bool, Bytes)]) -> Result<usize> {
     const MOST: usize = 256 << 10;
     let mut codec = Decompressor::new();
@@ -62,7 +62,7 @@ fn decompress(algorithm: Algorithm, chunks: &[(bool, Bytes)]) -> Result<usize> {
     Ok(all)
 }
 
-/// Integers that the writer gives one encoding each.
+/// Integers for which the writer chooses one encoding each.
 fn integers() -> Vec<(String, Int64Array)> {
     let mut r = Random::new(7);
     let mut columns = Vec::new();

@@ -4,11 +4,11 @@
 usage: orc_peers.py [--rows N] [--passes N] [--only types|table|write|select] [--folder DIR]
 
 table   all 16 columns of a table like TPC-H's lineitem, by codec
-types   one column a file, no codec
-select  0.1 % of the rows of the table by a filter on its sorted key, against a read of all
+types   one column per file, no codec
+select  0.1 % of the rows of the table by a filter on its sorted key, compared with reading all
 write   the table, by codec: time and bytes
 
-The files that are read were written by pyarrow. Both take turns; a figure is the median of the passes.
+pyarrow writes the files to read. Both readers take turns; a figure is the median of the passes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def table(rows: int) -> pa.Table:
 
 
 def columns(rows: int) -> dict[str, pa.Array]:
-    """A column of each type, and of integers for each encoding."""
+    """A column of each type, and one of integers for each encoding."""
     random = np.random.default_rng(2)
     seconds = random.integers(0, 2**31, rows)
     wide = np.where(
@@ -119,7 +119,9 @@ def columns(rows: int) -> dict[str, pa.Array]:
 
 
 def race(passes: int, **runners: Callable[[], Any]) -> dict[str, float]:
-    """Median CPU seconds of each, in turns; the first two passes fill the allocators and do not count."""
+    """The median CPU seconds of each, taking turns; the first two passes fill the allocators and do not
+    count.
+    """
     taken: dict[str, list[float]] = {name: [] for name in runners}
     for number in range(passes + 2):
         for name, run in runners.items():
@@ -188,7 +190,7 @@ def main() -> None:
 
 
 def select(path: Path, lines: pa.Table, passes: int) -> None:
-    """A thousandth of the rows: both filter, and only one of them can leave out what it need not read."""
+    """A thousandth of the rows: both filter, but only one of them can skip what it need not read."""
     rows = lines.num_rows
     keys = lines["orderkey"]
     low, high = keys[rows // 2].as_py(), keys[rows // 2 + rows // 1000].as_py()

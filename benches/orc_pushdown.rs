@@ -1,4 +1,4 @@
-//! ORC: what a filter on a sorted column saves, and one that only bloom filters can answer. Times of a whole scan.
+//! ORC: what a filter saves on a sorted column, and on one that only bloom filters can prune. Times of whole scans.
 
 use std::sync::Arc;
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""ORC by coldframe beside Parquet by polars, DuckDB and pyarrow: the same rows, one core, wall seconds.
+"""ORC by coldframe compared with Parquet by polars, DuckDB and pyarrow: the same rows, one core, wall
+seconds.
 
 usage: parquet_parity.py [--rows N] [--passes N] [--only WORD] [--folder DIR] [--json]
 
-The table has twelve columns: integers sorted and random, doubles, decimals, dates, timestamps, strings of few
-and of many values, with nulls. pyarrow writes both files with its own defaults, but for ORC's dictionaries,
-which it leaves out and Hive writes (key size threshold 0.8). Whole tables end in Arrow, polars' in its own
-frame. All take turns; a figure is the median of the passes.
+The table has twelve columns: sorted and random integers, doubles, decimals, dates, timestamps, strings with
+few and with many distinct values, with nulls. pyarrow writes both files with its defaults, except that ORC
+gets dictionaries (key size threshold 0.8), which Hive writes and pyarrow does not by default. Whole tables
+are decoded to Arrow, with polars to its own frame. All take turns; a figure is the median of the passes.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ FILTERS = {
 
 
 def race(passes: int, runners: dict[str, Runner]) -> dict[str, float]:
-    """Median seconds of each, in turns; the first two rounds fill the allocators and do not count."""
+    """The median seconds of each, taking turns; the first two rounds fill the allocators and do not count."""
     taken: dict[str, list[float]] = {name: [] for name in runners}
     found: dict[str, int] = {}
     for number in range(passes + 2):
@@ -105,7 +106,7 @@ def race(passes: int, runners: dict[str, Runner]) -> dict[str, float]:
 
 
 def whole(orc: str, parquet: str) -> dict[str, Runner]:
-    """Everything, into memory."""
+    """Reads everything into memory."""
     return {
         "coldframe, ORC": lambda: cf.open(orc, threads=1).read().num_rows,
         "polars, Parquet": lambda: pl.read_parquet(parquet).height,
@@ -116,7 +117,7 @@ def whole(orc: str, parquet: str) -> dict[str, Runner]:
 
 
 def filtered(orc: str, parquet: str, name: str) -> dict[str, Runner]:
-    """All columns of the rows that pass."""
+    """Reads all columns of the passing rows."""
     arrow, polars, text = FILTERS[name]
     return {
         "coldframe, ORC": lambda: cf.open(orc, threads=1).read(filter=arrow).num_rows,
@@ -127,7 +128,7 @@ def filtered(orc: str, parquet: str, name: str) -> dict[str, Runner]:
 
 
 def sql(query: str) -> int:
-    """Rows of a query, as Arrow."""
+    """The number of rows of a query, fetched as Arrow."""
     found: pa.Table = CONNECTION.sql(query).to_arrow_table()
     return found.num_rows
 
@@ -136,7 +137,7 @@ CONNECTION = duckdb.connect(config={"threads": 1})
 
 
 def main() -> None:
-    """Writes the files, and lets them race."""
+    """Writes the files and compares the readers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--passes", type=int, default=9)
@@ -162,7 +163,7 @@ def main() -> None:
 
 
 def show(what: str, seconds: dict[str, float], as_json: bool) -> None:
-    """A line; of people's, milliseconds and how much of polars' time we take."""
+    """Prints a line: JSON, or milliseconds and our time relative to polars'."""
     if as_json:
         print(
             json.dumps({"what": what, **{name: round(one, 5) for name, one in seconds.items()}}), flush=True

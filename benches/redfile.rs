@@ -14,7 +14,7 @@ const ROWS: u32 = 200_000;
 const CODECS: [&str; 3] = ["none", "snappy", "gzip"];
 const PAGES: [(&str, i64); 2] = [("8 KiB", 8 << 10), ("1 MiB", 1 << 20)];
 
-/// Those columns of the table whose types Redfile has, and lists.
+/// The columns of the table whose types Redfile supports, and lists.
 fn batch() -> Result<RecordBatch> {
     let kept = table(ROWS)?.project(&[0, 1, 2, 3, 6, 7]).map_err(arrow_error)?;
     let mut columns: Vec<(String, ArrayRef, bool)> = Vec::new();
@@ -25,7 +25,7 @@ fn batch() -> Result<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(columns).map_err(arrow_error)
 }
 
-/// None to five numbers in each row.
+/// Zero to five numbers per row.
 fn lists() -> Result<ListArray> {
     let mut random = Random::new(3);
     let lengths: Vec<usize> = (0..ROWS).map(|_| usize::try_from(random.below(6)).unwrap_or(0)).collect();

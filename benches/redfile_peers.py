@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Redfile by coldframe side by side with PLAIN Parquet by pyarrow: one thread, same data, codec, page size.
 
-    python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
+python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
 
-Files are read from memory, and written to DIR (a file system in memory where there is one). A round reads,
-or writes, each file once by each of the two, one after the other; CPU seconds, medians over the rounds, the
-first of which does not count. Nothing else reads Redfile, so its descendant is the peer: data pages of
-version 1, no dictionary, no statistics.
+Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round, each of
+the two reads (or writes) each file once, in turns; CPU seconds, medians over the rounds, of which the first
+does not count. Nothing else reads Redfile, so its descendant is the peer: Parquet with data pages of version
+1, no dictionary and no statistics.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ import coldframe as cf
 ROW_GROUP_ROWS = 1 << 20
 PAGES = {"8 KiB": 8 << 10, "1 MiB": 1 << 20}
 CODECS = ("none", "snappy", "gzip")
-# What coldframe has to be faster by, at least.
+# # The ratios that coldframe must reach at least.
 READ_GOALS = {("int64 required", "none"): 1.0, ("double required", "none"): 1.0}
 READ_GOAL = 1.5
 WRITE_GOAL = 1.0
 
 
 def tables(rows: int) -> Iterator[tuple[str, pa.Table]]:
-    """The columns that the comparison is made of."""
+    """The columns to compare."""
     rng = np.random.default_rng(7)
     ints = pa.array(np.cumsum(rng.integers(0, 1000, rows)))
     doubles = pa.array(rng.normal(0, 1000, rows).round(3))
@@ -71,7 +71,7 @@ def tables(rows: int) -> Iterator[tuple[str, pa.Table]]:
 
 @dataclass
 class Result:
-    """A comparison: CPU seconds of a pass."""
+    """A comparison, in CPU seconds per pass."""
 
     what: str
     table: str
@@ -128,7 +128,7 @@ def redfile(table: pa.Table, path: Path, codec: str, page: int) -> None:
 
 
 def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int, folder: Path) -> Iterator[Result]:
-    """Reading, then writing."""
+    """Compares reading, then writing."""
     red, par = folder / "table.redfile", folder / "table.parquet"
 
     def write_ours() -> None:
@@ -140,7 +140,7 @@ def compare(name: str, table: pa.Table, codec: str, page: str, rounds: int, fold
     write = side_by_side([write_ours, write_theirs], rounds)
     ours, theirs = red.read_bytes(), par.read_bytes()
     if not cf.open(ours).read().equals(table):
-        raise SystemExit(f"{name}: coldframe reads other rows than it was given")
+        raise SystemExit(f"{name}: coldframe reads back different rows")
 
     def read_ours() -> pa.Table:
         return cf.open(ours).read()
@@ -158,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="tables whose name has this in it")
+    parser.add_argument("--only", default="", help="tables whose name contains this")
     memory = Path("/dev/shm")
     parser.add_argument("--dir", type=Path, default=memory if memory.is_dir() else None)
     parser.add_argument("--json", action="store_true")

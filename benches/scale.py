@@ -1,14 +1,15 @@
-"""How a migration grows with the number of files: `python benches/scale.py [--files 1000,10000,100000]`.
+"""How the cost of a migration grows with the number of files: `python benches/scale.py [--files
+1000,10000,100000]`.
 
 Files of about 1 kB in tables of 10,000 files and 20 partitions each. Each figure is that of a process of its
 own, which is the driver:
 
-    plan      everything before the first task: listing, formats, state, footers, columns
-    driver    a whole run in which the tasks cost nothing (a file is copied in place of being converted): what
-              the driver adds to the work of the cluster, the commits and the report
-    nothing   a run after that, which finds nothing to do
+plan      everything before the first task: listing, formats, state, footers, columns
+driver    a whole run in which the tasks cost nothing (a file is copied instead of converted): what the driver
+          adds to the work of the cluster, the commits and the report
+nothing   a run after that, which finds nothing to do
 
-`--convert N` converts N files for real, in one process, too.
+`--convert N` also converts N files for real, in one process.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ CONTENTS = 16
 
 
 class Copying(InProcess):
-    """Converts each content once, and copies what came of it from then on."""
+    """Converts each distinct content once, and copies the result from then on."""
 
     def __init__(self) -> None:
         self._made: dict[bytes, tuple[bytes, dict[str, Any]]] = {}
 
     def run(self, works: Iterator[Any]) -> Iterator[Any]:
-        """Outcomes as those of tasks."""
+        """Returns outcomes like those of real tasks."""
         for work in works:
             if isinstance(work, MergeTask):
                 yield self._merged(work)
@@ -55,7 +56,7 @@ class Copying(InProcess):
                 yield work.run()
 
     def _copied(self, work: Task, staged: str) -> dict[str, Any]:
-        # Iceberg's files have their partition's values in them.
+        # # Iceberg's files contain the values of their partition.
         content = Path(work.source).read_bytes() + repr(work.constants).encode()
         if content not in self._made:
             outcome = work.run()
@@ -69,7 +70,7 @@ class Copying(InProcess):
         return {**outcome, "key": work.key, "number": work.number, "files": [file]}
 
     def _merged(self, merge: MergeTask) -> dict[str, Any]:
-        """As if the rows of all were in the file that the last one is copied to."""
+        """Pretends that the rows of all files are in the one that is copied."""
         outcomes = [self._copied(task, merge.staged) for task in merge.tasks]
         size, of = os.path.getsize(merge.staged), sum(outcome["rows"] for outcome in outcomes)
         first = 0
@@ -86,7 +87,7 @@ class Copying(InProcess):
 
 
 def make(root: Path, files: int) -> None:
-    """A source of so many files."""
+    """Creates a source with `files` files."""
     contents = []
     for content in range(CONTENTS):
         ids = range(content * 20, content * 20 + 20)
@@ -103,7 +104,7 @@ def make(root: Path, files: int) -> None:
 
 
 def measured(work: Callable[[], None]) -> dict[str, float]:
-    """Seconds, CPU seconds and the most MiB of memory of a process that does this alone."""
+    """Seconds, CPU seconds and peak MiB of a process that does only this."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
@@ -123,14 +124,14 @@ def measured(work: Callable[[], None]) -> dict[str, float]:
 
 
 def growth(rows: list[dict[str, Any]], name: str) -> float:
-    """The exponent between the smallest and the largest number of files, by CPU seconds."""
+    """The growth exponent between the smallest and the largest number of files, by CPU seconds."""
     first, last = rows[0], rows[-1]
     more = math.log(last["files"] / first["files"])
     return math.log(last[name]["cpu"] / max(0.01, first[name]["cpu"])) / more
 
 
 def main() -> None:
-    """Prints a line for each number of files, and the exponents."""
+    """Prints a line per number of files, and the exponents."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,10 @@
-"""How fast ORC comes out of a store that takes its time: coldframe beside pyarrow.orc over pyarrow.fs.
+"""How fast ORC is read from a slow store: coldframe compared with pyarrow.orc over pyarrow.fs.
 
-    python benches/store_peers.py [MIB]
+python benches/store_peers.py [MIB]
 
-A server on the loopback, in a process of its own, speaks as much of S3 as both ask for, waits 20 ms before
-each answer and sends 200 MB a second in all. The file has 16 columns of float64 that no codec makes smaller,
-in stripes of 64 MiB. `floor` is the larger of what the bytes take on the wire and what decoding takes from a
-local file.
+A server on loopback, in a process of its own, implements as much of S3 as both need, waits 20 ms before each
+answer and sends 200 MB/s in total. The file has 16 columns of incompressible float64, in stripes of 64 MiB.
+`floor` is the larger of the transfer time and the decoding time of a local file.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.sent = 0
 
     def pace(self, size: int) -> None:
-        """Waits until the wire has room for so many bytes."""
+        """Waits until the connection has room for `size` bytes."""
         with self.lock:
             now = time.monotonic()
             start = max(now, self.free_at)
@@ -101,7 +100,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 start += len(piece)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def serve(root: Path, pipe: Connection) -> None:

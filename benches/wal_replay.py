@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How fast rows come from write-ahead logs: those that a server had in memory when it died.
+"""How fast rows are recovered from write-ahead logs: those that a server had in memory when it died.
 
 usage: wal_replay.py [DIR] [--cells N] [--rows N] [--passes N]
 
-DIR (benches/data/wal) is filled where it is empty. HBase: the directory of tests/data, its log followed by
-edits of five cells of 20 bytes each, as a region server appends them. Kudu: two tables of eight columns that
-a Kudu server on loopback had in memory when it was killed, a tenth of the rows of one changed (needs Maven
-and a JDK 17). Each pass opens the directory anew; CPU time of the whole process, by the median pass, less
-that of a pass without the log.
+DIR (benches/data/wal) is filled if it is empty. HBase: the directory of tests/data, its log extended by edits
+of five cells of 20 bytes each, as a region server appends them. Kudu: two tables of eight columns that a Kudu
+server on loopback had in memory when it was killed, a tenth of the rows of one changed (needs Maven and a JDK
+17). Each pass opens the directory anew; CPU time of the whole process, by the median pass, minus that of a
+pass without the log.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write_hbase(folder: Path, cells: int) -> None:
     [log] = (path for path in (folder / "WALs").rglob("*") if path.is_file())
     with log.open("ab") as out:
         for edit in range(cells // 5):
-            # The order of writing is not that of the rows.
+            # # Rows are not written in order.
             row = b"o000%09d" % (edit * 7919 % (cells // 5))
             key = field(1, REGION) + field(2, b"shop:orders") + field(3, 10_000_000 + edit)
             key += field(4, AS_OF) + field(7, 5)
@@ -77,7 +77,7 @@ def write_kudu(folder: Path, rows: int) -> None:
 
 
 def cost(path: Path, passes: int, **options: object) -> tuple[int, float]:
-    """Rows, and CPU seconds for them."""
+    """The number of rows, and the CPU seconds to read them."""
     seconds, rows = [], 0
     for _ in range(passes + 1):
         start = time.process_time()
@@ -100,7 +100,7 @@ def main() -> None:
         write_hbase(hbase, given.cells)
     if not kudu.exists():
         write_kudu(kudu, given.rows)
-    print("| table | from the log | log | CPU s | a CPU second | without the log |")
+    print("| table | from the log | log | CPU s | per CPU second | without the log |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, path, options in (
         ("HBase", hbase, {"table": "shop:orders", "as_of": AS_OF}),

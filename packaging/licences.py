@@ -1,10 +1,10 @@
 """Collects the licences of everything that is compiled into the wheel.
 
-    python packaging/licences.py            writes packaging/THIRD-PARTY.txt
-    python packaging/licences.py --check    only says whether all of them are allowed
+python packaging/licences.py            writes packaging/THIRD-PARTY.txt
+python packaging/licences.py --check    only checks that all of them are allowed
 
-The crates are those that the extension is built from on Linux; their licences come from their manifests, the
-texts from the files that they bring. A crate whose licence is not among those allowed is an error.
+The crates are those that the extension is built from on Linux. The licences are taken from their manifests,
+the texts from their files. A crate whose licence is not on the list of allowed ones is an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TEXTS = re.compile(r"(?i)^(licen[cs]e|copying|notice|unlicense|copyright)([-_.]
 
 
 def packages() -> list[dict[str, Any]]:
-    """The crates that the extension is linked from, by name."""
+    """The crates that are linked into the extension, by name."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]
     manifest = ROOT / "crates" / "coldframe-python" / "Cargo.toml"
     raw = subprocess.run([*command, "--manifest-path", manifest], capture_output=True, check=True).stdout
@@ -51,7 +51,7 @@ def packages() -> list[dict[str, Any]]:
 
 
 def is_allowed(expression: str) -> bool:
-    """Whether one of the choices that a licence gives is allowed in all its parts."""
+    """Whether at least one alternative of a licence expression is allowed in all its parts."""
     plain = expression.replace("/", " OR ").strip()
     if plain in ALLOWED:
         return True
@@ -64,7 +64,7 @@ def is_allowed(expression: str) -> bool:
 
 
 def _split(text: str, sign: str) -> list[str]:
-    """The parts of an expression at its outer level."""
+    """The parts of an expression at its outermost level."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -75,7 +75,7 @@ def _split(text: str, sign: str) -> list[str]:
 
 
 def texts_of(package: dict[str, Any]) -> Iterator[str]:
-    """The licence texts that a crate brings."""
+    """The licence texts in a crate."""
     folder = Path(package["manifest_path"]).parent
     for path in sorted(folder.iterdir()):
         if path.is_file() and _TEXTS.match(path.name):
@@ -83,7 +83,7 @@ def texts_of(package: dict[str, Any]) -> Iterator[str]:
 
 
 def collected(found: list[dict[str, Any]]) -> str:
-    """The whole document: who, and every text once."""
+    """The whole document: the crates, and every text once."""
     by_text: dict[str, tuple[str, list[str]]] = {}
     listed = []
     for package in found:
@@ -92,21 +92,21 @@ def collected(found: list[dict[str, Any]]) -> str:
         for text in texts_of(package):
             key = hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()
             by_text.setdefault(key, (text, []))[1].append(name)
-    parts = ["What coldframe's extension is built from, and under which licences.", "\n".join(listed)]
+    parts = ["The crates in coldframe's extension, and their licences.", "\n".join(listed)]
     for text, names in by_text.values():
         parts.append(f"{'=' * 79}\n{', '.join(dict.fromkeys(names))}\n{'-' * 79}\n{text}")
     return "\n\n".join(parts) + "\n"
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 where a licence is not allowed."""
+    """Returns 1 if a licence is not allowed."""
     found = packages()
     bad = [f"{p['name']}: {p['license']}" for p in found if not is_allowed(p["license"] or "")]
     if bad:
         print("licences that are not allowed: " + "; ".join(bad), file=sys.stderr)
         return 1
     if "--check" in arguments:
-        print(f"{len(found)} crates, all under licences that are allowed")
+        print(f"{len(found)} crates, all with allowed licences")
         return 0
     TARGET.write_text(collected(found), encoding="utf-8")
     print(f"{TARGET}: {len(found)} crates, {TARGET.stat().st_size:,} bytes")

@@ -1,9 +1,9 @@
-"""Installs a wheel into a clean environment of every Python that this machine has, and uses it there.
+"""Installs a wheel into a clean environment of every Python on this machine, and uses it there.
 
-    python packaging/smoke.py dist/coldframe-*.whl
+python packaging/smoke.py dist/coldframe-*.whl
 
-Interpreters are looked for on the path and below ~/.pyenv; the one that runs this is one. Those of 3.10 to
-3.14 that are missing are named.
+Looks for interpreters on the path and below ~/.pyenv, and includes the one that runs this. Names the versions
+from 3.10 to 3.14 that are missing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 VERSIONS = [(3, minor) for minor in range(10, 15)]
 
-# Reads what it writes in every format that it writes, asks the command line, and has no more than the wheel's
-# own dependencies for it.
+# # Writes and reads back every format that it can write, and calls the command line, with only the wheel's
+# own dependencies.
 USE = """
 import subprocess, sys, tempfile, pathlib
 import pyarrow as pa
@@ -41,7 +41,7 @@ print("coldframe", cf.__version__, "on Python", sys.version.split()[0], "with py
 
 
 def interpreter(version: tuple[int, int]) -> str | None:
-    """A Python of this version, if there is one."""
+    """A Python interpreter of this version, if there is one."""
     name = ".".join(map(str, version))
     candidates = [
         f"python{name}",
@@ -79,13 +79,13 @@ def smoke(python: str, wheel: Path) -> bool:
             str(wheel),
         ]
         if subprocess.run(install, check=False).returncode != 0:
-            print(f"{python}: the wheel or what it depends on cannot be installed", file=sys.stderr)
+            print(f"{python}: the wheel or one of its dependencies cannot be installed", file=sys.stderr)
             return False
         return subprocess.run([inside, "-c", USE], check=False, cwd=folder).returncode == 0
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 where the wheel does not work with a Python that is there."""
+    """Returns 1 if the wheel fails with one of the Pythons."""
     [wheel] = map(Path, arguments)
     good = True
     for version in VERSIONS:

@@ -1,9 +1,9 @@
-"""Says which glibc a wheel needs, and refuses one that needs a newer one than its name says.
+"""Reports which glibc a wheel needs, and refuses one that needs a newer one than its name states.
 
-    python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
 
-A shared object lists the versions of the symbols that it wants of each library (`.gnu.version_r`). An old
-cluster's node has glibc 2.17, and loads nothing that wants a newer one.
+A shared object lists the versions of the symbols that it needs from each library (`.gnu.version_r`). A node
+of an old cluster has glibc 2.17, and loads nothing that needs a newer one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
-# What manylinux2014 lets a wheel take for granted, of what the extension could want.
+# # The libraries that manylinux2014 guarantees, as far as the extension may need them.
 LIBRARIES = {
     "libc.so.6",
     "libm.so.6",
@@ -47,7 +47,7 @@ def libraries(extension: bytes) -> set[str]:
 
 
 def check(wheel: Path) -> list[str]:
-    """What is wrong with a wheel; prints what is right."""
+    """The problems of a wheel; prints what is fine."""
     named = re.search(r"manylinux_(\d+)_(\d+)", wheel.name)
     most = (int(named[1]), int(named[2])) if named else (2, 17)
     wrong = []
@@ -60,9 +60,9 @@ def check(wheel: Path) -> list[str]:
             highest = max(versions, default=(0,))
             print(f"{wheel.name}: {name}: {len(data):,} bytes, glibc {'.'.join(map(str, highest))}")
             if highest[:2] > most:
-                wrong.append(f"{name} wants glibc {highest}, {wheel.name} says {most}")
+                wrong.append(f"{name} needs glibc {highest}, but {wheel.name} states {most}")
             if unknown := libraries(data) - LIBRARIES:
-                wrong.append(f"{name} wants {sorted(unknown)}, which not every Linux has")
+                wrong.append(f"{name} needs {sorted(unknown)}, which not every Linux has")
         if not extensions:
             wrong.append("no extension in it")
         names = archive.namelist()
@@ -73,7 +73,7 @@ def check(wheel: Path) -> list[str]:
 
 
 def main(wheels: list[str]) -> int:
-    """Exit code 1 where a wheel is not what it says."""
+    """Returns 1 if a wheel is not what it claims."""
     wrong = [problem for wheel in wheels for problem in check(Path(wheel))]
     for problem in wrong:
         print(problem, file=sys.stderr)

@@ -1,6 +1,6 @@
-//! The table that the benchmarks read and write: nine columns of the types that cold tables are made of.
+//! The table that the benchmarks read and write: nine columns of types typical of cold tables.
 //!
-//! It is like the one of `benches/peers`, and the same at each run.
+//! It is like that of `benches/peers`, and the same on each run.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -20,7 +20,7 @@ use coldframe::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The table's columns in Hive's words.
+/// The table's columns as Hive DDL.
 pub const DDL: &str = "id bigint, quantity int, score double, customer string, created_at timestamp, \
     price decimal(12,2), paid boolean, product string, day date";
 
@@ -72,7 +72,7 @@ impl Random {
         u32::try_from(self.next_u64() % u64::from(below.max(1))).unwrap_or(0)
     }
 
-    /// `value`, or nothing once in fifty.
+    /// `value`, but null once in fifty.
     fn or_null<T>(&mut self, value: T) -> Option<T> {
         (self.below(50) != 0).then_some(value)
     }
@@ -161,7 +161,7 @@ pub fn table(rows: u32) -> Result<RecordBatch> {
     RecordBatch::try_new(schema(), columns).map_err(arrow_error)
 }
 
-/// Bytes that a writer may own and its caller sees.
+/// A sink that a writer owns and its caller can read.
 #[derive(Clone, Debug, Default)]
 pub struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -205,7 +205,7 @@ pub fn written<'a>(
     Ok(sink.into_bytes())
 }
 
-/// Opens a file in memory, scans all of it on one thread, and returns how many rows came out.
+/// Opens a file in memory, scans all of it on one thread, and returns the number of rows.
 pub fn scanned(file: &Bytes, options: &OpenOptions, scan: &Scan) -> Result<usize> {
     let source = Source::file("memory", Arc::new(file.clone()));
     let file = open_source(source, None, options, Vec::new())?;
@@ -219,7 +219,7 @@ pub fn scanned(file: &Bytes, options: &OpenOptions, scan: &Scan) -> Result<usize
     Ok(rows)
 }
 
-/// An option of a format's own.
+/// An option of the format.
 pub fn option(name: &str, value: Value) -> OpenOptions {
     OpenOptions { extra: [(name.to_owned(), value)].into(), ..OpenOptions::default() }
 }

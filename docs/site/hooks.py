@@ -1,4 +1,4 @@
-"""Makes the pages of the site that come from the code, and fits the others to it."""
+"""Generates the pages of the site that come from the code, and adapts the links of the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to files of the checkout that are no pages become their texts."""
+    """Replaces links to files of the checkout that are not pages by their text."""
     folder = Path(page.file.src_uri).parent
 
     def keep(found: re.Match[str]) -> str:
@@ -33,7 +33,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def command_line() -> str:
-    """Every command with its help, as the parser has it."""
+    """Every command with its help, from the parser."""
     os.environ["COLUMNS"] = "100"
     from coldframe.cli import parser_of_all
     from coldframe.cli.completion import commands_of

@@ -1,7 +1,7 @@
-"""Writes docs/options.md: every option of every format, as the code knows them.
+"""Writes docs/options.md: every option of every format, from the code.
 
 python docs/site/options.py            writes the page
-python docs/site/options.py --check    exit code 1 where the page is not what the code says
+python docs/site/options.py --check    exit code 1 if the page is out of date
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def whole() -> str:
 
 
 def _common(options: list[dict[str, str]]) -> dict[str, str]:
-    """What all formats have, in the same words."""
+    """The options that all formats share with the same description."""
     first, *others = options
     return {name: text for name, text in first.items() if all(more.get(name) == text for more in others)}
 
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if PAGE.read_text(encoding="utf-8") == whole():
         return 0
-    print("docs/options.md is not what the code says: python docs/site/options.py", file=sys.stderr)
+    print("docs/options.md is out of date: run python docs/site/options.py", file=sys.stderr)
     return 1
 
 

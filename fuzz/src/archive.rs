@@ -1,20 +1,20 @@
-//! A directory as one input.
+//! A directory encoded as one input.
 //!
 //! ```text
 //! archive  | file | file | ...
 //! file     | length of the path u8 | path | piece | piece | ... | 0 0
-//! piece    | bytes u16 le | zeros u16 le | bytes |            "zeros" of them follow the bytes and take no place
+//! piece    | bytes u16 le | zeros u16 le | bytes |            "zeros" many zeros follow the bytes and are not stored
 //! ```
 //!
-//! Any bytes are an archive: what is missing at the end is left out. Containers of Kudu are mostly padding, so that
-//! zeros are worth a word of their own.
+//! Any bytes are a valid archive: whatever is missing at the end is left out. Kudu's containers are mostly padding, so zeros are
+//! encoded by their count.
 
 use bytes::Bytes;
 use coldframe_testing::folder::MemoryFolder;
 
-/// No file gets longer, however many zeros are claimed.
+/// The longest file, however many zeros are claimed.
 const LONGEST: usize = 4 << 20;
-/// No archive has more files.
+/// The largest number of files.
 const MOST: usize = 4096;
 
 fn take<'a>(rest: &mut &'a [u8], n: usize) -> &'a [u8] {

@@ -1,4 +1,4 @@
-//! Whole files and directories of each format, held against the laws that need no healthy twin.
+//! Whole files and directories of each format, checked against the laws that need no healthy twin.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,25 +11,26 @@ use coldframe_testing::laws;
 
 use crate::{archive, limits};
 
-/// Types for the columns of any RCFile: each kind, shallow and nested.
+/// Types for the columns of any RCFile: one of each kind, flat and nested.
 pub const SCHEMA: &str = "a bigint, b string, c decimal(9,2), d timestamp, e boolean, f array<map<string,int>>, \
      g struct<x:date,y:char(3)>, h uniontype<int,string>, i binary, j varchar(4), k double, l tinyint, m smallint, \
      n float, o int, p timestamp with local time zone, q interval_year_month, r interval_day_time, \
      s map<int,array<struct<t:decimal(38,10),u:uniontype<bigint,array<binary>>>>>";
 
-/// What opens. An option that is not known, or not so, would let a target do nothing without anybody noticing.
+/// The table, if the input opens. An unknown or invalid option fails, since the target would otherwise silently do
+/// nothing.
 fn open(name: &str, source: Source, options: &OpenOptions) -> Option<Arc<dyn TableFile>> {
     match coldframe::open_source(source, Some(name), options, Vec::new()) {
         Ok(file) => Some(file.table),
         Err(e) => {
-            // Of Kudu: a directory of several tables without a name, or of none with that name.
+            // Kudu refuses a directory of several tables without a name, or one without a table of that name.
             assert!(!matches!(e.kind(), ErrorKind::InvalidArgument(_)) || name == "kudu", "{e}");
             None
         }
     }
 }
 
-/// Bytes that stop who reads them over and over.
+/// A source that stops a reader which never ends.
 fn source(bytes: Vec<u8>) -> Source {
     Source::file("memory", Arc::new(Counted::new(bytes)))
 }
@@ -43,12 +44,12 @@ pub fn options<'a>(extra: impl IntoIterator<Item = (&'a str, Value)>) -> OpenOpt
 fn file(name: &str, bytes: &[u8], options: &OpenOptions) {
     if let Some(table) = open(name, source(bytes.to_vec()), options) {
         let len = bytes.len() as u64;
-        // As many splits as bytes would take seconds: the crates' own tests have those.
+        // As many splits as bytes would take seconds; the crates' own tests cover that.
         laws::assert_tolerant(table.as_ref(), Some(len), &[len / 16 + 1, len / 3 + 1]);
     }
 }
 
-/// In nanoseconds and in microseconds; recovered without its tail by the schema that it had with it.
+/// Reads in nanoseconds and in microseconds; recovers the file without its tail, using its former schema.
 pub fn orc(bytes: &[u8]) {
     file("orc", bytes, &options([("timestamp_unit", Value::from("us"))]));
     let plain = options([]);
@@ -63,7 +64,7 @@ fn recover(name: &str, bytes: &[u8], table: &dyn TableFile, mut options: OpenOpt
     }
 }
 
-/// Cells as they are, as text, as LazyBinary.
+/// Reads cells as bytes, as text, and as LazyBinary.
 pub fn rcfile(bytes: &[u8]) {
     file("rcfile", bytes, &options([]));
     for serde in ["text", "binary"] {
@@ -73,7 +74,7 @@ pub fn rcfile(bytes: &[u8]) {
     }
 }
 
-/// In both views, and Avro values as structs.
+/// Reads in both views, and Avro values as structs.
 pub fn hfile(bytes: &[u8]) {
     for view in ["cells", "kv"] {
         file("hfile", bytes, &options([("view", Value::from(view))]));
@@ -81,7 +82,7 @@ pub fn hfile(bytes: &[u8]) {
     file("hfile", bytes, &options([("decode", Value::from("avro"))]));
 }
 
-/// With checksums compared, and not.
+/// Reads with and without verifying checksums.
 pub fn cfile(bytes: &[u8]) {
     for skip_checksums in [true, false] {
         let options = options([("ordinal", Value::Bool(true))]);
@@ -89,7 +90,7 @@ pub fn cfile(bytes: &[u8]) {
     }
 }
 
-/// By its footer; by any footer; by its pages and the schema of the file that the footer describes.
+/// Reads by its own footer; with an arbitrary footer; by its pages and the schema of its footer.
 pub fn redfile(bytes: &[u8]) {
     file("redfile", bytes, &options([]));
     file("redfile", bytes, &options([("recover", Value::Bool(true))]));
@@ -105,7 +106,7 @@ fn directory(bytes: &[u8], name: &str, options: &OpenOptions) {
     }
 }
 
-/// A data directory of Kudu: each of its tables by name, and as the only one.
+/// Reads a Kudu data directory: each table by name, and as the only one.
 pub fn kudu(bytes: &[u8]) {
     for table in [None, Some("events"), Some("numbers")] {
         let extra = table.map(|name| ("table", Value::from(name)));
@@ -113,13 +114,13 @@ pub fn kudu(bytes: &[u8]) {
     }
 }
 
-/// A metadata table of Hudi.
+/// Reads a Hudi metadata table.
 pub fn hudi(bytes: &[u8]) {
     directory(bytes, "hfile", &options([]));
     directory(bytes, "hfile", &options([("decode", Value::from("avro"))]));
 }
 
-/// A transactional table of Hive.
+/// Reads a transactional Hive table.
 pub fn acid(bytes: &[u8]) {
     directory(bytes, "orc", &options([("acid", Value::Bool(true))]));
 }
@@ -138,7 +139,7 @@ pub fn cfiles() -> Vec<Vec<u8>> {
     files.map(Vec::from).collect()
 }
 
-/// Seeds: Kudu's directories, without what only a running server reads.
+/// Seeds: Kudu's directories, without files that only a running server reads.
 pub fn kudu_directories() -> Vec<Vec<u8>> {
     ["file_blocks", "log_blocks", "replicas", "encrypted"]
         .iter()

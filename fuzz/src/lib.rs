@@ -1,5 +1,5 @@
-//! What the targets do with their bytes. `make fuzz` hands them to libFuzzer, `cargo test` runs them on mutants of the
-//! seeds, where nothing but a compiler is at hand.
+//! The fuzz targets. `make fuzz` runs them with libFuzzer; `cargo test` runs them on mutants of the seeds and needs
+//! only a compiler.
 
 pub mod archive;
 pub mod files;
@@ -10,14 +10,14 @@ use std::path::Path;
 
 use coldframe::Limits;
 
-/// A function over any bytes that panics where something is wrong.
+/// A function of any bytes that panics on a finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// `FUZZ_TARGET`.
     pub name: &'static str,
     /// Runs one input.
     pub run: fn(&[u8]),
-    /// Inputs to begin with.
+    /// The initial inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -49,7 +49,7 @@ targets! {
     write_redfile: roundtrip::redfile, roundtrip::seeds;
 }
 
-/// The target of that name.
+/// The target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|t| t.name == name)
 }
@@ -62,7 +62,7 @@ pub fn write_seeds(target: &Target, folder: &Path) {
     }
 }
 
-/// Small enough that what a file may ask for does not run into the fuzzer's own bounds.
+/// Small enough that no file reaches the fuzzer's own limits.
 pub fn limits() -> Limits {
     Limits {
         max_block_bytes: 16 << 20,
@@ -81,14 +81,14 @@ mod tests {
     use std::sync::Mutex;
     use std::time::{Duration, Instant};
 
-    /// Where the last panic was, and what it said.
+    /// The location and the message of the last panic.
     static LAST: Mutex<String> = Mutex::new(String::new());
 
-    /// One input takes no longer: a hang is a finding.
+    /// The longest time for one input: a hang is a finding.
     const TOO_LONG: Duration = Duration::from_secs(20);
 
-    /// The seeds themselves, and mutants of them for `FUZZ_SECONDS` (2) each; of `FUZZ_TARGET` only, if it is given. Goes on
-    /// behind a finding: of each kind, one is kept.
+    /// Runs the seeds, and mutants of them for `FUZZ_SECONDS` (2) each; only for `FUZZ_TARGET` if it is set. Continues
+    /// after a finding, and keeps one of each kind.
     #[test]
     fn mutants_of_the_seeds() {
         let number =
@@ -112,7 +112,7 @@ mod tests {
                     Err(_) => LAST.lock().unwrap().clone(),
                 };
                 if !what.is_empty() {
-                    // Places and numbers differ from one input to the next.
+                    // Offsets and numbers differ from input to input.
                     let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(150).collect();
                     let path = std::env::temp_dir().join(format!("coldframe-{}-{seed}-{runs}", target.name));
                     what.insert_str(0, &format!("{}: {}: ", target.name, path.display()));

@@ -1,5 +1,5 @@
-//! Hands libFuzzer's inputs to the target that `FUZZ_TARGET` names. With `FUZZ_SEEDS`, writes the target's seeds into
-//! that folder instead.
+//! Runs the target that `FUZZ_TARGET` names on libFuzzer's inputs. With `FUZZ_SEEDS`, writes the target's seeds to that
+//! folder instead.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

@@ -1,4 +1,4 @@
-//! Every writer against its reader: what is written reads back equal, or is refused with a word.
+//! Every writer with its reader: what is written reads back equal, or is refused with a reason.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use coldframe_testing::rows;
 
 use crate::limits;
 
-/// Bytes that give out choices; zeros when there are none left.
+/// Bytes that determine choices; zeros once they are used up.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -50,7 +50,7 @@ impl Choices<'_> {
     }
 }
 
-/// Memory that outlives the writer it was given to.
+/// A sink that outlives the writer that owns it.
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -80,17 +80,17 @@ pub fn written(
     }
     let len = writer.finish()?;
     let bytes = std::mem::take(&mut *sink.0.lock().expect("one thread"));
-    assert_eq!(bytes.len() as u64, len, "the writer tells another length");
+    assert_eq!(bytes.len() as u64, len, "the writer reports a different length");
     Ok(bytes)
 }
 
-/// Any number; of those that are none the one that text can say.
+/// Any float, with a single NaN: the one that text can represent.
 fn float(choices: &mut Choices<'_>) -> f64 {
     let any = f64::from_bits(choices.number().cast_unsigned());
     if any.is_nan() { f64::NAN } else { any }
 }
 
-/// A column of `rows` values of the type that the choices say.
+/// A column of `rows` values of a type that `choices` determine.
 fn column(choices: &mut Choices<'_>, rows: usize, depth: u8, nullable: bool) -> ArrayRef {
     let kind = choices.below(if depth > 2 { 9 } else { 11 });
     macro_rules! made {
@@ -155,7 +155,7 @@ fn options(given: &[(&str, Value)]) -> WriteOptions {
     WriteOptions { extra: given.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect() }
 }
 
-/// One format: what of a batch it takes, how it is written, how it is read.
+/// Round trip through one format: the columns it takes, the options for writing and for reading.
 fn round(format: &str, bytes: &[u8], one_column: bool, write: &[&[(&str, Value)]], read: &[(&str, Value)]) {
     let choices = &mut Choices(bytes);
     let write = write[usize::from(choices.byte()) % write.len()];
@@ -199,8 +199,8 @@ fn round(format: &str, bytes: &[u8], one_column: bool, write: &[&[(&str, Value)]
     assert!(coldframe::scan::verify(table.as_ref(), |_| Ok(())).expect("verify").damage.is_empty());
 }
 
-/// The same values, in whatever type the reader gives them; of a union and of a dictionary only that they are there. A
-/// CFile does not hold the scale of its decimals.
+/// Compares values, in whatever type the reader returns; for a union or a dictionary only their number. A CFile does
+/// not store the scale of its decimals.
 fn same(want: &ArrayRef, got: &ArrayRef) {
     if matches!(want.data_type(), DataType::Union(..)) || matches!(got.data_type(), DataType::Dictionary(..))
     {
@@ -250,7 +250,7 @@ pub fn redfile(bytes: &[u8]) {
     round("redfile", bytes, false, &[plain, &summed], &[]);
 }
 
-/// HFile: keys and values as Hudi has them.
+/// HFile: keys and values in Hudi's form.
 pub fn hfile(bytes: &[u8]) {
     let choices = &mut Choices(bytes);
     let rows = usize::from(choices.byte()) % 70;
@@ -276,7 +276,7 @@ pub fn hfile(bytes: &[u8]) {
     assert_eq!(rows::as_text(&back.batch), rows::as_text(&batch));
 }
 
-/// Seeds: none of a writer has any form; a few that reach each type.
+/// Seeds for writers, whose inputs have no format: a few that reach each type.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..24u8).map(|n| (0..200u8).map(|i| i.wrapping_mul(n.wrapping_mul(37) | 1) ^ n).collect()).collect()
 }

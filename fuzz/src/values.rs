@@ -1,4 +1,4 @@
-//! The smallest parts: codecs, cells, Avro values, and what a salvage makes of losses.
+//! The smallest parts: codecs, cells, Avro values, and how a salvage combines losses.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use coldframe_testing::rows;
 use crate::files::{SCHEMA, options};
 use crate::roundtrip::written;
 
-/// Any bytes are decompressed or refused, within the size that was asked for; what was compressed comes back.
+/// Any bytes are decompressed or refused within the requested size; compressed data round-trips.
 pub fn codec(bytes: &[u8]) {
     let Some(([kind, sizes @ ..], src)) = bytes.split_first_chunk::<3>() else { return };
     let algorithm = Algorithm::ALL[usize::from(kind >> 1) % Algorithm::ALL.len()];
@@ -64,8 +64,8 @@ fn one_column(data: &[u8], cells: &[usize]) -> Vec<u8> {
     file
 }
 
-/// Cells of the type that the first byte chooses: valid arrays or an error, and as many rows as cells where null or skip
-/// says how many are lost.
+/// Cells of the type that the first byte selects give valid arrays or an error; under `null` and `skip`, rows and
+/// reported losses add up to the number of cells.
 fn cells(bytes: &[u8], serde: &str) {
     let Some(([kind, how, cut], data)) = bytes.split_first_chunk::<3>() else { return };
     let types: Vec<&str> = columns().collect();
@@ -102,18 +102,18 @@ fn columns() -> impl Iterator<Item = &'static str> {
     parts.map(|column| column.trim().split_once(' ').unwrap().1)
 }
 
-/// Any cells of text become valid arrays of their type.
+/// Any text cells give valid arrays of their type.
 pub fn text_cells(bytes: &[u8]) {
     cells(bytes, "text");
 }
 
-/// Any cells of LazyBinary become valid arrays of their type, or an error.
+/// Any LazyBinary cells give valid arrays of their type, or an error.
 pub fn lazy_binary_cells(bytes: &[u8]) {
     cells(bytes, "binary");
 }
 
-/// An HFile as Hudi writes it: the input's first part, to a zero byte, is the Avro schema of its values, the rest are
-/// values, each led by its length.
+/// An HFile as Hudi writes it: the input up to a zero byte is the Avro schema, the rest are values, each preceded by
+/// its length.
 pub fn avro(bytes: &[u8]) {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (schema, mut rest) = bytes.split_at(end);
@@ -141,7 +141,7 @@ pub fn avro(bytes: &[u8]) {
     coldframe_testing::laws::assert_tolerant(table.as_ref(), Some(file.len() as u64), &[1]);
 }
 
-/// Seeds: schemas of each shape with a value or two.
+/// Seeds: schemas of each kind with a value or two.
 pub fn avro_seeds() -> Vec<Vec<u8>> {
     let seeds: [(&str, &[u8]); 6] = [
         (r#""string""#, b"\x04\x06abc\x01\x00"),
@@ -169,8 +169,8 @@ pub fn avro_seeds() -> Vec<Vec<u8>> {
     seeds.iter().map(|(schema, values)| [schema.as_bytes(), &[0], values].concat()).collect()
 }
 
-/// The laws of [`Salvage`] on losses that the input draws: null keeps what skip keeps, dropped rows are counted once,
-/// stretches cover the rows without gap or overlap, and each is what a look at each row alone says.
+/// The laws of [`Salvage`], for losses that the input determines: `null` keeps what `skip` keeps, dropped rows count
+/// once, stretches cover the rows without gap or overlap, and each equals what considering each row separately gives.
 pub fn salvage(bytes: &[u8]) {
     const ROWS: u64 = 256;
     let Some(([nullable, ..], losses)) = bytes.split_first_chunk::<1>() else { return };
@@ -179,7 +179,7 @@ pub fn salvage(bytes: &[u8]) {
     for on_error in [OnError::Skip, OnError::Null] {
         let log = DamageLog::default();
         let mut salvage = Salvage::new(on_error, nullable.iter().copied(), log.clone());
-        // For each row, the columns that are null; `None` where it is dropped.
+        // For each row, the columns that are null; `None` if the row is dropped.
         let mut naive: Vec<Option<Vec<bool>>> = vec![Some(vec![false; 3]); 256];
         let mut made = 0;
         for loss in losses.chunks_exact(3).take(40) {

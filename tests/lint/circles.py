@@ -1,14 +1,15 @@
-"""Tells which source files import each other in a circle, in each Rust crate and in the Python package.
+"""Finds source files that import each other in a circle, in each Rust crate and in the Python package.
 
-    python tests/lint/circles.py [ROOT]    prints each circle and the shortest way round it; exit 1 if any
+python tests/lint/circles.py [ROOT]    prints each circle and its shortest path; exit 1 if there are any
 
-A file that is used by what it uses cannot be read, tested or moved alone. So a use points one way: from a
-file to those below it. A parent and its children are one room: a child may use what its parent holds
-(`super::`, the names in the `__init__` of its own package), and that is no edge here. What stands under
-`#[cfg(test)]` or `if TYPE_CHECKING:` and files of tests do not count.
+A file that is used by what it uses cannot be read, tested or moved alone. So uses point one way: from a file
+to those below it. A parent and its children are one room: a child may use what its parent holds (`super::`,
+the names in the `__init__` of its own package), and that is not an edge here. Code under `#[cfg(test)]` or
+`if TYPE_CHECKING:` and test files do not count.
 
-Rust is read as tokens, not compiled: `use` trees and paths that begin with `crate`, `self`, `super` or a
-child's name. A name that `lib.rs` hands on (`pub use decode::Decoder`) is looked up to the file it is from.
+Rust is tokenised, not compiled: the tool reads `use` trees, and paths that begin with `crate`, `self`,
+`super` or a child's name. A name that `lib.rs` re-exports (`pub use decode::Decoder`) is traced to the file
+that defines it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class Use(NamedTuple):
     text: str
 
 
-# from file -> to file -> where it says so first
+# # from file -> to file -> the first use
 Graph = dict[Path, dict[Path, Use]]
 
 
 class Token(NamedTuple):
-    """A word, or a mark that matters to paths and blocks."""
+    """A word, or a symbol that matters to paths and blocks."""
 
     text: str
     line: int
@@ -56,7 +57,7 @@ OPEN, CLOSE = "{([", "})]"
 
 
 def tokens(source: str) -> list[Token]:
-    """The tokens of a Rust file, without comments, strings and what only tests compile."""
+    """The tokens of a Rust file, without comments, strings and test code."""
     found: list[Token] = []
     line, at = 1, 0
     for match in TOKEN.finditer(source):
@@ -68,7 +69,7 @@ def tokens(source: str) -> list[Token]:
 
 
 def without_tests(found: list[Token]) -> list[Token]:
-    """Leaves out attributes, and the item behind one that says `cfg(.. test ..)`."""
+    """Drops attributes, and items after a `cfg(.. test ..)` attribute."""
     kept: list[Token] = []
     at = 0
     while at < len(found):
@@ -85,7 +86,7 @@ def without_tests(found: list[Token]) -> list[Token]:
 
 
 def closing(found: list[Token], at: int) -> int:
-    """Where the bracket at `at` is closed."""
+    """The position of the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(found)):
         depth += (found[i].text in OPEN) - (found[i].text in CLOSE)
@@ -95,7 +96,7 @@ def closing(found: list[Token], at: int) -> int:
 
 
 def behind_item(found: list[Token], at: int) -> int:
-    """The place behind the item that begins at `at`: behind its block or its semicolon."""
+    """The position after the item that begins at `at`: after its block or its semicolon."""
     while at < len(found) and found[at].text != ";":
         if found[at].text in OPEN:
             end = closing(found, at)
@@ -107,12 +108,12 @@ def behind_item(found: list[Token], at: int) -> int:
 
 
 class RustFile:
-    """The paths that a Rust file names, as modules from the crate's root."""
+    """The paths that a Rust file names, as modules relative to the crate's root."""
 
     def __init__(self, module: Module, source: str) -> None:
         self.module = module
         self.paths: list[tuple[Module, int]] = []
-        # What a `pub use` hands on, by the name it has here.
+        # # Re-exports (`pub use`), by the name they have here.
         self.handed_on: dict[str, Module] = {}
         self._tokens = tokens(source)
         text = [token.text for token in self._tokens]
@@ -149,7 +150,7 @@ class RustFile:
                 at += 1
 
     def _use(self, at: int, lead: Module, here: Module, public: bool) -> int:
-        """Reads one tree of a `use` from `at` on; the place behind it."""
+        """Parses one `use` tree from `at` on; returns the position after it."""
         found, words, line = self._tokens, list(lead), self._tokens[at].line
         while at < len(found):
             text = found[at].text
@@ -225,7 +226,7 @@ class PythonUses(ast.NodeVisitor):
         self.names: list[tuple[Module, int]] = []
 
     def visit_If(self, node: ast.If) -> None:
-        """Leaves out what only type checkers import."""
+        """Ignores imports for type checkers only."""
         test = node.test
         name = test.id if isinstance(test, ast.Name) else test.attr if isinstance(test, ast.Attribute) else ""
         for child in node.orelse if name == "TYPE_CHECKING" else ast.iter_child_nodes(node):
@@ -244,7 +245,9 @@ class PythonUses(ast.NodeVisitor):
 
 
 def python(package: Path) -> Graph:
-    """The imports inside one package. Its `__init__` files are the rooms themselves, no files in them."""
+    """The imports inside one package. Its `__init__` files stand for the rooms themselves, not for files in
+    them.
+    """
     files = {
         path.relative_to(package.parent).with_suffix("").parts: path
         for path in sorted(package.rglob("*.py"))
@@ -261,7 +264,7 @@ def python(package: Path) -> Graph:
 
 
 def reach(graph: Graph, start: Path) -> dict[Path, Path]:
-    """Every file that `start` leads to, and the one before it on a shortest way."""
+    """Every file that `start` leads to, with its predecessor on a shortest path."""
     before: dict[Path, Path] = {}
     queue = deque([start])
     while queue:
@@ -274,7 +277,7 @@ def reach(graph: Graph, start: Path) -> dict[Path, Path]:
 
 
 def circles(graph: Graph) -> Iterator[tuple[list[Path], list[Path]]]:
-    """Groups of files that all lead to each other, each with a shortest way round through its first file."""
+    """Groups of files that all lead to each other, each with a shortest cycle through its first file."""
     ways = {file: reach(graph, file) for file in graph}
     done: set[Path] = set()
     for file, way in sorted(ways.items()):
@@ -291,7 +294,7 @@ def circles(graph: Graph) -> Iterator[tuple[list[Path], list[Path]]]:
 
 
 def main(root: Path) -> int:
-    """Prints the circles below `root`; how many there are."""
+    """Prints the circles below `root`; returns their number."""
     graphs = [rust(src) for src in sorted(root.glob("crates/*/src"))]
     graphs += [python(package) for package in [root / "python" / "coldframe"] if package.is_dir()]
     if not any(graphs):

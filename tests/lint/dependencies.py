@@ -1,10 +1,10 @@
-"""Tells which dependencies of the Rust crates nothing names.
+"""Finds dependencies of the Rust crates that nothing uses.
 
-    python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if any
+python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if there are any
 
-A dependency is named in the code of its crate (one of [dependencies] below src), or in a feature of its
-Cargo.toml (`dep:reqwest`): some are there only to switch on what another crate leaves out. One of the
-workspace is named by a crate.
+A dependency counts as used if the code of its crate names it (for [dependencies], the code below src), or if
+a feature in its Cargo.toml does (`dep:reqwest`): some dependencies only switch on features of another crate.
+A dependency of the workspace counts as used if a crate declares it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# As a value of any type: one of the two is not there.
+# # Typed as Any, since only one of the two modules exists.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
 LIBRARIES = {"md-5": "md5"}
-"""Packages whose library has another name."""
+"""Packages whose library has a different name."""
 
 
 def declared(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The dependencies of a crate with the section that they stand in."""
+    """The dependencies of a crate with their sections."""
     for place in (manifest, *manifest.get("target", {}).values()):
         for section in SECTIONS:
             for name in place.get(section, {}):
@@ -33,7 +33,7 @@ def declared(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def source(crate: Path, section: str) -> str:
-    """The Rust of a crate that a section is for, without comments."""
+    """The Rust code of a crate that a section applies to, without comments."""
     files = [path for path in crate.rglob("*.rs") if "target" not in path.relative_to(crate).parts]
     if section == "dependencies" and (crate / "src").exists():
         files = [path for path in files if path.relative_to(crate).parts[0] == "src"]

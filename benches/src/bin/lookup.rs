@@ -1,11 +1,11 @@
-//! Looks keys up in an HFile again and again on one thread and prints what each pass cost, a JSON object a line.
+//! Looks keys up in an HFile repeatedly on one thread and prints the cost of each pass, one JSON object per line.
 //!
 //! ```text
 //! lookup FILE [--entries 1500000] [--passes 6] [--source file|memory]
 //! ```
 //!
-//! The file is one of `benches/peers/hfile.sh`, whose keys are `record-` and twelve digits. `find` hands the cells of a
-//! key over where they stand, as the peers in Java do; `get` makes Arrow of them.
+//! The file is one of `benches/peers/hfile.sh`, whose keys are `record-` and twelve digits. `find` passes the cells of a key on without
+//! copying them, as the peers in Java do; `get` converts them to Arrow.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use coldframe_benches::Random;
 use coldframe_hfile::HFile;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Keys of a pass.
+/// Look-ups per pass.
 const LOOKUPS: u64 = 10_000;
 
 fn cpu_seconds() -> f64 {
@@ -31,7 +31,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("record-{i:012}").into_bytes()
 }
 
-/// What the command line says.
+/// The command line.
 struct Arguments {
     file: String,
     entries: u64,
@@ -45,7 +45,7 @@ fn arguments() -> Result<Arguments> {
     while let Some(word) = words.next() {
         let mut number = || {
             let value = words.next().and_then(|value| value.parse().ok());
-            value.ok_or_else(|| Error::invalid(format!("{word} wants a number")))
+            value.ok_or_else(|| Error::invalid(format!("{word} needs a number")))
         };
         match word.as_str() {
             "--entries" => parsed.entries = number()?,
@@ -70,7 +70,7 @@ fn open(arguments: &Arguments, memory: Option<&Bytes>) -> Result<HFile> {
     HFile::open(&source, &options)
 }
 
-/// Runs `work`, which returns the rows it found, and prints what a pass cost.
+/// Runs `work`, which returns the number of rows it found, and prints the cost of a pass.
 #[expect(clippy::print_stdout, reason = "what the program is for")]
 fn measure(arguments: &Arguments, what: &str, mut work: impl FnMut() -> Result<usize>) -> Result<()> {
     for n in 1..=arguments.passes {

@@ -1,4 +1,4 @@
-//! Reads a file again and again on one thread and prints what each pass cost, a JSON object a line.
+//! Reads a file repeatedly on one thread and prints the cost of each pass, one JSON object per line.
 //!
 //! ```text
 //! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--passes 6] [--batch-rows 65536] [--source file|memory]
@@ -12,7 +12,7 @@ use coldframe::{Error, File, OpenOptions, Result, Scan, SchemaSpec, Source, Valu
 use coldframe_benches as _; // its allocator
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the command line says.
+/// The command line.
 struct Arguments {
     file: String,
     options: OpenOptions,
@@ -36,9 +36,9 @@ fn arguments() -> Result<Arguments> {
             file = Some(word);
             continue;
         }
-        let value = words.next().ok_or_else(|| Error::invalid(format!("{word} wants a value")))?;
+        let value = words.next().ok_or_else(|| Error::invalid(format!("{word} needs a value")))?;
         let number =
-            || value.parse::<u32>().map_err(|_| Error::invalid(format!("{word}: {value:?} is no number")));
+            || value.parse::<u32>().map_err(|_| Error::invalid(format!("{word}: {value:?} is not a number")));
         match word.as_str() {
             "--schema" => parsed.options.schema = Some(SchemaSpec::Ddl(value)),
             "--columns" => parsed.scan.columns = Some(value.split(',').map(str::to_owned).collect()),

@@ -1,4 +1,4 @@
-//! Kudu's types as Arrow has them.
+//! Kudu's types in Arrow.
 
 use arrow_schema::{DataType, TimeUnit};
 use coldframe_core::{Error, Result};
@@ -6,7 +6,7 @@ use coldframe_core::{Error, Result};
 use crate::layout::types::KuduType;
 
 impl KuduType {
-    /// The Arrow type of its values where nothing more is known: a CFile has no precision and no scale.
+    /// The default Arrow type of its values: a CFile states no precision and no scale.
     pub fn arrow(self) -> DataType {
         match self {
             Self::UInt8 => DataType::UInt8,
@@ -30,8 +30,8 @@ impl KuduType {
         }
     }
 
-    /// An error unless values of this type can come out as `to`: its own Arrow type, a decimal of any precision and
-    /// scale for decimals, text as bytes, or a dictionary of text or bytes.
+    /// Fails unless values of this type can be returned as `to`: its own Arrow type, a decimal of any precision and
+    /// scale for decimals, bytes for text, or a dictionary of text or bytes.
     pub fn check_arrow(self, to: &DataType) -> Result<()> {
         let own = self.arrow();
         let fits = match (&own, to) {
@@ -50,6 +50,6 @@ impl KuduType {
         if fits {
             return Ok(());
         }
-        Err(Error::schema(format!("values of Kudu's {self} come out as {own}, not as {to}")))
+        Err(Error::schema(format!("values of Kudu's {self} are returned as {own}, not as {to}")))
     }
 }

@@ -1,4 +1,4 @@
-//! Where each byte of a CFile belongs.
+//! The layout tree of a CFile.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::layout::footer::{CHECKSUM_LEN, FRAME_LEN};
 use crate::open::{CFile, Purpose};
 use crate::prune::walk::Step;
 
-/// The file as a tree.
+/// The file as a tree of nodes.
 pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
     let footer = file.footer();
     let len = file.source().len();
@@ -34,7 +34,8 @@ pub(crate) fn tree(file: &CFile, kind: Purpose) -> Result<Node> {
     blocks.sort_by_key(|node| (node.bytes.start, node.bytes.end));
     let mut at = footer.header.end;
     for node in blocks {
-        // Both indexes lead to the same data blocks: each is shown once. So is what overlaps in a damaged file.
+        // Both indexes lead to the same data blocks; each is shown once. The same goes for overlapping blocks of a
+        // damaged file.
         if node.bytes.start >= at {
             at = node.bytes.end;
             root.push(node);
@@ -84,8 +85,8 @@ fn block(file: &CFile, mut node: Node) -> Node {
     node
 }
 
-/// The blocks that indexes lead to. What they become in memory is bounded by the file's length: a tree of nodes is many times
-/// what an entry takes.
+/// Collects the blocks that indexes lead to. Their memory is bounded by the file's length: a node takes many times the
+/// bytes of an index entry.
 struct Nodes {
     all: Vec<Node>,
     bytes: u64,
@@ -104,10 +105,10 @@ impl Nodes {
     }
 }
 
-/// About what a detail takes: its name's and its value's memory.
+/// About how much memory a detail takes, with its name and value.
 const DETAIL: usize = 96;
 
-/// The blocks of an index and those that it leads to. Damage is a node, or a detail of one.
+/// Adds the blocks of an index, and those that it leads to. Damage becomes a node, or a detail of one.
 fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut Nodes) -> Result<()> {
     let damaged = |bytes: Range<u64>, e: String| Node::new(format!("{name} block"), bytes).with("damaged", e);
     let mut walk = match file.walk(root) {
@@ -115,7 +116,7 @@ fn index(file: &CFile, root: BlockPointer, name: &str, leaf: &str, nodes: &mut N
         Err(e) if e.is_damage() => return nodes.push(damaged(root.range(), e.to_string())),
         Err(e) => return Err(e),
     };
-    // A block has many entries, and is damaged once.
+    // A block has many entries but is reported as damaged once.
     let mut last = None;
     while let Some(step) = walk.step()? {
         let node = match step {

@@ -1,4 +1,4 @@
-//! Kudu's CFiles: one column of a rowset each, straight into Arrow.
+//! Kudu's CFiles, each with one column of a rowset, decoded straight into Arrow.
 //!
 //! ```text
 //! CFile | header | data block, index block ... | index blocks | [dictionary block] | footer |
@@ -7,15 +7,15 @@
 //! | module | holds |
 //! |---|---|
 //! | [`layout`] | bytes to plain structs: footer, blocks, index blocks, bloom blocks, entries of delta files, messages, types |
-//! | `encoding` | the values of a block, one file for each encoding |
-//! | [`mod@open`] | an open file: what it says of itself and what it is for |
-//! | [`prune`] | which blocks hold a range of ordinals or keys; values as keys; what a bloom filter knows |
-//! | [`scan`] | what to fetch, and how to decode it: what tablets are read by |
+//! | `encoding` | the values of a block, one file per encoding |
+//! | [`mod@open`] | an open file: its metadata and its purpose |
+//! | [`prune`] | which blocks hold a range of ordinals or keys; values as keys; bloom filters |
+//! | [`scan`] | what to fetch and how to decode it; tablets are read with this |
 //! | [`table`], [`mod@format`], [`options`] | a CFile as a table |
-//! | `inspect`, `verify`, `metadata` | where each byte belongs; what a file says twice; what it says of itself |
+//! | `inspect`, `verify`, `metadata` | the layout tree; contradictions within a file; its metadata |
 //! | [`write`](mod@write) | the writer |
 //!
-//! `docs/formats/cfile.md` describes the format as Kudu writes it. Tables made of CFiles are `coldframe-kudu`.
+//! `docs/formats/cfile.md` describes the format as Kudu writes it. `coldframe-kudu` reads tables made of CFiles.
 
 mod arrow;
 pub(crate) mod encoding;

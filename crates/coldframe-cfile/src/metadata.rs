@@ -1,4 +1,4 @@
-//! What a CFile says of itself.
+//! The metadata of a CFile.
 
 use coldframe_core::Value;
 use prost::Message;
@@ -8,7 +8,7 @@ use crate::layout::delta::STATISTICS;
 use crate::layout::proto::{DeltaStats, MetadataPair};
 use crate::open::{CFile, Purpose, VALUE};
 
-/// All that footer and header say.
+/// The contents of footer and header.
 pub(crate) fn metadata(file: &CFile, kind: Purpose) -> Value {
     let footer = file.footer();
     let root = |pointer: Option<BlockPointer>| {
@@ -34,7 +34,7 @@ pub(crate) fn metadata(file: &CFile, kind: Purpose) -> Value {
     ])
 }
 
-/// Pairs by their names; statistics of a delta file as what they say.
+/// Key-value pairs, with the statistics of a delta file decoded.
 fn pairs(all: &[MetadataPair]) -> Value {
     let pair = |pair: &MetadataPair| {
         let name = String::from_utf8_lossy(&pair.key).into_owned();
@@ -61,7 +61,7 @@ fn delta_stats(stats: &DeltaStats) -> Value {
     ])
 }
 
-/// A CFile has no statistics of its values but the least and the greatest key, and the counts of a delta file.
+/// A CFile's only statistics are the smallest and the largest key, and the counts of a delta file.
 pub(crate) fn statistics(file: &CFile) -> Value {
     let footer = file.footer();
     let mut column = vec![("num_values".to_owned(), Value::from(footer.num_values))];

@@ -1,6 +1,6 @@
-//! An open CFile: what it says of itself, what it is for, and how its blocks are stored.
+//! An open CFile: its metadata, its purpose, and how its blocks are stored.
 //!
-//! The source may be a window of a larger file, decrypted on the way: a CFile sees offsets of its own.
+//! The source may be a window of a larger file and may be decrypted on the fly: offsets are those within the CFile.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,10 +18,10 @@ pub const ORDINAL: &str = "ordinal";
 /// The column of values.
 pub const VALUE: &str = "value";
 
-/// What a CFile is for.
+/// The purpose of a CFile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A column of a rowset: ordinals lead to blocks.
+    /// A column of a rowset. Blocks are found by ordinal.
     Column,
     /// Changes to the rows of a rowset.
     Delta,
@@ -32,7 +32,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// As a footer says.
+    /// Determines the purpose from a footer.
     pub fn of(footer: &Footer) -> Result<Self> {
         let purpose = match footer.positional {
             Some(_) => Self::Column,
@@ -71,7 +71,7 @@ fn is_bloom(footer: &Footer) -> bool {
         && !delta::is_delta(footer)
 }
 
-/// An error unless the entries of a file without ordinals are stored in one of the ways that Kudu stores them.
+/// Fails unless the entries of a file without ordinals are encoded in one of the ways that Kudu uses.
 fn check_entries(footer: &Footer, kind: Purpose) -> Result<()> {
     if footer.value.is_none() {
         let e = format!("expected a value index of a {} file, found none", kind.name());
@@ -99,7 +99,7 @@ pub struct CFile {
     located: OnceLock<Arc<Located>>,
 }
 
-/// All data blocks that the positional index leads to, and the ordinals that it does not lead to.
+/// All data blocks in the positional index, and the ordinals that it does not cover.
 #[derive(Debug, Default)]
 pub(crate) struct Located {
     pub(crate) blocks: Vec<DataBlock>,
@@ -115,7 +115,7 @@ impl CFile {
         Ok(Self { source, footer, format, dictionary: OnceLock::new(), located: OnceLock::new() })
     }
 
-    /// What the file says of itself.
+    /// The contents of footer and header.
     pub fn footer(&self) -> &Footer {
         &self.footer
     }
@@ -125,17 +125,17 @@ impl CFile {
         &self.format
     }
 
-    /// Its bytes.
+    /// The source of its bytes.
     pub fn source(&self) -> &Arc<dyn ReadAt> {
         &self.source
     }
 
-    /// Where blocks must end.
+    /// The offset before which all blocks must end.
     pub fn blocks_end(&self) -> u64 {
         self.footer.range.start
     }
 
-    /// What `find` found when it was first asked for.
+    /// The result of `find`, which runs on first use.
     pub(crate) fn located(&self, find: impl FnOnce() -> Result<Located>) -> Result<Arc<Located>> {
         if let Some(located) = self.located.get() {
             return Ok(located.clone());
@@ -144,7 +144,7 @@ impl CFile {
         Ok(self.located.get_or_init(|| located).clone())
     }
 
-    /// The dictionary, read at the first call.
+    /// The dictionary, read on first use.
     pub fn dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
         if self.footer.encoding != Encoding::Dict {
             return Ok(None);
@@ -152,7 +152,7 @@ impl CFile {
         if let Some(dictionary) = self.dictionary.get() {
             return Ok(Some(dictionary.clone()));
         }
-        // A file without values may have none.
+        // A file without values may have no dictionary.
         let Some(pointer) = self.footer.dictionary else { return Ok(None) };
         let read = || -> Result<Dictionary> {
             self.format.limits.block("dictionary", pointer.size.into())?;

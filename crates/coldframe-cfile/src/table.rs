@@ -59,12 +59,12 @@ impl CFileTable {
         &self.file
     }
 
-    /// What it is for.
+    /// Its purpose.
     pub fn kind(&self) -> Purpose {
         self.kind
     }
 
-    /// The split of the rows from `ordinal` on.
+    /// The split that starts at `ordinal`.
     pub fn seek(&self, ordinal: u64) -> Result<Split> {
         self.need(Purpose::Column, "a seek by ordinal")?;
         let end = self.file.footer().num_values;
@@ -81,8 +81,8 @@ impl CFileTable {
         Err(Error::unsupported(format!("{what} in a CFile that is a {} file", self.kind.name())))
     }
 
-    /// The rows whose value is the one in `value`, with their ordinals. The value index leads to their block; a file
-    /// without one is read through.
+    /// The rows whose value equals the one in `value`, with their ordinals. The value index leads to their block; a
+    /// file without one is read completely.
     pub fn lookup(&self, value: &ArrayRef) -> Result<RecordBatch> {
         self.need(Purpose::Column, "a look-up by value")?;
         let footer = self.file.footer();
@@ -122,12 +122,12 @@ impl CFileTable {
         concat_batches(&schema, &found).map_err(arrow_error)
     }
 
-    /// `false` only if `key`, as it is encoded, was not put into the bloom filter.
+    /// `false` only if `key`, in encoded form, was not added to the bloom filter.
     pub fn might_contain(&self, key: &[u8]) -> Result<bool> {
         bloom::might_contain(&self.file, key)
     }
 
-    /// Blocks in the order of the value index, for files without a positional one.
+    /// Blocks in the order of the value index, for files without a positional index.
     fn block_plan(&self, scan: ScanContext, range: Range<u64>) -> Result<BlockPlan> {
         let mut lost = Vec::new();
         let blocks = match (self.kind, scan.on_error) {
@@ -136,7 +136,7 @@ impl CFileTable {
             _ => self.file.blocks_by_value_lossy(&mut lost)?,
         };
         for Loss { bytes, structure, reason, .. } in lost {
-            // What blocks an index block led to is not known without it, nor how many rows they held.
+            // Without an index block it is unknown which blocks it led to, and how many rows they held.
             scan.damage.push(Damage { bytes, rows_lost: None, structure, reason });
         }
         let wanted = |(i, _): &(usize, _)| range.contains(&(*i as u64));
@@ -145,8 +145,8 @@ impl CFileTable {
     }
 }
 
-/// What a row with the wanted value passes: exactly what the filter `value = wanted`, or `value is null`, says, so that a look-up
-/// and a filter agree on zeros with signs and on NaN.
+/// The filter for rows with the requested value: `value = wanted`, or `value is null`. A look-up thus treats signed
+/// zeros and NaN as a filter does.
 fn equal_to(wanted: ArrayRef) -> Predicate {
     let column = VALUE.to_owned();
     if wanted.is_null(0) {
@@ -172,7 +172,7 @@ impl TableFile for CFileTable {
         Ok(crate::metadata::metadata(&self.file, self.kind))
     }
 
-    /// Ordinals of a column, else places in the value index.
+    /// Ranges of ordinals for a column, else of positions in the value index.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let footer = self.file.footer();
         if self.kind != Purpose::Column || footer.positional.is_none() {
@@ -254,8 +254,8 @@ impl TableFile for CFileTable {
 }
 
 impl CFileTable {
-    /// The ordinal, or the place in the value index, of the first block that begins at `offset` or behind it. What no index
-    /// leads to belongs to the blocks around it, so that no ordinal falls between two byte ranges.
+    /// The ordinal (or the position in the value index) of the first block at or after `offset`. Ordinals that no index
+    /// covers belong to the blocks around them, so that none falls between two byte ranges.
     fn first_at(&self, offset: u64) -> Result<u64> {
         let all = self.all_ordinals();
         if offset == 0 {
@@ -274,12 +274,12 @@ impl CFileTable {
         Ok(blocks.iter().position(|b| b.offset >= offset).map_or(all, |at| at as u64))
     }
 
-    /// Behind the last ordinal, or place in the value index.
+    /// The end of the ordinals, or of the positions in the value index.
     fn all_ordinals(&self) -> u64 {
         if self.kind == Purpose::Column { self.file.footer().num_values } else { u64::MAX }
     }
 
-    /// `rows` without those whose keys cannot pass the filter.
+    /// Narrows `rows` to those whose keys can pass the filter.
     fn narrow(&self, request: &PlanRequest, rows: Range<u64>) -> Result<Range<u64>> {
         let footer = self.file.footer();
         let own =

@@ -1,4 +1,4 @@
-//! What a scan does not read, and what a file says twice and differently.
+//! Verifies what a scan does not read, and facts that a file states twice.
 
 use coldframe_core::{Damage, Error, Result};
 
@@ -7,12 +7,13 @@ use crate::layout::block::BlockPointer;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
 
-/// Checks what a scan does not read: the value index beside a positional one, bloom blocks, bytes of no block.
+/// Checks what a scan does not read: the value index beside a positional one, bloom blocks, and bytes outside any
+/// block.
 pub(crate) fn contradictions(file: &CFile, kind: Purpose) -> Result<Vec<Damage>> {
     let mut found = Vec::new();
     for node in tree(file, kind)?.children.iter().filter(|n| n.name == "unknown") {
         let e = Error::corrupt(format!(
-            "expected a block that an index leads to, found {} bytes of none",
+            "expected a block of an index, found {} bytes outside any block",
             node.bytes.end - node.bytes.start
         ));
         found.push(Damage::from_error(&e.within("unknown bytes"), node.bytes.clone(), None));

@@ -1,13 +1,13 @@
-//! Writes CFiles: one column, as Kudu writes the columns of a rowset.
+//! Writes CFiles: one column each, as Kudu writes the columns of a rowset.
 //!
 //! ```text
 //! file  | header | data block, full index block .. | positional index | [value index] | [dictionary] | footer |
 //! block | [rows varint | bitmap length varint | bitmap] | encoded values | [CRC-32C] |        compressed as a whole
 //! ```
 //!
-//! A block ends with the value that fills it; nulls do not count, but no block has more than [`MOST_ROWS`] rows. A dictionary
-//! that has grown to the block size is closed, and all later blocks hold values. Of a compressed block that is not smaller
-//! than nine tenths, the bytes are stored as they are. The judge is `kudu fs dump cfile`. (`cfile_writer.cc`.)
+//! A block ends with the value that fills it; nulls do not count, but no block has more than [`MOST_ROWS`] rows. A dictionary that
+//! reaches the block size is closed, and all later blocks hold values. A block that compresses to more than nine tenths is stored
+//! uncompressed. The judge is `kudu fs dump cfile`. (`cfile_writer.cc`.)
 
 mod column;
 mod encode;
@@ -34,13 +34,13 @@ use crate::layout::proto::{self, BTreeInfo, CFileFooter, MetadataPair};
 use crate::layout::types::{Compression, Encoding, KuduType, MAGIC_V2, Physical};
 use crate::prune::key;
 
-/// Most rows of a block, full or not.
+/// Most rows of a block, even if it is not full.
 const MOST_ROWS: usize = 1 << 20;
 
 /// Writes one file.
 pub struct Writer {
     sink: Sink,
-    /// The column's, for errors: the file does not keep it.
+    /// The column's name, for errors: the file does not store it.
     name: String,
     column: Column,
     data_type: KuduType,
@@ -52,7 +52,7 @@ pub struct Writer {
     max_key: Option<Vec<u8>>,
 }
 
-/// Where blocks go.
+/// The destination of blocks.
 struct Sink {
     out: Box<dyn Write + Send>,
     position: u64,
@@ -88,7 +88,7 @@ impl Sink {
             stored.extend(crc32c(&stored).to_le_bytes());
         }
         self.raw(&stored)?;
-        // A pointer's size is a signed integer of 32 bits in the footer.
+        // The footer stores a pointer's size as a signed 32-bit integer.
         let size = i32::try_from(stored.len()).map_err(|_| Error::unsupported("a block of 2 GiB or more"))?;
         Ok(BlockPointer { offset, size: size.unsigned_abs() })
     }
@@ -140,7 +140,7 @@ impl Writer {
         })
     }
 
-    /// The keys of values, which must ascend; keeps the first and the last of all.
+    /// The keys of values, which must ascend; remembers the first and the last of all.
     fn keys(&mut self, values: &ArrayRef) -> Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(values.len());
         for i in 0..values.len() {
@@ -148,7 +148,7 @@ impl Writer {
             let key = key.ok_or_else(|| Error::schema("expected a value of each row, found a null"))?;
             if keys.last().or(self.max_key.as_ref()).is_some_and(|last| *last >= key) {
                 return Err(Error::schema(format!(
-                    "expected values that ascend for a value index, found row {} not above the one before",
+                    "expected ascending values for a value index, found row {} not above the previous one",
                     self.rows + i as u64
                 )));
             }
@@ -199,7 +199,7 @@ impl Writer {
     }
 }
 
-/// The shortest beginning of `first` that is more than `before`.
+/// The shortest prefix of `first` that is greater than `before`.
 fn separator<'a>(before: &[u8], first: &'a [u8]) -> &'a [u8] {
     let shared = before.iter().zip(first).take_while(|(a, b)| a == b).count();
     first.get(..=shared).unwrap_or(first)
@@ -212,7 +212,7 @@ fn has_key(data_type: KuduType) -> bool {
     )
 }
 
-/// Kudu's type for an Arrow type, or the one asked for if it can hold it.
+/// Kudu's type for an Arrow type, or the requested one if it can hold the values.
 fn type_of(arrow: &DataType, asked: Option<KuduType>) -> Result<KuduType> {
     let own = match arrow {
         DataType::Boolean => KuduType::Bool,
@@ -255,7 +255,7 @@ fn type_of(arrow: &DataType, asked: Option<KuduType>) -> Result<KuduType> {
     Err(Error::unsupported(format!("a CFile of {asked} from Arrow's {arrow}")))
 }
 
-/// The encoding asked for if the type has it, else the type's own.
+/// The requested encoding if the type has it, else the type's default.
 fn encoding_of(data_type: KuduType, asked: Option<Encoding>) -> Result<Encoding> {
     let all: &[Encoding] = match data_type.physical() {
         Physical::Bool => &[Encoding::Rle, Encoding::Plain],

@@ -83,7 +83,7 @@ fn bloom_filters_have_the_keys_of_their_rowsets() {
         assert!(blooms.iter().any(|b| holds(&b)), "no filter has the keys of a rowset");
         pairs += blooms.iter().filter(holds).count();
     }
-    // Filters say no, too: a rowset's keys are not in the filters of all the others.
+    // Filters also exclude: a rowset's keys are not in the filters of all the others.
     assert!(pairs < keys.len() * blooms.len(), "{pairs}");
     let column = all.iter().map(|(_, t)| t).find(|t| t.kind() == Purpose::Column).unwrap();
     assert!(column.might_contain(b"x").is_err());

@@ -1,4 +1,5 @@
-//! Damage: cuts at every byte, flips of every byte, mutants. An error or the right rows, never a panic, never a made-up value.
+//! Accidental damage: cuts and flips at every byte, mutants, and false footers. Reads give an error or correct rows,
+//! never a panic and never an invented value.
 
 #![expect(
     clippy::unwrap_used,
@@ -50,7 +51,7 @@ fn files(rows: usize, checksums: bool) -> impl Iterator<Item = (String, ArrayRef
     })
 }
 
-/// All rows that were handed out are those of the ordinals they carry.
+/// Checks that every row returned is the one of its ordinal.
 fn assert_true(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
     let ordinals = batch.column(0).as_primitive::<Int64Type>();
     let all: Vec<u32> = ordinals.values().iter().map(|o| u32::try_from(*o).unwrap()).collect();
@@ -59,7 +60,7 @@ fn assert_true(name: &str, batch: &RecordBatch, truth: &ArrayRef) {
     assert_eq!(batch.column(1).to_data(), wanted.to_data(), "{name}");
 }
 
-/// Opens and reads in every way; with checksums, what comes out is true.
+/// Opens and reads in every way. With checksums, whatever is returned is true.
 fn survives(name: &str, bytes: &[u8], truth: Option<&ArrayRef>) {
     let Ok(file) = open_with(bytes, ORDINAL) else { return };
     let raised = rows::read(&file, OnError::Raise);
@@ -145,7 +146,7 @@ fn lost_blocks_are_named_by_their_ordinals() {
     assert_true("skip", &outcome.batch, &values);
 }
 
-/// A file without checksums whose footer `change` has changed.
+/// A file without checksums with an altered footer.
 fn crafted(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
     let values = column(KuduType::Int64, 400, 0, 1);
     let options = Options { block_size: 512, checksums: false, value_index: false, ..Options::default() };
@@ -162,7 +163,7 @@ fn crafted(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
     bytes
 }
 
-/// Changes a footer.
+/// Alters a footer.
 type Change = fn(&mut CFileFooter);
 
 #[test]
@@ -235,7 +236,7 @@ fn a_lost_index_block_costs_splits_what_it_costs_the_whole() {
     let bytes = write(&values, false, &options);
     let blocks = index_blocks(&open_with(&bytes, &[]).unwrap());
     assert!(blocks.len() > 3, "{blocks:?}");
-    // Leaves in front and between, and the root.
+    // The first and a middle leaf, and the root.
     for (i, all) in [(0, false), (1, false), (blocks.len() - 1, true)] {
         let hurt = flipped(&bytes, usize::try_from(blocks[i].start).unwrap() + 9, 4);
         let file = open_with(&hurt, ORDINAL).unwrap();

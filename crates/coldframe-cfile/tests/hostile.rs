@@ -1,4 +1,4 @@
-//! Small files made to cost much: work and memory stay in proportion to the bytes.
+//! Malicious files: small ones that try to cost much. Work and memory stay in proportion to the bytes.
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[global_allocator]
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;
 
-/// Of a key, an offset and a size.
+/// A key, an offset and a size.
 type Entry = (Vec<u8>, u64, u64);
 
 fn index_block(entries: &[Entry], leaf: bool) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn index_block(entries: &[Entry], leaf: bool) -> Vec<u8> {
     out
 }
 
-/// A file with these bytes behind the header, and an index whose root is one of them.
+/// A file with these bytes after the header, and an index whose root is among them.
 fn file(body: &[u8], root: (u64, u64), compression: i32, value_index: bool) -> Bytes {
     let mut out = b"kuducfl2\0\0\0\0".to_vec();
     out.extend_from_slice(body);
@@ -80,7 +80,7 @@ fn key(ordinal: usize) -> Vec<u8> {
     u32::try_from(ordinal).unwrap().to_be_bytes().to_vec()
 }
 
-/// `blocks` index blocks, each of which points twice at the next; the last one is a leaf without entries.
+/// `blocks` index blocks, each of which points twice to the next; the last one is an empty leaf.
 fn chain(blocks: usize, value_index: bool) -> Bytes {
     let (mut out, mut to) = (Vec::new(), (0, 0));
     for i in 0..blocks {
@@ -93,7 +93,7 @@ fn chain(blocks: usize, value_index: bool) -> Bytes {
     file(&out, to, 1, value_index)
 }
 
-/// A root with `inner` entries that all point at one leaf of `entries`.
+/// A root with `inner` entries that all point to one leaf of `entries`.
 fn fan(inner: usize, entries: usize) -> Bytes {
     let leaf = index_block(&(0..entries).map(|i| (key(i), 12, 1)).collect::<Vec<_>>(), true);
     let to = (12, leaf.len() as u64);
@@ -102,7 +102,7 @@ fn fan(inner: usize, entries: usize) -> Bytes {
     file(&[leaf, root].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` that all point at one block of `size` bytes, which says that it holds so many values from 0 on.
+/// A leaf with `entries` that all point to one block of `size` bytes, which claims to hold that many values from 0 on.
 fn sharing(entries: usize, size: usize) -> Bytes {
     let values = u32::try_from((size - 8) / 4).unwrap();
     let mut block = [values, 0].map(u32::to_le_bytes).concat();
@@ -116,7 +116,7 @@ fn sharing(entries: usize, size: usize) -> Bytes {
     file(&[block, leaf].concat(), at, 1, false)
 }
 
-/// A leaf with `entries` for as many blocks of a few bytes, none of which is one.
+/// A leaf with `entries` that point to as many tiny blocks, none of them valid.
 fn crumbs(entries: usize) -> Bytes {
     let size = 8;
     let places: Vec<Entry> = (0..entries).map(|i| (key(i), 12 + (i * size) as u64, size as u64)).collect();
@@ -126,7 +126,7 @@ fn crumbs(entries: usize) -> Bytes {
     file(&[body, leaf].concat(), at, 1, false)
 }
 
-/// An index block of zeros between an entry and its trailer, compressed well: a count of many entries in few bytes.
+/// An index block whose entry and trailer are separated by zeros, which compress well: few bytes claim many entries.
 fn packed(entries: usize) -> Bytes {
     let mut block = vec![0u8; 8 + 4 * entries];
     let num_entries = Some(i32::try_from(entries).unwrap());
@@ -160,7 +160,7 @@ fn pointers_that_lead_twice_to_a_block_are_followed_once() {
     assert_linear("chains", &files, &opener(open));
 }
 
-/// A footer of pairs without key and value, which are two bytes each in the file and a struct of fifty in memory.
+/// A footer of pairs without key and value: two bytes each in the file, a struct of fifty in memory.
 fn many_empty_pairs() {
     let bytes = with_pairs(10 << 20);
     let e = open(Source::file("memory", Arc::new(bytes.clone()))).unwrap_err();
@@ -197,7 +197,7 @@ fn counts_that_compress_well() {
     }
 }
 
-/// One after the other: what is alive is counted for the whole process.
+/// The steps run in sequence, as live memory is counted for the whole process.
 #[test]
 fn work_and_memory_follow_the_bytes() {
     pointers_that_lead_twice_to_a_block_are_followed_once();

@@ -1,4 +1,4 @@
-//! Values too long for one array together, and input that does not fit a file: written and read, or refused with a word.
+//! Values that exceed one array together, and input that no file can hold: written and read, or refused with a reason.
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
 mod samples;
@@ -19,7 +19,7 @@ use coldframe_core::{DamageLog, ErrorKind, OnError, Scan, ScanReader, TableFile,
 use coldframe_testing::rows;
 use samples::{open, open_with, try_write, write};
 
-/// Rows and damage of a whole scan that keeps no batch; each batch is as long as it should be.
+/// Scans everything without keeping a batch; returns rows and damage. Each batch has the right length.
 fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
     let log = DamageLog::default();
     let mut total = 0;
@@ -38,7 +38,7 @@ fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {
 
 #[test]
 fn a_dictionary_of_long_values_is_written_and_read_in_batches_that_fit() {
-    // Together they are more than the offsets of one array reach.
+    // Together they exceed the offsets of one array.
     let rows = 54_000;
     let words: Vec<String> = (0..6).map(|i| format!("{i}").repeat(40_000)).collect();
     let keys = Int32Array::from_iter_values((0..rows).map(|i| i % 6));
@@ -73,7 +73,7 @@ fn every_shape_of_text_comes_back() {
         let found: Vec<Option<&str>> = outcome.batch.column(0).as_string::<i32>().iter().collect();
         assert_eq!(found, expected, "{}", values.data_type());
     }
-    // A dictionary of times without a zone is as good as the times.
+    // A dictionary of times without a zone is equivalent to the times.
     let keys = Int32Array::from(vec![1, 0]);
     let times = Arc::new(TimestampMicrosecondArray::from(vec![5, 7]));
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, times).unwrap());
@@ -89,7 +89,7 @@ fn what_does_not_fit_is_refused_by_its_column_and_is_no_corrupt_file() {
         Arc::new(Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap())
     };
     let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-    // Arrow itself lets no null pass that is not in a dictionary.
+    // Arrow itself refuses a null that is not in the dictionary.
     let words = Arc::new(StringArray::from(vec![Some("a"), None]));
     let keys = Int32Array::from(vec![0, 1]);
     let null: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, words).unwrap());
@@ -103,7 +103,7 @@ fn what_does_not_fit_is_refused_by_its_column_and_is_no_corrupt_file() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)), "{e:?}");
         assert!(e.to_string().contains("column `value`"), "{e}");
     }
-    // A scale that no reader of ours could be told.
+    // A scale that no reader could be told.
     let e = try_write(&decimal(5, -2, 12), false, &Options::default()).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unsupported(_)), "{e}");
 }

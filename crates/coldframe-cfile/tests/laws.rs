@@ -37,7 +37,7 @@ fn subject(name: &str, data_type: KuduType, encoding: Encoding, nulls: usize, ch
     let bytes = write(&column(data_type, 900, nulls, 3), nulls > 0, &options);
     let units = units(&open(&bytes).unwrap());
     let toll = move |damaged: &Damaged| {
-        // Only positions lead to blocks, and the index is one of them.
+        // Blocks are found by position only, and the index is a block as well.
         if damaged.moves() { Toll::file() } else { units.toll(damaged, Toll::file(), Moved::Lost) }
     };
     let subject = Subject::new(name, bytes, open_with_ordinals).unit(toll);

@@ -61,7 +61,7 @@ fn key_ranges_and_ordinals_read_few_blocks() {
         assert_eq!(filtered(&table, filter(), OnError::Raise), expected, "{op:?} {value}");
         let read = bytes_read(&source);
         assert!(read < bytes.len() as u64 / 8, "{op:?} {value}: {read} of {}", bytes.len());
-        // Skipping does not prune: the same rows.
+        // `skip` does not prune; the rows are the same.
         assert_eq!(filtered(&table, filter(), OnError::Skip), expected, "{op:?} {value}");
         source.take();
         let by_ordinal = Predicate::compare("ordinal", op, one(value / 2));
@@ -73,7 +73,7 @@ fn key_ranges_and_ordinals_read_few_blocks() {
     let split = table.seek(49_000).unwrap();
     rows::scan(&table, &Scan::default(), Some(&split)).unwrap();
     assert!(bytes_read(&source) < bytes.len() as u64 / 8);
-    // Ordinals alone: no data block.
+    // Ordinals alone need no data block.
     let scan = Scan { columns: Some(vec!["ordinal".to_owned()]), ..Scan::default() };
     assert_eq!(rows::scan(&table, &scan, None).unwrap().batch.num_rows(), 50_000);
     assert!(bytes_read(&source) < bytes.len() as u64 / 8);
@@ -125,13 +125,13 @@ fn filters_of_a_dictionary_give_the_same_rows() {
             Predicate::Null { column: "value".into(), negated: true },
         ] {
             let on_words = filtered(&table, predicate.clone(), OnError::Raise);
-            // What skips damage reads all values.
+            // `skip` reads all values.
             assert_eq!(on_words, filtered(&table, predicate.clone(), OnError::Skip), "{predicate:?}");
         }
     }
 }
 
-/// Every value of a sorted column is found by its key, and a range of keys has the rows it should, whatever ends a block.
+/// Every value of a sorted column is found by its key, and a range of keys returns the right rows, wherever blocks end.
 #[test]
 fn each_key_is_found_in_each_encoding() {
     let text: Vec<String> = (0..4000).map(|i| format!("{:05} {}", i * 3, "x".repeat(i % 17))).collect();

@@ -1,4 +1,4 @@
-//! What is written is read back: every type, encoding and codec, with and without nulls, over several blocks.
+//! Reads back what was written: every type, encoding and codec, with and without nulls, over several blocks.
 
 #![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
 
@@ -133,7 +133,7 @@ fn what_a_cfile_cannot_hold_is_refused() {
     let falling: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 2]));
     let options = Options { value_index: true, ..Options::default() };
     let e = samples::try_write(&falling, false, &options).unwrap_err();
-    assert!(e.to_string().contains("found row 2 not above the one before"), "{e}");
+    assert!(e.to_string().contains("found row 2 not above the previous one"), "{e}");
     let e = samples::try_write(&falling, true, &options).unwrap_err();
     assert!(e.to_string().contains("a value index over a nullable column"), "{e}");
     let options = Options { encoding: Some(Encoding::Prefix), ..Options::default() };
@@ -163,7 +163,7 @@ proptest! {
         let read = rows::read(&file, OnError::Raise).unwrap();
         prop_assert!(read.error.is_none(), "{:?}", read.error);
         prop_assert_eq!(read.batch.column(0).to_data(), values.to_data());
-        // Skipping finds nothing to skip.
+        // `skip` finds nothing to skip.
         let kept = rows::read(&file, OnError::Skip).unwrap();
         prop_assert!(kept.damage.is_empty());
         prop_assert_eq!(kept.batch.num_rows(), rows);

@@ -1,7 +1,7 @@
-//! Decoded blocks that look-ups keep, bounded by their bytes.
+//! A cache of decoded blocks for look-ups, bounded in bytes.
 //!
-//! A ring of the blocks in the order they came: one that was asked for since is passed over once before it is dropped
-//! (the clock algorithm), so that a hit changes one flag.
+//! The blocks form a ring in the order they were added. A block that was used since is passed over once before it is
+//! evicted (the clock algorithm), so a hit only sets a flag.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,34 +14,34 @@ use crate::layout::heads::Heads;
 use crate::layout::index::IndexBlock;
 use crate::layout::order::RowOrder;
 
-/// A data block, ready to be searched.
+/// A data block prepared for searching.
 #[derive(Debug)]
 pub(crate) struct SearchBlock {
     /// Its cells in plain form.
     pub bytes: Bytes,
-    /// Where each cell begins.
+    /// The offset of each cell.
     starts: Vec<u32>,
     layout: CellLayout,
     order: RowOrder,
-    /// Made when the block is used again; `None` inside where its rows have no order by bytes.
+    /// Built when the block is used again; the inner `None` means that its rows are not in byte order.
     heads: OnceLock<Option<Heads>>,
 }
 
 impl SearchBlock {
     /// Finds the cells of a block.
     pub(crate) fn new(bytes: Bytes, layout: CellLayout, order: RowOrder) -> Result<Self> {
-        // Cells are some tens of bytes at least, mostly.
+        // Most cells take at least some tens of bytes.
         let mut starts = Vec::with_capacity(bytes.len() / 64);
         let mut at = 0;
         while at < bytes.len() {
             let (_, end) = layout.cell(&bytes, at)?;
-            starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // no block is as long
+            starts.push(u32::try_from(at).unwrap_or(u32::MAX)); // no block is that long
             at = end;
         }
         Ok(Self { bytes, starts, layout, order, heads: OnceLock::new() })
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
@@ -53,7 +53,7 @@ impl SearchBlock {
         self.layout.cell(&self.bytes, *at as usize).map(|(cell, _)| Some(cell))
     }
 
-    /// The first cell from `from` on whose row is not before `row`.
+    /// The first cell, starting at `from`, whose row is not before `row`.
     pub(crate) fn lower_bound(&self, from: usize, row: &[u8]) -> usize {
         let behind = self.starts.get(from..).unwrap_or_default();
         match self.heads.get() {
@@ -67,7 +67,7 @@ impl SearchBlock {
         }
     }
 
-    /// Makes searches faster, for a block that is used more than once.
+    /// Prepares faster searches, for a block that is used more than once.
     pub(crate) fn prepare(&self) {
         self.heads.get_or_init(|| {
             let rows = self.starts.iter().map(|at| self.row(*at));
@@ -75,7 +75,7 @@ impl SearchBlock {
         });
     }
 
-    /// The row of the cell at `at`, which was read before.
+    /// The row of the cell at `at`, which has been parsed before.
     #[inline]
     fn row(&self, at: u32) -> &[u8] {
         let key = self.bytes.get((at as usize).saturating_add(8)..).unwrap_or_default();
@@ -87,14 +87,14 @@ impl SearchBlock {
     }
 }
 
-/// What the cache keeps.
+/// An entry of the cache.
 #[derive(Clone, Debug)]
 pub(crate) enum Cached {
-    /// A block of the index.
+    /// An index block.
     Index(Arc<IndexBlock>),
     /// A data block.
     Cells(Arc<SearchBlock>),
-    /// The bits of a bloom filter.
+    /// The bits of a bloom filter chunk.
     Bloom(Bytes),
 }
 
@@ -108,7 +108,7 @@ impl Cached {
     }
 }
 
-/// A byte-bounded cache by the places of blocks.
+/// A byte-bounded cache, keyed by block offset.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     state: Mutex<State>,
@@ -128,7 +128,7 @@ impl BlockCache {
         Self { state: Mutex::default(), capacity }
     }
 
-    /// The block at `offset`, if it is there.
+    /// The block at `offset`, if it is cached.
     pub(crate) fn get(&self, offset: u64) -> Option<Cached> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (block, used) = state.blocks.get_mut(&offset)?;
@@ -136,7 +136,7 @@ impl BlockCache {
         Some(block.clone())
     }
 
-    /// Keeps a block; one larger than the cache is not kept.
+    /// Adds a block. A block larger than the cache is not added.
     pub(crate) fn insert(&self, offset: u64, block: Cached) {
         let size = block.size();
         if size > self.capacity {
@@ -161,7 +161,7 @@ impl BlockCache {
         }
     }
 
-    /// Bytes held.
+    /// Bytes in use.
     #[cfg(test)]
     fn bytes(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes

@@ -1,4 +1,4 @@
-//! What a file says of itself, as plain data.
+//! The metadata of a file, as plain values.
 
 use coldframe_core::Value;
 
@@ -6,7 +6,7 @@ use crate::layout::codec::Codec;
 use crate::layout::file_info::{self, FileInfo};
 use crate::open::RawFile;
 
-/// Trailer, file info and the names of what else there is.
+/// Trailer, file info and the names of the other parts.
 pub(crate) fn metadata(file: &RawFile) -> Value {
     let trailer = &file.trailer;
     let info = &file.info;
@@ -39,7 +39,7 @@ pub(crate) fn metadata(file: &RawFile) -> Value {
     ])
 }
 
-/// The file info: the format's own integers as such.
+/// The file info, with the format's own integers decoded.
 fn info_value(info: &FileInfo) -> Value {
     let integers = [
         file_info::AVG_KEY_LEN,
@@ -56,7 +56,7 @@ fn info_value(info: &FileInfo) -> Value {
     }))
 }
 
-/// The key of the first block, which may be shortened in deeper indexes.
+/// The key of the first block. It may be shortened in indexes with several levels.
 fn first_key(file: &RawFile) -> Option<&[u8]> {
     (!file.root.is_empty() && file.damage.is_none()).then(|| file.root.key(0))
 }
@@ -65,7 +65,7 @@ fn row(key: Option<&[u8]>) -> Value {
     key.and_then(crate::layout::cell::row_of).map_or(Value::Null, Value::text_or_bytes)
 }
 
-/// What the file stores of its cells: the range of rows, counts and averages.
+/// Statistics that the file states of its cells: the range of rows, counts and averages.
 pub(crate) fn statistics(file: &RawFile) -> Value {
     let info = &file.info;
     let integer = |key: &[u8]| info.integer(key).map_or(Value::Null, Value::from);

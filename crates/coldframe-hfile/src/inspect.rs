@@ -1,4 +1,4 @@
-//! The tree in which each byte belongs to a leaf.
+//! The tree of nodes that assigns each byte to one leaf.
 
 use coldframe_core::{Node, Result};
 
@@ -6,7 +6,7 @@ use crate::layout::block::Header;
 use crate::open::RawFile;
 use crate::recover::walk::{Step, Walk};
 
-/// About the bytes that the nodes of a block take.
+/// About how many bytes of memory a block's nodes take.
 const NODE_BYTES: u64 = 1 << 10;
 
 /// The layout.
@@ -33,13 +33,13 @@ fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);
-    // What a tree takes is bounded by what the file does: of a file of nothing but headers, the first blocks are listed.
+    // The tree's size is bounded by the file's: if a file consists of headers only, just the first blocks are listed.
     let mut room = (1 << 14) + file.source.len() / NODE_BYTES;
     while let Some(step) = walk.step()? {
         room = room.saturating_sub(1);
         if room == 0 {
             let rest = step.start()..file.trailer_start();
-            root.push(Node::new("blocks that are not listed", rest));
+            root.push(Node::new("unlisted blocks", rest));
             break;
         }
         let node = match step {
@@ -97,7 +97,7 @@ fn version_1(file: &RawFile, root: &mut Node) {
             root.push(Node::new(name, range));
         }
     }
-    // Places that contradict each other give no tree.
+    // Contradictory offsets give no tree.
     root.children.sort_by_key(|n| n.bytes.start);
     let mut at = 0;
     root.children.retain(|node| {

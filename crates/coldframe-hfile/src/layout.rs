@@ -1,12 +1,12 @@
-//! Bytes to plain structs: what stands in a file, part by part.
+//! Bytes to plain structs: the parts of a file.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer says of it |
-//! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; what it holds once decrypted and decompressed |
+//! | [`trailer`], [`proto`], [`file_info`] | where everything is; what the writer states about it |
+//! | [`block`], [`context`], [`content`] | the header of a block, its type, its checksums; its content once decrypted and decompressed |
 //! | [`codec`] | codecs by their ordinals; the cipher around them |
 //! | [`cell`], [`kinds`], [`encoding`] | cells in plain form and their types; the data block encodings |
-//! | [`index`], [`order`], [`heads`] | blocks of the index; the order of rows; searches in sorted rows |
+//! | [`index`], [`order`], [`heads`] | index blocks; the order of rows; searches in sorted rows |
 
 pub(crate) mod block;
 pub(crate) mod cell;

@@ -1,4 +1,4 @@
-//! HFile of HBase and of Hudi: sorted cells in blocks, found by an index, a trailer at the end.
+//! HFile of HBase and of Hudi: sorted cells in blocks, an index over them, and a trailer at the end.
 //!
 //! ```text
 //! file, version 2 and 3
@@ -13,21 +13,21 @@
 //! tag         | length u16 | type u8 | bytes |
 //! ```
 //!
-//! A file is read from below: what each floor holds, the ones above it use.
+//! Each module uses those above it in this table:
 //!
 //! | module | holds |
 //! |---|---|
 //! | `layout` | bytes to plain structs: trailer, file info, blocks, cells, the index |
-//! | `open`, `cache` | an open file below Arrow; blocks that look-ups keep |
-//! | `recover` | from block to block without an index; opening without a trailer |
-//! | `prune` | the walk over the index, bloom filters |
-//! | `scan` | the blocks of a split, their cells one by one, as Arrow, as a wide table |
-//! | `lookup` | cells by row, by ranges of rows |
-//! | `table` | the file as the waist has it: [`HFile`] |
-//! | `write`, `inspect`, `verify`, `describe` | writing; where each byte belongs; what does not agree; what the file says |
-//! | `format`, `options` | the format for the registry; what the user says |
+//! | `open`, `cache` | an open file below Arrow; a cache of blocks for look-ups |
+//! | `recover` | walking from block to block without an index; opening without a trailer |
+//! | `prune` | the index cursor, bloom filters |
+//! | `scan` | the blocks of a split; their cells one by one, as Arrow, as a wide table |
+//! | `lookup` | cells by row and by ranges of rows |
+//! | `table` | the file as a `TableFile`: [`HFile`] |
+//! | `write`, `inspect`, `verify`, `describe` | writing; the layout tree; contradictions; metadata |
+//! | `format`, `options` | the format for the registry; the user's options |
 //!
-//! Tables of many HFiles are crates of their own: they [`open`] files and merge what a [`CellReader`] hands them.
+//! Tables of many HFiles have crates of their own: they [`open`] files and merge the cells of a [`CellReader`].
 //!
 //! `docs/formats/hfile.md` describes the format as real writers write it.
 

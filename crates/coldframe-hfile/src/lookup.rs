@@ -1,4 +1,4 @@
-//! Cells by their rows: one row, many rows, whether there may be a row at all.
+//! Look-ups of cells by row: one row, many rows, or whether a row may exist.
 
 pub(crate) mod rows;
 
@@ -17,14 +17,14 @@ use crate::prune::bloom::{Bloom, Which};
 use crate::prune::cursor::IndexCursor;
 use crate::scan::columns::Columns;
 
-/// Bytes of blocks that `get_many` holds at a time.
+/// How many bytes of blocks `get_many` holds at a time.
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Rows of the batches that look-ups make.
+/// Rows per batch of a look-up.
 const BATCH_ROWS: usize = 65536;
-/// Beyond this gap between reads a source is taken as one whose requests are dear.
+/// A source with a larger read gap than this is taken to have expensive requests.
 const LOCAL_GAP: u64 = 4096;
 
-/// What look-ups share: filters once they were read, working memory.
+/// State shared by look-ups: filters that have been read, and buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     general: OnceLock<Option<Arc<Bloom>>>,
@@ -33,7 +33,7 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
-    /// The filter, read at first use.
+    /// The filter, read on first use.
     fn bloom(&self, file: &RawFile, which: Which) -> Result<Option<Arc<Bloom>>> {
         let held = match which {
             Which::General => &self.general,
@@ -46,7 +46,7 @@ impl Lookups {
         Ok(held.get_or_init(|| bloom).clone())
     }
 
-    /// Runs `with` with a reader of blocks that keeps its memory from call to call.
+    /// Runs `with` with a block reader whose buffers are reused from call to call.
     fn with_reader<T>(&self, file: &RawFile, with: impl FnOnce(&mut BlockReader) -> Result<T>) -> Result<T> {
         let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut reader = free.unwrap_or_else(|| file.block_reader());
@@ -64,7 +64,7 @@ impl Lookups {
         sink.finish()
     }
 
-    /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
+    /// Passes the cells of one row (the pairs of one key) to `with`, in file order, without copying them.
     pub(crate) fn find(
         &self,
         raw: &Arc<RawFile>,
@@ -81,7 +81,7 @@ impl Lookups {
         })
     }
 
-    /// Calls `with` with the blocks that may hold a row until it says that no more is needed.
+    /// Calls `with` with the blocks that may hold a row, until it returns that it needs no more.
     fn each_block(
         &self,
         raw: &Arc<RawFile>,
@@ -97,7 +97,7 @@ impl Lookups {
         })
     }
 
-    /// The cells of many rows, each row once, in file order: one pass over index and blocks.
+    /// The cells of many rows, each row once, in file order, in a single pass over index and blocks.
     pub(crate) fn get_many(
         &self,
         raw: &Arc<RawFile>,
@@ -132,7 +132,7 @@ impl Lookups {
         sink.finish()
     }
 
-    /// What a filter says of a row or a column.
+    /// What a filter tells about a row or a column.
     pub(crate) fn filter_says(
         &self,
         raw: &RawFile,
@@ -145,7 +145,7 @@ impl Lookups {
         self.with_reader(raw, |reader| bloom.might_contain(raw, reader, row, qualifier))
     }
 
-    /// Whether a filter rules a row out. Where requests are dear, a chunk of bits is not worth one.
+    /// Whether a filter excludes a row. If requests are expensive, reading a chunk of the filter is not worth one.
     fn filtered_out(&self, raw: &RawFile, reader: &mut BlockReader, row: &[u8]) -> Result<bool> {
         if raw.source.worthwhile_gap() > LOCAL_GAP {
             return Ok(false);
@@ -157,7 +157,7 @@ impl Lookups {
     }
 }
 
-/// Calls `with` with the blocks that may hold a row until it says that no more is needed.
+/// Calls `with` with the blocks that may hold a row, until it returns that it needs no more.
 fn each_block_of(
     file: &Arc<RawFile>,
     reader: &mut BlockReader,
@@ -172,7 +172,7 @@ fn each_block_of(
             cursor.peek_row().is_some_and(|next| file.order.compare(next, row).is_le())
         };
         if goes_on(&cursor) {
-            // A block whose key has the row follows: both are read at once.
+            // The next block's key has this row too, so both are read at once.
             let mut blocks = vec![entry.block];
             while blocks.len() < 64 && goes_on(&cursor) {
                 let Some(entry) = cursor.next_entry()? else { break };
@@ -193,7 +193,7 @@ fn each_block_of(
     Ok(())
 }
 
-/// Cells on their way to batches.
+/// Collects cells into batches.
 struct Sink {
     columns: Columns,
     batches: Vec<RecordBatch>,
@@ -204,7 +204,7 @@ impl Sink {
         Ok(Self { columns: Columns::new(schema, BATCH_ROWS)?, batches: Vec::new() })
     }
 
-    /// Appends the cells of `row` in a block from cell `from` on; returns the first cell that is behind the row.
+    /// Appends the cells of `row` from cell `from` of a block on; returns the first cell after the row.
     fn append_row(&mut self, block: &SearchBlock, from: usize, row: &[u8]) -> Result<usize> {
         let mut at = block.lower_bound(from, row);
         if self.columns.is_full_for(block.bytes.len()) {
@@ -230,20 +230,20 @@ impl Sink {
 /// Rows that are looked up together.
 struct Many<'a> {
     file: &'a Arc<RawFile>,
-    /// Rows, and which of `blocks` may hold them.
+    /// Rows, each with the range of `blocks` that may hold it.
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
     bytes: u64,
     cursor: IndexCursor,
-    /// Whether the cursor stands right behind the last of `blocks`.
+    /// Whether the cursor is directly after the last of `blocks`.
     near: bool,
 }
 
 impl<'a> Many<'a> {
-    /// Notes the blocks of a row, which comes behind the rows before.
+    /// Adds a row, which follows the previous ones, and the blocks that may hold it.
     fn add(&mut self, row: &'a [u8]) -> Result<()> {
         let file = self.file;
-        // Mostly it is in the block that the row before is in, and ends there.
+        // Usually the row is in the block of the previous row, and ends there.
         if self.near
             && let (Some(last), Some(next)) = (self.blocks.len().checked_sub(1), self.cursor.peek_row())
             && file.order.compare(row, next).is_lt()
@@ -275,10 +275,10 @@ impl<'a> Many<'a> {
         Ok(())
     }
 
-    /// Reads the blocks and takes the rows out of them.
+    /// Reads the blocks and extracts the rows.
     fn flush(&mut self, reader: &mut BlockReader, sink: &mut Sink) -> Result<()> {
         let blocks = self.file.search_blocks(reader, &self.blocks)?;
-        // The rows are sorted: in each block the search goes on where it ended.
+        // Rows are sorted, so within a block each search starts where the last one ended.
         let (mut current, mut at) = (usize::MAX, 0);
         for (row, range) in self.wanted.drain(..) {
             for i in range {

@@ -1,4 +1,4 @@
-//! One HFile, below Arrow: what stands in its trailer and load-on-open section, and its blocks.
+//! An open HFile below Arrow: its trailer, its load-on-open section and its blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::layout::order::RowOrder;
 use crate::layout::trailer::{self, Trailer};
 use crate::options::Options;
 
-/// How much of the end of a file is read at first.
+/// How many bytes at the end of a file are read first.
 const TAIL: u64 = 64 << 10;
 
 /// An open HFile.
@@ -33,18 +33,19 @@ pub struct RawFile {
     pub(crate) order: RowOrder,
     pub(crate) root: Arc<IndexBlock>,
     pub(crate) meta: IndexBlock,
-    /// Where blocks of the load-on-open section stand behind the indexes.
+    /// The blocks of the load-on-open section after the indexes.
     pub(crate) load_on_open: Vec<(BlockType, BlockRef)>,
-    /// Where blocks end in version 1, which does not say: the places of all that may stand behind one.
+    /// Possible ends of blocks in version 1, which does not state them: the offsets of everything that may follow a
+    /// block.
     ends: Vec<u64>,
-    /// What is wrong with trailer or index, so that the blocks were found by walking.
+    /// The damage to trailer or index that made walking over the blocks necessary.
     pub(crate) damage: Option<Damage>,
-    /// Whether, for want of a file info, the first cell says that the file is one of Hudi's pairs.
+    /// Without a file info: whether the first cell suggests Hudi's key-value pairs.
     pub(crate) pairs: bool,
     pub(crate) cache: BlockCache,
 }
 
-/// What opening collects.
+/// The parts that are known once a file is opened.
 pub(crate) struct Parts {
     pub(crate) trailer: Trailer,
     pub(crate) info: FileInfo,
@@ -64,7 +65,7 @@ impl RawFile {
         Ok(Self::new(source, parts, options))
     }
 
-    /// A file of which these parts are known.
+    /// A file with these parts.
     pub(crate) fn new(source: Arc<dyn ReadAt>, parts: Parts, options: &Options) -> Self {
         let comparator = match parts.trailer.comparator.as_str() {
             "" => parts.info.text(file_info::COMPARATOR).unwrap_or_default(),
@@ -96,32 +97,32 @@ impl RawFile {
         &self.info
     }
 
-    /// An error if trailer or index are damaged.
+    /// Fails if trailer or index are damaged.
     pub fn check(&self) -> Result<()> {
         self.damage.as_ref().map_or(Ok(()), |damage| Err(damage.to_error()))
     }
 
-    /// Its bytes.
+    /// The source of its bytes.
     pub fn source(&self) -> &Arc<dyn ReadAt> {
         &self.source
     }
 
-    /// What stands behind the values of its cells.
+    /// Which parts follow the values of its cells.
     pub fn layout(&self) -> CellLayout {
         self.context.layout
     }
 
-    /// How its rows are ordered.
+    /// The order of its rows.
     pub fn order(&self) -> RowOrder {
         self.order
     }
 
-    /// The bounds for what it may make a reader allocate.
+    /// The limits on memory.
     pub fn limits(&self) -> &Limits {
         &self.context.limits
     }
 
-    /// The rows of the entries of the root index: about evenly spread over the file.
+    /// The rows of the root index's entries, spread about evenly over the file.
     pub fn root_rows(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.root.len()).map(|i| self.root.row(i))
     }
@@ -131,7 +132,7 @@ impl RawFile {
         BlockReader::new(self.context.clone())
     }
 
-    /// The bytes on disk that a block takes.
+    /// The range of bytes that a block takes on disk.
     pub fn range_of(&self, block: BlockRef) -> Range<u64> {
         if self.context.major > 1 {
             return block.offset..block.end();
@@ -140,7 +141,7 @@ impl RawFile {
         block.offset..end.copied().unwrap_or(block.offset)
     }
 
-    /// The content of a meta block by its name.
+    /// The content of the meta block with this name.
     pub fn meta_block(&self, name: &[u8]) -> Result<Option<Bytes>> {
         self.check()?;
         // Hudi's writer does not sort the names.
@@ -150,12 +151,12 @@ impl RawFile {
         self.block_reader().content(&bytes, block.offset, block.size).map(|(_, content)| Some(content))
     }
 
-    /// The names of the meta blocks, in the order of their index.
+    /// The names of the meta blocks, in index order.
     pub fn meta_names(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.meta.len()).map(|i| self.meta.key(i))
     }
 
-    /// Where the trailer begins; the end of a file that has none.
+    /// The offset of the trailer; the end of the file if it has none.
     pub(crate) fn trailer_start(&self) -> u64 {
         let len = self.source.len();
         len - trailer::len_of(self.trailer.major).unwrap_or(0).min(len)
@@ -168,7 +169,7 @@ impl RawFile {
         self.source.read(range)
     }
 
-    /// A block of the index below the root, from the cache if it is there.
+    /// An index block below the root, from the cache if it is there.
     pub(crate) fn index_block(&self, block: BlockRef) -> Result<Arc<IndexBlock>> {
         if let Some(Cached::Index(found)) = self.cache.get(block.offset) {
             return Ok(found);
@@ -189,7 +190,7 @@ impl RawFile {
         Ok(index)
     }
 
-    /// Data blocks ready to be searched: from the cache, the others by as few requests as possible.
+    /// Data blocks prepared for searching: from the cache, or read with as few requests as possible.
     pub(crate) fn search_blocks(
         &self,
         reader: &mut BlockReader,
@@ -209,9 +210,7 @@ impl RawFile {
                 None => match read.next() {
                     Some((block, bytes)) => self.parse_search_block(reader, block, &bytes)?,
                     None => {
-                        return Err(Error::invalid(
-                            "a source answered with fewer ranges than it was asked for",
-                        ));
+                        return Err(Error::invalid("the source returned fewer ranges than requested"));
                     }
                 },
             });
@@ -230,7 +229,7 @@ impl RawFile {
         }
     }
 
-    /// A data block ready to be searched.
+    /// A data block prepared for searching.
     pub(crate) fn search_block(&self, reader: &mut BlockReader, block: BlockRef) -> Result<Arc<SearchBlock>> {
         if let Some(found) = self.held_block(block) {
             return Ok(found);
@@ -255,7 +254,7 @@ impl RawFile {
     }
 }
 
-/// Reads what `open` reads, in at most two requests.
+/// Reads what `open` needs, with at most two requests.
 fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
     let len = source.len();
     let tail_at = len.saturating_sub(TAIL);
@@ -304,13 +303,13 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
     Ok(parts)
 }
 
-/// The part `range` of `bytes`, which begin at `at`.
+/// The range `range` of the file, out of `bytes`, which begin at `at`.
 fn slice(bytes: &Bytes, at: u64, range: Range<u64>) -> Bytes {
     let place = |n: u64| usize::try_from(n.saturating_sub(at)).unwrap_or(usize::MAX).min(bytes.len());
     bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
 }
 
-/// The block at `offset` in a section of the file that begins at `start`.
+/// The block at `offset`, in a section of the file that begins at `start`.
 fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) -> Result<(Bytes, Header)> {
     let rest = slice(section, start, offset..u64::MAX);
     let header = Header::parse(&rest, offset, context.with_checksums, &context.limits)?;
@@ -322,7 +321,7 @@ fn block_at(section: &Bytes, start: u64, offset: u64, context: &BlockContext) ->
     Ok((rest.slice(..len), header))
 }
 
-/// The file info; in an encrypted file, by the first of the keys that makes sense of it.
+/// The file info. In an encrypted file, it is decrypted with the first key that gives a valid one.
 fn read_info(
     trailer: &Trailer,
     context: &mut BlockContext,
@@ -357,11 +356,11 @@ fn read_info(
         }
     }
     let names: Vec<&str> = options.keys.keys().map(String::as_str).collect();
-    let message = format!("none of the master keys given ({}) opens the file", names.join(", "));
+    let message = format!("none of the given master keys ({}) opens the file", names.join(", "));
     Err(Error::new(ErrorKind::KeyUnavailable(message)))
 }
 
-/// The root indexes, and where the other blocks of the section are.
+/// Reads the root indexes, and locates the other blocks of the section.
 fn read_load_on_open(parts: &mut Parts, section: &Bytes, start: u64) -> Result<()> {
     let mut reader = BlockReader::new(Arc::new(parts.context.clone()));
     let end = start.saturating_add(section.len() as u64);
@@ -399,7 +398,7 @@ fn read_load_on_open(parts: &mut Parts, section: &Bytes, start: u64) -> Result<(
     Ok(())
 }
 
-/// Version 1: indexes without block headers, the file info as it is.
+/// Version 1: indexes without block headers, and an unframed file info.
 fn open_v1(
     trailer: Trailer,
     context: BlockContext,

@@ -1,4 +1,4 @@
-//! Which blocks may hold what is asked for: the index from the root down, bloom filters.
+//! Finds the blocks that may hold the requested cells: the index from the root down, and bloom filters.
 
 pub(crate) mod bloom;
 pub(crate) mod cursor;

@@ -1,7 +1,7 @@
-//! Opening without trailer or index: the blocks are found by walking, what the trailer would say by trying.
+//! Opens files without a trailer or an index: blocks are found by walking, and the trailer's properties by trying.
 //!
-//! Each guess must prove itself: a codec by giving exactly the bytes that the block's header states, a cell layout by
-//! reading a block to its end.
+//! Each guess is verified: a codec must produce exactly the size that the block's header states, a cell layout must
+//! parse a block to its end.
 
 mod copies;
 pub(crate) mod restore;
@@ -25,15 +25,15 @@ use crate::options::Options;
 use copies::Copies;
 use walk::{Step, Walk};
 
-/// What a walk over the file finds.
+/// The result of a walk over the file.
 #[derive(Default)]
 struct Found {
     data: Vec<BlockRef>,
     info: Option<BlockRef>,
 }
 
-/// Reads trailer, root indexes and file info. Where these are damaged but the file begins with a block, the
-/// blocks are found by walking; whoever asks for cells then gets the error, unless damage is to be skipped.
+/// Reads trailer, root indexes and file info. If these are damaged but the file begins with a block, the blocks are
+/// found by walking. Reading cells then fails with the original error, unless `on_error` tolerates damage.
 pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     match RawFile::open(source.clone(), options) {
         Err(e) if e.is_damage() => {
@@ -44,7 +44,7 @@ pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
     }
 }
 
-/// The file as its blocks show it; `e`, which is why it has to be so, if there are none.
+/// Opens the file by its blocks. Returns `e`, the reason for doing so, if there are none.
 fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<Parts> {
     let len = source.len();
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
@@ -109,8 +109,8 @@ fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options
     Ok(found)
 }
 
-/// Sets codec and key: those of the trailer, or the first codec by which the first data block and the file info (if
-/// there is one) can be read. Returns the file info; `None` if nothing fits.
+/// Sets codec and key: those of the trailer, or the first codec with which the first data block, and the file info if
+/// there is one, can be read. Returns the file info; `None` if no codec fits.
 fn guess_codec(
     context: &mut BlockContext,
     trailer: Option<&Trailer>,
@@ -125,11 +125,11 @@ fn guess_codec(
         Some(wrapped) => DataKey::candidates(wrapped, &options.keys).ok()?.into_iter().map(Some).collect(),
         None => vec![None],
     };
-    // The trailer's codec may be what is wrong with it: it only comes first.
+    // The trailer's codec may be what is damaged, so it is merely tried first.
     let stated = trailer.and_then(|t| Codec::from_ordinal(t.codec).ok());
     let codecs: Vec<Codec> = stated.into_iter().chain(Codec::all()).collect();
     let info_block = found.info.and_then(|block| Some((block, source.read(block.offset..block.end()).ok()?)));
-    // What is damaged must not decide: the sample is read without its checksums, the file info with them.
+    // A damaged sample must not decide: it is read without verifying its checksums, the file info with.
     let mut without_info = None;
     for key in keys {
         for codec in &codecs {
@@ -152,7 +152,7 @@ fn guess_codec(
     Some(None)
 }
 
-/// The first layout by which the sample can be read to its end.
+/// Sets the first layout with which the sample can be parsed to its end.
 fn guess_layout(context: &mut BlockContext, sample: &Bytes, block: BlockRef) {
     let mut cells = Vec::new();
     for (sequence_ids, tags, compressed) in [

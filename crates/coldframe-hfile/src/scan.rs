@@ -1,12 +1,12 @@
-//! From the blocks of a split to cells and to Arrow.
+//! Turns the blocks of a split into cells and into Arrow.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | the runs of blocks of a split |
 //! | [`decode`], [`columns`], [`strings`] | their cells as Arrow |
-//! | [`pivot`], [`values`], [`visible`] | as a wide table; its values; which cells delete markers leave |
-//! | [`tally`] | whether as many cells are read as the trailer says |
-//! | [`cells`] | cells one after another, without Arrow |
+//! | [`pivot`], [`values`], [`visible`] | a wide table; its values; which cells are visible despite delete markers |
+//! | [`tally`] | compares the number of cells read with the trailer's |
+//! | [`cells`] | cells one by one, without Arrow |
 
 pub(crate) mod cells;
 pub(crate) mod columns;

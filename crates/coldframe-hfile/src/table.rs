@@ -22,8 +22,8 @@ use crate::scan::columns::schema_of;
 use crate::scan::pivot::{self, PivotPlan};
 use crate::scan::plan::BlockPlan;
 
-/// Bytes that a split has at least, however small ones are asked for: few blocks are smaller, and a split that no block
-/// begins in is work for nothing.
+/// The smallest size of a split, however small a target is requested: few blocks are smaller, and a split in which no
+/// block begins is wasted work.
 const SMALLEST_SPLIT: u64 = 256;
 
 /// An open HFile.
@@ -32,7 +32,7 @@ pub struct HFile {
     raw: Arc<RawFile>,
     view: View,
     schema: SchemaRef,
-    /// The columns of the view, which look-ups give whatever a scan makes of them.
+    /// The columns of the view. Look-ups return these whatever a scan returns.
     cells: SchemaRef,
     options: Options,
     lookups: Lookups,
@@ -44,7 +44,7 @@ impl HFile {
         Self::new(source.bytes()?.clone(), Options::new(options)?)
     }
 
-    /// The same for those who have read the options, such as tables of many files.
+    /// The same with parsed options, for tables of many files.
     pub fn new(source: Arc<dyn ReadAt>, options: Options) -> Result<Self> {
         let raw = recover::open(source, &options)?;
         let view = options.view.unwrap_or_else(|| view_of(&raw));
@@ -57,8 +57,8 @@ impl HFile {
         Ok(Self { raw: Arc::new(raw), view, schema, cells, options, lookups: Lookups::default() })
     }
 
-    /// The same file with an index over all its cells, where trailer or index are damaged and nothing else. All blocks
-    /// are read for it.
+    /// The same file with an index over all its cells, if trailer or index are damaged and nothing else is. Reads all
+    /// blocks.
     ///
     /// # Errors
     ///
@@ -74,17 +74,17 @@ impl HFile {
         &self.raw
     }
 
-    /// How it is shown.
+    /// The view that is shown.
     pub fn view(&self) -> View {
         self.view
     }
 
-    /// The columns that look-ups give.
+    /// The columns that look-ups return.
     pub fn cell_schema(&self) -> &SchemaRef {
         &self.cells
     }
 
-    /// What the user said.
+    /// The user's options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -98,41 +98,41 @@ impl HFile {
     }
 }
 
-/// Cells and pairs by their keys.
+/// Look-ups of cells and pairs by key.
 impl HFile {
     /// The cells of one row (the pairs of one key), in file order.
     pub fn get(&self, row: &[u8]) -> Result<Vec<RecordBatch>> {
         self.lookups.get(&self.raw, &self.cells, row)
     }
 
-    /// Hands the cells of one row (the pairs of one key) to `with`, in file order, where they stand.
+    /// Passes the cells of one row (the pairs of one key) to `with`, in file order, without copying them.
     pub fn find(&self, row: &[u8], with: impl FnMut(&Cell<'_>) -> Result<()>) -> Result<()> {
         self.lookups.find(&self.raw, row, with)
     }
 
-    /// The cells of many rows, each row once, in file order: one pass over index and blocks.
+    /// The cells of many rows, each row once, in file order, in a single pass over index and blocks.
     pub fn get_many(&self, rows: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
         self.lookups.get_many(&self.raw, &self.cells, rows)
     }
 
-    /// `false` only if the file's bloom filter says that it has no such row or column; `true` without a filter.
+    /// `false` only if the file's bloom filter excludes the row or column; `true` without a filter.
     pub fn might_contain(&self, row: &[u8], qualifier: Option<&[u8]>) -> Result<bool> {
         self.lookups.filter_says(&self.raw, Which::General, row, qualifier)
     }
 
-    /// `false` only if the file's filter of deleted families says that none is in this row.
+    /// `false` only if the file's filter of deleted families excludes the row.
     pub fn might_delete_family(&self, row: &[u8]) -> Result<bool> {
         self.lookups.filter_says(&self.raw, Which::DeleteFamily, row, None)
     }
 
-    /// The cells that `query` asks for.
+    /// The cells that `query` selects.
     pub fn scan_rows(&self, query: &RowQuery) -> Result<RowScan> {
         RowScan::new(&self.raw, self.view, &self.cells, query)
     }
 }
 
-/// Hudi's files are told by their comparator, by what Hudi puts into the file info, or by their last key: without family
-/// and qualifier and, where HBase's writer made it a cell's key, at the end of time.
+/// Hudi's files are recognised by their comparator, by Hudi's entries in the file info, or by their last key: it has no
+/// family and qualifier and, if HBase's writer made it a cell's key, the maximal timestamp.
 fn view_of(raw: &RawFile) -> View {
     let info = &raw.info;
     let hudi = raw.pairs

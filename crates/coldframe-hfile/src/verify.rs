@@ -1,4 +1,4 @@
-//! What `verify` checks besides decoding.
+//! The checks of `verify` beyond decoding.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::layout::index::BlockRef;
 use crate::open::RawFile;
 use crate::recover::walk::{Step, Walk};
 
-/// Blocks that a scan does not read, each with its checksums; bytes that are no block; whether counts agree.
+/// Checks blocks that a scan does not read (with their checksums), bytes that belong to no block, and counts.
 pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut damage = Vec::new();
     let mut note = |e: &Error, range: Range<u64>| damage.push(Damage::from_error(e, range, Some(0)));
@@ -32,7 +32,7 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     let mut walk = Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
-            // Data blocks are read by the scan, up to the last one that there is by the trailer.
+            // The scan reads data blocks, up to the last one that the trailer states.
             Step::Block(offset, header) if header.block_type.is_data() => {
                 let last = file.trailer.last_data_block;
                 if file.damage.is_none() && last.is_none_or(|last| offset > last) {

@@ -1,27 +1,27 @@
-//! Writes HFiles of version 3, minor 3, as HBase 2 does: to be loaded into a table, or to be read by Hudi.
+//! Writes HFiles of version 3, minor 3, as HBase 2 does: for loading into a table, or for Hudi.
 //!
 //! ```text
 //! file | data block, leaf index block, bloom chunk .. | meta block .. | intermediate index block .. |
 //!      | root data index | meta index | file info | bloom meta .. | trailer, 4096 bytes |
 //! ```
 //!
-//! * A data block ends with the cell that takes it to `block_size` bytes in plain form; cells of the same key are not
-//!   torn apart. Behind it follow a full leaf of the index and full chunks of the bloom filters.
-//! * Cells have a sequence id always, tags if there is a column of them.
-//! * The key that the index has for a block is a short one between the last of the block before and its first, as
-//!   HBase makes them; for Hudi it is the first, since its readers find blocks by the key's content.
-//! * Rows must come in order; the first that does not is an error.
+//! * A data block ends with the cell that fills it to `block_size` bytes in plain form; cells with equal keys stay in one block.
+//!   A full leaf of the index and full chunks of the bloom filters follow it.
+//! * Cells always have a sequence id; they have tags if there is a column of them.
+//! * The index key of a block is a short one between the last key of the previous block and its own first key, as in HBase. For
+//!   Hudi it is the first key, since Hudi's readers find blocks by the content of the key.
+//! * Rows must be sorted; the first one out of order is an error.
 //!
 //! | module | makes |
 //! |---|---|
-//! | [`input`] | cells of record batches |
+//! | [`input`] | cells from record batches |
 //! | [`key`] | keys and their order |
 //! | [`encoder`] | the content of data blocks |
 //! | [`blocks`] | header, compression, checksums |
 //! | [`index`], [`bloom`], [`info`] | index, bloom filters, file info |
 //!
-//! One data block is held in memory, and of the index an entry for each of its leaves. Sources: HBase's
-//! `HFileWriterImpl`, `StoreFileWriter` and `HFileOutputFormat2`, and the bytes of files that they wrote.
+//! Memory holds one data block, and an index entry for each leaf. Sources: HBase's `HFileWriterImpl`, `StoreFileWriter` and
+//! `HFileOutputFormat2`, and the bytes of files that they wrote.
 
 mod blocks;
 mod bloom;
@@ -59,14 +59,15 @@ use crate::layout::proto::FileTrailerProto;
 use crate::layout::trailer;
 use crate::options::View;
 
-/// What HBase 2 names for compatibility with HBase 1.
+/// The comparator that HBase 2 names for compatibility with HBase 1.
 const CELL_COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
-/// What Hudi's files name, whoever wrote them.
+/// The comparator that Hudi's files name, whichever writer made them.
 const HUDI_COMPARATOR: &str = "org.apache.hudi.io.storage.HoodieHBaseKVComparator";
-/// Equal keys may fill a block as far as readers follow by default.
+/// Equal keys may enlarge a block up to the size that readers accept by default.
 const MOST_BLOCK_BYTES: usize = 1 << 30;
 
-/// With fewer, hudi-io takes the many checksums for data and drops the records at the end of a block.
+/// With fewer bytes per checksum there are so many checksums that hudi-io takes them for data and drops the records at
+/// the end of a block.
 const HUDI_BYTES_PER_CHECKSUM: usize = 16 << 10;
 
 /// Writes one file.
@@ -75,12 +76,12 @@ pub(crate) struct Writer<W> {
     input: Arc<Input>,
     encoder: Encoder,
     index: Index,
-    /// Of rows or columns, then of rows whose family is deleted.
+    /// The filter of rows or columns, then that of rows with a deleted family.
     blooms: Vec<Bloom>,
     tally: Tally,
     key: Key,
     last: Key,
-    /// What the index is to have for the block begun.
+    /// The index key of the current block.
     block_key: Vec<u8>,
     bloom_key: Vec<u8>,
     tags: Vec<u8>,
@@ -97,7 +98,7 @@ impl<W> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes nothing yet.
+    /// A writer that has not written anything yet.
     pub(crate) fn new(sink: W, schema: &Schema, mut options: WriteOptions) -> Result<Self> {
         let input = Arc::new(Input::new(schema, &options)?);
         options.view = Some(input.view);
@@ -183,14 +184,14 @@ impl<W: Write> Writer<W> {
             let (key, last) = (self.key.describe(), self.last.describe());
             let rule = "row, family, qualifier, newest timestamp first, highest type first";
             return Err(Error::invalid(format!(
-                "row {row} is out of order: {key} belongs before row {}, {last}; cells are ordered by {rule}",
+                "row {row} is out of order: {key} sorts before row {}, {last}; cells are ordered by {rule}",
                 row - 1
             )));
         }
         if self.encoder.has_one_family() && self.key.family() != self.last.family() {
             let families = [&self.last, &self.key].map(|k| k.family().escape_ascii().to_string());
             return Err(Error::invalid(format!(
-                "row {row} is of family {:?} behind {:?}: this encoding holds one family a file",
+                "row {row} is of family {:?} after {:?}: this encoding allows one family per file",
                 families[1], families[0]
             )));
         }
@@ -213,7 +214,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the data block begun, and what is due behind it.
+    /// Writes the current data block, and the index and bloom blocks that are due after it.
     fn end_block(&mut self, last: bool) -> Result<()> {
         if !self.encoder.is_empty() {
             let block_type = self.encoder.block_type();
@@ -227,7 +228,7 @@ impl<W: Write> Writer<W> {
         self.blooms.iter_mut().try_for_each(|bloom| bloom.write_chunks(&mut self.blocks, last))
     }
 
-    /// Writes what comes behind the cells, and flushes. Returns the sink and the file's length.
+    /// Writes everything that follows the cells, and flushes. Returns the sink and the file's length.
     pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.failed.check()?;
         self.end_block(true)?;
@@ -284,7 +285,7 @@ fn trailer_of(message: &FileTrailerProto) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// An error if Hudi's readers could not read the file.
+/// Fails if Hudi's readers could not read the file.
 fn check_hudi(options: &WriteOptions) -> Result<()> {
     if let Some(codec) = options.codec.filter(|c| c.algorithm != Algorithm::Gzip) {
         return Err(Error::unsupported(format!(
@@ -294,7 +295,8 @@ fn check_hudi(options: &WriteOptions) -> Result<()> {
     }
     if options.bytes_per_checksum < HUDI_BYTES_PER_CHECKSUM {
         let found = options.bytes_per_checksum;
-        let message = format!("{found} bytes a checksum in a file for Hudi, which loses records below 16384");
+        let message =
+            format!("{found} bytes per checksum in a file for Hudi, which loses records below 16384");
         return Err(Error::unsupported(message));
     }
     if let Some(encoding) = options.encoding {

@@ -1,4 +1,4 @@
-//! Batches of a scan: their sizes, and blocks that are taken back.
+//! Batches of a scan: their sizes, and blocks that are removed again.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -11,7 +11,7 @@ use coldframe_core::{DamageLog, Node, OnError, OpenOptions, Scan, ScanReader, So
 use coldframe_hfile::{HFile, HFileFormat};
 use coldframe_testing::{rows, written};
 
-/// A file of a cell for each row, by these options of the writer.
+/// A file with one cell per row, written with these options.
 fn write(keys: &[Vec<u8>], options: &[(&str, Value)]) -> Bytes {
     let rows: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys));
     let families: ArrayRef = Arc::new(BinaryArray::from_iter_values(keys.iter().map(|_| b"f")));
@@ -53,7 +53,7 @@ fn batches_have_no_more_rows_than_they_may_and_few_have_less() {
                 found.extend(batch.column(0).as_binary::<i32>().iter().map(|row| row.unwrap().to_vec()));
             }
             assert!(found == keys, "batches of {most}");
-            // A block is cut only where it has more rows than a batch.
+            // A block is split only if it has more rows than a batch.
             let fewest = keys.len().div_ceil(most);
             assert!(batches <= 2 * fewest + data_blocks(&file.inspect().unwrap()), "{batches} of {most}");
         }

@@ -1,5 +1,5 @@
-//! Damage: cuts at every byte, flips of every byte, random harm. An error or the right cells; salvaged cells are ones
-//! that were written, in their order; each byte keeps one place.
+//! Accidental damage to real files: cuts and flips at every byte, random changes. Reads give an error or the correct
+//! cells; salvaged cells are ones that were written, in order; `inspect` still assigns each byte to one leaf.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -19,7 +19,7 @@ fn fixtures() -> Vec<(String, Bytes)> {
     found
 }
 
-/// Files of HBase whose blocks have checksums.
+/// HBase's files whose blocks have checksums.
 fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     let has = |bytes: &Bytes| {
         let layout = format!("{:?}", open(bytes.clone()).unwrap().inspect().unwrap());
@@ -28,7 +28,8 @@ fn with_checksums() -> impl Iterator<Item = (String, Bytes)> {
     fixtures().into_iter().filter(move |(name, bytes)| name.contains("cells") && has(bytes))
 }
 
-/// Whether a scan that skips damage may end so: an encoding that nobody reads, by a flip or not, is no damage.
+/// Whether a scan that skips damage may end with this error: an unsupported encoding is no damage, even if a flip
+/// caused it.
 fn may_end(error: Option<&Error>) -> bool {
     error.is_none_or(|e| matches!(e.kind(), ErrorKind::Unsupported(_)))
 }
@@ -45,13 +46,13 @@ fn truth(bytes: &Bytes) -> Vec<String> {
     rows::as_text(&rows::read(&open(bytes.clone()).unwrap(), OnError::Raise).unwrap().batch)
 }
 
-/// A plain read: `None` where it ends with an error.
+/// A strict read: `None` if it ends with an error.
 fn plain(bytes: Bytes) -> Option<Vec<String>> {
     let outcome = rows::read(&open(bytes).ok()?, OnError::Raise).ok()?;
     outcome.error.is_none().then(|| rows::as_text(&outcome.batch))
 }
 
-/// What skipping damage gives: cells of `truth` in order, and a record where some are missing.
+/// A read that skips damage: cells of `truth` in order, and a record if some are missing.
 fn salvage(bytes: Bytes, truth: &[String]) -> Option<usize> {
     let file = open(bytes).ok()?;
     let outcome = rows::read(&file, OnError::Skip).unwrap();
@@ -106,7 +107,7 @@ fn a_flip_in_a_data_block_is_always_reported() {
         for i in spread(places.len(), 900) {
             let Some(at) = places.get(i).and_then(|at| usize::try_from(*at).ok()) else { continue };
             let mutant = flipped(&whole, at, 1 << (at % 8));
-            // The type of the checksums may become one that checks nothing; the cells are right then.
+            // The flip may turn the checksum type into one that checks nothing; the cells are correct then.
             let got = plain(mutant.clone());
             assert!(got.is_none() || got.as_ref() == Some(&cells), "{name}: byte {at}");
             assert!(
@@ -127,7 +128,7 @@ fn a_flip_anywhere_is_an_error_or_does_no_harm() {
         for at in spread(whole.len(), 400) {
             let mutant = flipped(&whole, at, 0x10);
             let got = plain(mutant.clone());
-            // Trailers have no checksum: a file whose trailer says that it is of Hudi is shown as one.
+            // Trailers have no checksum: if the trailer claims that the file is Hudi's, it is shown as one.
             let alike = got.as_ref().is_none_or(|got| got.len() == cells.len() || got.is_empty());
             assert!(alike || at + 4096 >= whole.len(), "{name}: byte {at}");
             if at + 4096 < whole.len() {

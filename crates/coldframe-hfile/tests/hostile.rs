@@ -1,4 +1,5 @@
-//! Files made to harm: each ends soon, with an error or with the cells that can be had, in memory that its size justifies.
+//! Malicious files: each read ends soon, with an error or with the readable cells, and with memory in proportion to the
+//! file.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
 
@@ -16,7 +17,7 @@ fn nodes(node: &Node) -> usize {
     1 + node.children.iter().map(nodes).sum::<usize>()
 }
 
-/// An index of 64 levels whose one block below the root points at itself twice.
+/// An index of 64 levels whose only block below the root points to itself twice.
 fn circle() -> Buffer {
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     let at = file.len();
@@ -38,7 +39,7 @@ fn an_index_in_a_circle_is_an_error() {
         let each = splits.iter().map(|split| rows::scan(&file, scan, Some(split)).unwrap());
         each.map(|outcome| outcome.error.map(|e| e.to_string())).collect()
     };
-    let circle = ["index block: expected one at byte", "expected a data block behind byte"];
+    let circle = ["index block: expected one at byte", "expected a data block after byte"];
     assert!(ends(&Scan::default()).iter().flatten().any(|e| circle.iter().any(|c| e.contains(c))));
     let skip = Scan { on_error: OnError::Skip, ..Scan::default() };
     assert!(ends(&skip).iter().all(Option::is_none));
@@ -54,7 +55,7 @@ fn an_index_in_a_circle_is_an_error() {
     assert!(nodes(&file.inspect().unwrap()) < 40);
 }
 
-/// A block, then magics to the end.
+/// A block followed by nothing but magics.
 fn magics(bytes: usize) -> Buffer {
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     file.extend(b"DATABLK*".repeat(bytes / 8));
@@ -115,11 +116,11 @@ fn a_wide_gap_between_blocks_is_accounted_for() {
         let root = [entry(0, first, "a", true), entry(at, size, "c", true)];
         complete(file, &root, 1, 2, (0, at))
     };
-    // Bloom chunks may be as many as they like.
+    // The number of bloom chunks is not limited.
     let healthy = gap(block(b"BLMFBLK2", &vec![0; 1 << 20]).repeat(3));
     let outcome = rows::read(&open(healthy, &[]).unwrap(), OnError::Raise).unwrap();
     assert_eq!((outcome.batch.num_rows(), outcome.error.map(|e| e.to_string())), (2, None));
-    // A block that the index does not have, and bytes that are none.
+    // A block that is not in the index, and bytes that belong to no block.
     let mut unknown = block(b"BLMFBLK2", &vec![0; 3 << 20]);
     unknown.extend(block(b"DATABLK*", &plain_cell("b", "2")));
     for between in [vec![7; 3 << 20], unknown] {
@@ -131,7 +132,7 @@ fn a_wide_gap_between_blocks_is_accounted_for() {
     }
 }
 
-/// The trailer's count: 500 and 244 differ in one byte of a varint.
+/// Changes the trailer's count: 500 and 244 differ in one byte of a varint.
 fn with_count(bytes: &Buffer, from: [u8; 3], to: [u8; 3]) -> Buffer {
     let mut bytes = bytes.to_vec();
     let at = bytes.len() - 4096;
@@ -155,18 +156,18 @@ fn a_trailer_that_counts_otherwise_is_damage() {
         assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (500, 1));
         let report = coldframe_core::scan::verify(&file, |_| Ok(())).unwrap();
         assert_eq!((report.rows, report.damage.len()), (500, 1));
-        // What is counted is read: no number that a read contradicts, and no split promises one.
+        // The count is verified by reading: no number is returned that a read contradicts, and no split states one.
         let counted = coldframe_core::scan::count(&file, None);
         assert!(counted.unwrap_err().to_string().contains("expected 244 cells, found 500"));
         assert!(file.splits(u64::MAX).unwrap().iter().all(|split| split.rows.is_none()));
     }
     assert_eq!(coldframe_core::scan::count(&open(right.clone(), &[]).unwrap(), None).unwrap(), 500);
-    // Fewer cells than the trailer says are no contradiction where a block was lost.
+    // Fewer cells than the trailer states are no contradiction if a block was lost.
     let mut lost = right.to_vec();
     lost[100] ^= 1;
     let outcome = rows::read(&open(lost, &[]).unwrap(), OnError::Skip).unwrap();
     assert_eq!(outcome.damage.len(), 1, "{:?}", outcome.damage);
-    // A filter reads a part.
+    // A filter reads only a part.
     let some = coldframe_core::Predicate::Compare {
         column: "row".into(),
         op: coldframe_core::Op::Ge,
@@ -180,7 +181,7 @@ fn a_trailer_that_counts_otherwise_is_damage() {
 
 #[test]
 fn what_stands_between_the_blocks_of_two_splits_is_told_by_one_of_them() {
-    // A leaf of the index behind each data block, and between the first leaf and the second data block what is no block.
+    // An index leaf after each data block, and invalid bytes between the first leaf and the second data block.
     let mut file = block(b"DATABLK*", &plain_cell("a", "1"));
     let size = file.len();
     let leaf = |at, row| block(b"IDXLEAF2", &index_content(&[entry(at, size, row, false)]));

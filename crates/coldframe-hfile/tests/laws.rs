@@ -1,4 +1,4 @@
-//! The laws that hold for every format, on HFiles: what is lost to damage is a block, and all of it is told.
+//! The laws of every format, on HFiles: damage costs a block, and all of it is reported.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -40,8 +40,8 @@ fn units(table: &dyn TableFile) -> Units {
     }))
 }
 
-/// The unit is the data block: the index leads to the others and, without it, their headers do. What stands behind the
-/// data blocks may be all there is to tell what the file is.
+/// The unit is the data block: the index leads to the others or, without it, their headers do. The parts after the data
+/// blocks may be the only evidence of what kind of file it is.
 fn obey(name: &str) {
     let all = fixture::files("hfile");
     let one = all.into_iter().find(|f| f.name().ends_with(name)).unwrap();
@@ -51,7 +51,7 @@ fn obey(name: &str) {
     let first = units.parts().iter().map(|(bytes, _)| bytes.end).min().unwrap();
     let toll = move |damaged: &Damaged| {
         let toll = units.toll(damaged, Toll::file(), Moved::Found);
-        // Where trailer and file info are not found any more, the first block tells what the file is.
+        // If trailer and file info cannot be found any more, only the first block tells what the file is.
         if damaged.moves() && damaged.bytes.start < first { toll.fatal() } else { toll }
     };
     subject.unit(toll).damages(40).obey();
@@ -72,7 +72,7 @@ fn an_index_of_more_levels() {
     obey("cells_deep_index.hfile");
 }
 
-/// A few cells in blocks of about this many bytes, so often.
+/// `n` cells, in blocks of about `block_size` bytes.
 fn cells(n: usize, block_size: i64) -> Buffer {
     let cells: Vec<_> = (0..n).map(|i| cell(&format!("row-{i:08}"), "q", 5, 4, "some value")).collect();
     let small = [("block_size", Value::Int(block_size)), ("index_block_size", Value::Int(512))];
@@ -90,7 +90,7 @@ fn work_grows_as_the_file_does() {
         whole.slice(..whole.len() - 4200)
     };
     laws::assert_linear("no trailer", &[cut(10_000), cut(20_000), cut(40_000)], &open);
-    // Magics that begin no block, headers of blocks that hold nothing, and both by turns.
+    // Magics without a block, headers of empty blocks, and both in turns.
     let begun = || block(b"DATABLK*", &plain_cell("a", "1"));
     let magics = |n: usize| -> Buffer { [begun(), b"DATABLK*".repeat(n)].concat().into() };
     let headers = |n: usize| -> Buffer { [begun(), block(b"METABLKc", b"").repeat(n)].concat().into() };
@@ -107,7 +107,7 @@ fn work_grows_as_the_file_does() {
     }
 }
 
-/// An index may lead any number of times to one block: from the root, and from each of many blocks below it.
+/// An index may point to one block any number of times: from the root, and from each of many blocks below it.
 #[test]
 fn blocks_that_many_entries_lead_to_are_not_read_for_each() {
     let open = laws::opener(open);

@@ -1,4 +1,4 @@
-//! Look-ups: what they find, how little they read; the wide table and its splits; pruning by keys.
+//! Look-ups: what they find and how little they read; the wide table and its splits; pruning by key.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -61,7 +61,7 @@ fn a_look_up_over_a_store_takes_few_requests() {
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
     let first = logged.take();
     assert!(first.iter().map(Vec::len).sum::<usize>() <= 4, "{first:?}");
-    // The same leaf of the index, another block.
+    // The same leaf of the index, but another block.
     let mut requests = Vec::new();
     for i in [12_345, 12_346, 12_600, 12_000] {
         assert_eq!(file.get(&row(i)).unwrap()[0].num_rows(), 1);
@@ -117,7 +117,7 @@ fn ranges_stop_where_they_are_told() {
     assert!(rows_of(RowQuery { stop: Some(b"a".to_vec()), ..query(false) }).is_empty());
 }
 
-/// Rows of some columns and versions, some of them deleted.
+/// Rows with several columns and versions, some of them deleted.
 fn versions() -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
     for i in 0..700usize {
@@ -173,7 +173,7 @@ fn a_pivot_gives_each_row_once_however_it_is_split() {
             assert_eq!(show(&all), expected, "splits of {target} bytes, batches of {batch_rows}");
         }
     }
-    // Which columns are asked for does not change the rows.
+    // The choice of columns does not change the rows.
     let scan = Scan { columns: Some(vec!["cf:b".to_owned()]), ..Scan::default() };
     assert_eq!(rows::scan(&file, &scan, None).unwrap().batch.num_rows(), expected.len());
 }
@@ -231,12 +231,12 @@ fn pairs_near_some_keys_read_only_their_blocks() {
     assert!(read < 40_000, "{read} bytes read");
 }
 
-/// Seeking: to rows that are there, before, between and behind them, forward and back, by an index of several levels and,
-/// without any, by reading.
+/// Seeks to rows that exist, and to positions before, between and after them, forwards and backwards; with an index of
+/// several levels and, without any, by reading.
 #[test]
 fn a_reader_of_cells_goes_to_a_row() {
     let row = |i: usize| format!("row-{:05}", 2 * i).into_bytes();
-    // Rows of up to three cells, some of which go on in the next block.
+    // Rows of up to three cells, some of which continue in the next block.
     let cells: Vec<Cell> = (0..400)
         .flat_map(|i| (0..=i % 3).map(move |c| (i, c)))
         .map(|(i, c)| (row(i), format!("q{c}").into_bytes(), 5, 4, vec![b'v'; 40]))

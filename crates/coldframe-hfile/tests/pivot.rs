@@ -1,4 +1,4 @@
-//! The wide table of a damaged file: a lost block never uncovers an older or a deleted value.
+//! The wide table of a damaged file: a lost block never exposes an outdated or a deleted value.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -14,8 +14,8 @@ use coldframe_hfile::HFile;
 use coldframe_testing::mutate::flipped;
 use coldframe_testing::rows;
 
-/// Rows whose versions go on over many blocks, newest first; every third has its column deleted on top of them, every
-/// fourth ends in one version of another column.
+/// Rows whose versions continue over many blocks, newest first. Every third row begins with a delete of its column;
+/// every fourth ends with one version of another column.
 fn versions() -> Buffer {
     let mut cells = Vec::new();
     for row in 0..40 {
@@ -40,7 +40,7 @@ fn pivoted(bytes: Buffer) -> HFile {
 
 type Rows = BTreeMap<String, (Option<String>, Option<String>)>;
 
-/// The rows and how many of them the records say are lost.
+/// The rows, and how many rows the records report as lost.
 fn read(file: &HFile, split: Option<&coldframe_core::Split>, on_error: OnError) -> (Rows, Vec<String>) {
     let scan = Scan { on_error, batch_rows: 7, ..Scan::default() };
     let outcome = rows::scan(file, &scan, split).unwrap();
@@ -78,7 +78,7 @@ fn a_lost_block_uncovers_nothing() {
     data_blocks(&file.inspect().unwrap(), &mut blocks);
     assert!(blocks.len() > 30);
     for block in &blocks {
-        // In the cells, in the header, in the size: behind the latter the next block is searched for.
+        // In the cells, in the header, and in the size: after a wrong size the next block must be searched for.
         for place in [block.start + 40, block.start + 2, block.start + 10] {
             let file = pivoted(flipped(&whole, usize::try_from(place).unwrap(), 0x20));
             for on_error in [OnError::Skip, OnError::Null] {
@@ -88,7 +88,7 @@ fn a_lost_block_uncovers_nothing() {
                 }
                 assert!(found.len() + 6 >= truth.len(), "block {block:?}: {} rows are left", found.len());
                 assert!(!damage.is_empty());
-                // Splits lose the same, and say so once.
+                // Splits lose the same rows and report each once.
                 for target in [200, 1000, 3000] {
                     let (mut parts, mut records) = (Rows::new(), Vec::new());
                     for split in file.splits(target).unwrap() {
@@ -114,7 +114,7 @@ fn a_damaged_index_loses_no_row() {
     let (found, damage) = read(&cut, None, OnError::Skip);
     assert_eq!(found, truth);
     assert_eq!(damage.len(), 1, "{damage:?}");
-    // The last data block is cut off, too: its rows are not to be had, nor is what is left of the one before.
+    // The last data block is cut off too: its rows are unavailable, and so is the rest of the row before.
     let mut blocks = Vec::new();
     data_blocks(&pivoted(whole.clone()).inspect().unwrap(), &mut blocks);
     let end = usize::try_from(blocks.last().unwrap().start).unwrap() + 50;

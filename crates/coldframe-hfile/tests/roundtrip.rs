@@ -1,4 +1,4 @@
-//! What is written is read: random sorted cells in every encoding, codec, bloom filter and depth of the index.
+//! Reads back what was written: random sorted cells in every encoding, codec, bloom filter and index depth.
 
 #![expect(clippy::unwrap_used, reason = "the steps of a test, in functions that several tests share")]
 
@@ -16,7 +16,7 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::written;
 use proptest::prelude::*;
 
-/// Row, qualifier, timestamp and type, in the order of a file but for the last two, which go down.
+/// Row, qualifier, timestamp and type, in file order (the last two descending).
 type Place = (Vec<u8>, Vec<u8>, std::cmp::Reverse<i64>, std::cmp::Reverse<u8>);
 
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ fn read(file: &dyn TableFile) -> RecordBatch {
     concat_batches(file.schema(), &batches).unwrap()
 }
 
-/// The columns of `wanted`, by name, are those of `got`.
+/// Checks that the columns of `wanted`, by name, equal those of `got`.
 fn assert_same(got: &RecordBatch, wanted: &RecordBatch) {
     for (field, column) in wanted.schema().fields().iter().zip(wanted.columns()) {
         let found = got.column_by_name(field.name()).unwrap();
@@ -195,10 +195,10 @@ fn the_first_disorder_is_named() {
         let times: ArrayRef = Arc::new(Int64Array::from(vec![5, 4, 4, 6]));
         vec![("row", texts(&["a", "a", "a", "a"])), ("family", texts(&["f"; 4])), ("timestamp", times)]
     };
-    // Equal keys are no disorder; a newer cell behind an older one is.
+    // Equal keys are in order; a newer cell after an older one is not.
     assert_eq!(
         refusal(columns(), &[]),
-        "row 3 is out of order: a/f:/6/Put belongs before row 2, a/f:/4/Put; cells are ordered by row, family, \
+        "row 3 is out of order: a/f:/6/Put sorts before row 2, a/f:/4/Put; cells are ordered by row, family, \
          qualifier, newest timestamp first, highest type first"
     );
     let pairs = vec![("key", texts(&["b", "a"])), ("value", texts(&["", ""]))];
@@ -214,7 +214,7 @@ fn what_cannot_be_written_is_refused() {
     let fast_diff = ("encoding", Value::from("fast_diff"));
     assert_eq!(
         refusal(families, &[time.clone(), fast_diff]),
-        "row 1 is of family \"g\" behind \"f\": this encoding holds one family a file"
+        "row 1 is of family \"g\" after \"f\": this encoding allows one family per file"
     );
     for (columns, options, message) in [
         (vec![("value", texts(&["a"]))], vec![], "expected a column \"row\" (of row, family,"),

@@ -1,4 +1,4 @@
-//! The bloom filter of a file of version 1, whose bytes are put together here: HBase wrote such files before 0.92.
+//! The bloom filter of a version 1 file, assembled here byte by byte: HBase wrote such files before 0.92.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
@@ -13,7 +13,7 @@ use coldframe_hfile::HFile;
 const BITS: usize = 512;
 const HASHES: i32 = 5;
 
-/// The bits of a key, set one by one as `ByteBloomFilter.add` does.
+/// Sets the bits of a key one by one, as `ByteBloomFilter.add` does.
 fn add(bits: &mut [u8; BITS / 8], key: &[u8]) {
     let first = murmur2_32(key, 0);
     let second = murmur2_32(key, first);
@@ -30,7 +30,7 @@ fn cell_key(row: &[u8], qualifier: &[u8]) -> Vec<u8> {
     [&len, row, b"\x01f", qualifier, &5_i64.to_be_bytes(), &[4]].concat()
 }
 
-/// A file of these cells with a filter of the keys that `of` makes; `damage` may change the filter's meta block.
+/// A file of these cells, with a filter of the keys that `of` makes; `damage` may change the filter's meta block.
 fn file(kind: &str, cells: &[(&[u8], &[u8])], rowcol: bool, damage: impl Fn(&mut Vec<u8>)) -> Bytes {
     let mut bits = [0; BITS / 8];
     let mut out = b"DATABLK*".to_vec();

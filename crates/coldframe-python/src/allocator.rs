@@ -1,9 +1,10 @@
-//! The allocator of the package, and how long it keeps memory.
+//! The allocator of the package, and how long it keeps freed memory.
 //!
-//! A scan takes and gives back some megabytes for each row group, and a table that is dropped is often followed by one as
-//! large. The system's allocator hands such memory back to the kernel, which clears it page by page for the next: more work
-//! than decoding is (`benches/README.md`). mimalloc keeps it, by default for a second; [`PURGE_DELAY_MS`] is longer, and made
-//! reads of 300 MB tables one after the other 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the environment overrides it.
+//! A scan allocates and frees some megabytes per row group, and a dropped table is often followed by another of the
+//! same size. The system's allocator returns such memory to the kernel, which zeroes it page by page for the next use:
+//! more work than decoding (`benches/README.md`). mimalloc keeps it, by default for a second; [`PURGE_DELAY_MS`] is
+//! longer, and made successive reads of 300 MB tables 1.1 to 1.4 times as fast. `MIMALLOC_PURGE_DELAY` in the
+//! environment overrides it.
 
 #![expect(unsafe_code, reason = "mimalloc's options are set by a C function")]
 
@@ -12,16 +13,17 @@ use libmimalloc_sys::{mi_option_set, mi_option_t};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long memory that nobody uses is kept from the kernel.
+/// How long unused memory is kept before it is returned to the kernel.
 const PURGE_DELAY_MS: core::ffi::c_long = 10_000;
 
-/// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`, which the crate has no name for.
+/// `mi_option_purge_delay` of mimalloc 3's `mimalloc.h`. The crate has no constant for it.
 const PURGE_DELAY: mi_option_t = 15;
 
 /// Sets [`PURGE_DELAY_MS`], unless the environment says otherwise.
 pub(crate) fn keep_memory() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
-        // SAFETY: the function stores a number in a table of options, and checks the index; it may be called at any time.
+        // SAFETY: the function stores a number in a table of options after checking the index, and may be called at any
+        // time.
         unsafe { mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
     }
 }

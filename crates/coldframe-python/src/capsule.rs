@@ -1,7 +1,8 @@
-//! Arrow data across the border: the PyCapsule interface.
+//! Exchanges Arrow data with other libraries through the PyCapsule interface.
 //!
-//! The only unsafe code of the package beside [`crate::allocator`]. A capsule of the right name holds a struct of the C data interface; that is
-//! the contract of the PyCapsule protocol, and the name is checked before the pointer is used.
+//! Together with [`crate::allocator`] this is the only unsafe code of the package. A capsule of the right name holds a
+//! struct of the C data interface: that is the contract of the PyCapsule protocol, and the name is checked before the
+//! pointer is used.
 #![expect(unsafe_code, reason = "the C data interface hands over raw pointers")]
 
 use std::ffi::CStr;
@@ -27,13 +28,13 @@ fn failed(e: arrow_schema::ArrowError) -> PyErr {
     to_python(arrow_error(e))
 }
 
-/// A schema for another library.
+/// Exports a schema.
 pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
 
-/// An array for another library; a batch as one of structs.
+/// Exports an array; a batch is exported as a struct array.
 pub(crate) fn export_array<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Bound<'py, PyTuple>> {
     let (array, schema) = to_ffi(&array.to_data()).map_err(failed)?;
     let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
@@ -41,7 +42,7 @@ pub(crate) fn export_array<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<
     PyTuple::new(py, [schema, array])
 }
 
-/// A batch for a library of this process that knows its columns: the struct of an array without that of its schema.
+/// A batch for a library of this process that knows its columns: the array struct without the schema struct.
 pub(crate) struct BareArray(Mutex<Box<FFI_ArrowArray>>);
 
 impl BareArray {
@@ -49,15 +50,15 @@ impl BareArray {
         Self(Mutex::new(Box::new(FFI_ArrowArray::new(&batch.to_data()))))
     }
 
-    /// Where the struct is for as long as this is. Whoever imports it leaves a released one behind; one that nobody
-    /// imports is released with this.
+    /// The address of the struct, valid as long as this object lives. An importer leaves a released struct behind; a
+    /// struct that is not imported is released with this object.
     pub(crate) fn address(&self) -> usize {
         let mut array = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::ptr::from_mut::<FFI_ArrowArray>(array.as_mut()).expose_provenance()
     }
 }
 
-/// A stream for another library. Its reader runs without the GIL wherever the consumer released it.
+/// Exports a stream. Its reader runs without the GIL if the consumer released it.
 pub(crate) fn export_stream(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -65,7 +66,7 @@ pub(crate) fn export_stream(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
-/// The capsule that `object.method()` returns.
+/// The capsule returned by `object.method()`.
 fn capsule<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyAny>> {
     if !object.hasattr(method)? {
         let kind = object.get_type();
@@ -74,23 +75,23 @@ fn capsule<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py,
     object.call_method0(method)
 }
 
-/// The pointer that a capsule called `name` holds.
+/// The pointer in a capsule named `name`.
 fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<*mut T> {
     let capsule = capsule.cast::<PyCapsule>()?;
     Ok(capsule.pointer_checked(Some(name))?.cast::<T>().as_ptr())
 }
 
-/// The schema of an object with `__arrow_c_schema__`.
+/// Imports the schema of an object with `__arrow_c_schema__`.
 pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
     let capsule = capsule(object, "__arrow_c_schema__")?;
     let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
-    // SAFETY: a capsule of this name holds a valid `ArrowSchema` for as long as it lives, which is to the end of this
+    // SAFETY: a capsule of this name holds a valid `ArrowSchema` as long as it lives, which is until the end of this
     // function; the struct is only read.
     let schema = unsafe { &*schema };
     Ok(Arc::new(Schema::try_from(schema).map_err(failed)?))
 }
 
-/// The type of an object with `__arrow_c_schema__`. An extension type is its storage.
+/// Imports the type of an object with `__arrow_c_schema__`. An extension type becomes its storage type.
 pub(crate) fn import_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let capsule = capsule(object, "__arrow_c_schema__")?;
     let schema = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA)?;
@@ -99,21 +100,21 @@ pub(crate) fn import_type(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     DataType::try_from(schema).map_err(failed)
 }
 
-/// The array of an object with `__arrow_c_array__`.
+/// Imports the array of an object with `__arrow_c_array__`.
 pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let pair = capsule(object, "__arrow_c_array__")?;
     let pair = pair.cast::<PyTuple>()?;
     let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
     let schema = pointer::<FFI_ArrowSchema>(&schema, SCHEMA)?;
     let array = pointer::<FFI_ArrowArray>(&array, ARRAY)?;
-    // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and
-    // leaves a released one behind, as the protocol has a consumer do. Its buffers are what the producer, code of
-    // this process, says they are.
+    // SAFETY: capsules of these names hold valid structs while `pair` lives. `from_raw` moves the array out and leaves
+    // a released one behind, as the protocol requires of a consumer. Its buffers are trusted to be what the producer,
+    // code of this process, states.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array), &*schema) }.map_err(failed)?;
     Ok(make_array(data))
 }
 
-/// The batch of an object with `__arrow_c_array__`.
+/// Imports the batch of an object with `__arrow_c_array__`.
 pub(crate) fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let array = import_array(object)?;
     let Some(columns) = array.as_struct_opt() else {
@@ -123,12 +124,12 @@ pub(crate) fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     Ok(RecordBatch::from(columns.clone()))
 }
 
-/// The stream of an object with `__arrow_c_stream__`.
+/// Imports the stream of an object with `__arrow_c_stream__`.
 pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = capsule(object, "__arrow_c_stream__")?;
     let stream = pointer::<FFI_ArrowArrayStream>(&capsule, STREAM)?;
     // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`; `from_raw` moves it out and leaves a released
-    // one behind, as the protocol has a consumer do.
+    // one behind, as the protocol requires of a consumer.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream) };
     reader.map_err(|e| to_python(Error::schema(e.to_string())))
 }

@@ -1,4 +1,4 @@
-//! What only a CFile can do: seeks by ordinal, look-ups by value, the question to a bloom file.
+//! Operations that only CFiles have: seeks by ordinal, look-ups by value, and queries of bloom files.
 
 use coldframe::Error;
 use coldframe::cfile::CFileTable;
@@ -13,19 +13,19 @@ fn table(file: &RawFile) -> PyResult<&CFileTable> {
     table.ok_or_else(|| {
         let format = file.0.table.format();
         file.raise(Error::unsupported(format!(
-            "seeks and look-ups in a CFile's way: this is a {format} file"
+            "seeks and look-ups by ordinal or value need a CFile: this is a {format} file"
         )))
     })
 }
 
-/// The rows from an ordinal on as (part, start, stop).
+/// The rows from an ordinal on, as (part, start, stop).
 #[pyfunction]
 pub(crate) fn seek_ordinal(file: &RawFile, ordinal: u64) -> PyResult<(u32, u64, u64)> {
     let split = table(file)?.seek(ordinal).map_err(|e| file.raise(e))?;
     Ok((split.part, split.range.start, split.range.end))
 }
 
-/// The rows whose value is the one in `value`.
+/// The rows whose value equals the one in `value`.
 #[pyfunction]
 pub(crate) fn lookup_value(py: Python<'_>, file: &RawFile, value: &Bound<'_, PyAny>) -> PyResult<RawBatch> {
     let value = import_array(value)?;
@@ -33,7 +33,7 @@ pub(crate) fn lookup_value(py: Python<'_>, file: &RawFile, value: &Bound<'_, PyA
     py.detach(|| table.lookup(&value)).map(RawBatch).map_err(|e| file.raise(e))
 }
 
-/// False only if an encoded key is not in a bloom file.
+/// False only if an encoded key is certainly not in a bloom file.
 #[pyfunction]
 pub(crate) fn might_contain_key(py: Python<'_>, file: &RawFile, key: Vec<u8>) -> PyResult<bool> {
     let table = table(file)?;

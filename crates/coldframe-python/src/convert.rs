@@ -1,4 +1,4 @@
-//! The unit of work of a migration: rows become files without Python's lock.
+//! The unit of work of a migration: rows become files, without the GIL.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::scan::RawScan;
 use crate::store::PyStore;
 use crate::value;
 
-/// What the rows of a source become, and what is to be known of them.
+/// How the rows of a source are converted, and what is recorded about them.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawShape(Shape);
 
@@ -47,7 +47,7 @@ impl RawShape {
     }
 }
 
-/// Rows of a scan of ours, or of anything that streams Arrow data, given to `work` without Python's lock.
+/// Passes the rows of one of our scans, or of any Arrow stream, to `work`, without the GIL.
 fn with_rows<T: Send>(
     py: Python<'_>,
     rows: &Bound<'_, PyAny>,
@@ -63,7 +63,7 @@ fn with_rows<T: Send>(
     done.map_err(to_python)
 }
 
-/// Lets Ctrl-C end it between batches.
+/// Lets Ctrl-C end the work between batches.
 fn interruptible() -> Result<()> {
     tick(None, 0)
 }
@@ -76,7 +76,7 @@ fn target_format(format: &str, options: Option<&Bound<'_, PyAny>>) -> PyResult<T
     })
 }
 
-/// Files of a folder: `part.parquet`, `part-1.parquet`, ...
+/// Names the files of a folder: `part.parquet`, `part-1.parquet`, ...
 struct Numbered {
     folder: Store,
     name: String,
@@ -94,7 +94,7 @@ impl Numbered {
 
 impl Names for Numbered {
     fn dest(&self, number: usize) -> Result<Dest> {
-        // Nobody else has the name, so there is nothing to compare it with.
+        // The name is used by no other writer, so there is nothing to compare it with.
         Dest::below(&self.folder, &self.path(number), Mode::Over)
     }
 
@@ -171,7 +171,7 @@ pub(crate) fn decode(py: Python<'_>, rows: &Bound<'_, PyAny>, shape: &RawShape) 
     Ok(RawDecoded(Arc::new(decoded)))
 }
 
-/// A file of the target that several sources go into. Let go before it is finished, nothing of it appears.
+/// A file of the target that receives several sources. If it is dropped before it is finished, no file appears.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawTarget(Mutex<Option<TargetFile>>);
 
@@ -217,5 +217,5 @@ impl RawTarget {
 }
 
 fn finished() -> Error {
-    Error::invalid("a file that was finished before")
+    Error::invalid("a file that is already finished")
 }

@@ -1,4 +1,4 @@
-//! The small hierarchy of Python exceptions, and the way of an error into it.
+//! The hierarchy of Python exceptions, and the conversion of errors to them.
 
 use coldframe::{Error, ErrorKind};
 use pyo3::create_exception;
@@ -20,17 +20,18 @@ create_exception!(
     _coldframe,
     UnsupportedError,
     ColdframeError,
-    "Valid, but not something this package does. Attribute: what."
+    "Valid, but not supported by this package. Attribute: what."
 );
 create_exception!(
     _coldframe,
     KeyUnavailableError,
     ColdframeError,
-    "The data is encrypted and no key that opens it was given."
+    "The data is encrypted, and none of the given keys decrypts it."
 );
 create_exception!(_coldframe, NotFoundError, ColdframeError, "The file, table or column does not exist.");
 
-/// `SchemaError`: a `ColdframeError` and, as pyarrow's errors of values are, a `ValueError`. The macro knows one base only.
+/// `SchemaError` is a `ColdframeError` and also a `ValueError`, like pyarrow's errors about values. The macro supports
+/// one base only.
 fn schema_error(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {
@@ -99,7 +100,7 @@ fn with_attributes(error: PyErr, set: impl FnOnce(&Bound<'_, PyAny>) -> PyResult
     })
 }
 
-/// What Python code below us raised comes out as it went in.
+/// An exception raised by the user's Python code is passed on unchanged.
 fn foreign(e: Error, message: String) -> PyErr {
     match e.into_kind() {
         ErrorKind::Foreign(inner) => match inner.downcast::<PyErr>() {
@@ -110,7 +111,7 @@ fn foreign(e: Error, message: String) -> PyErr {
     }
 }
 
-/// A Python exception as an error that [`to_python`] gives back unchanged.
+/// Wraps a Python exception as an error that [`to_python`] returns unchanged.
 pub(crate) fn from_python(error: PyErr) -> Error {
     Error::new(ErrorKind::Foreign(Box::new(error)))
 }

@@ -13,23 +13,23 @@ use crate::predicate::PyPredicate;
 use crate::scan::RawScan;
 use crate::{source, value};
 
-/// What a thread decodes at least, where several do.
+/// Decoded bytes below which another thread is not worth it.
 const PARALLEL_BYTES: u64 = 8 << 20;
 
-/// Decoded bytes that may wait to be taken, for each thread and in all.
+/// Decoded bytes that may wait for the consumer, per thread and in total.
 const WAITING_BYTES: u64 = 32 << 20;
 const MOST_WAITING_BYTES: u64 = 512 << 20;
 
 /// Part, start, end.
 type Parts = (u32, u64, u64);
-/// [`Parts`], the rows, if known, and what travels with the split.
+/// [`Parts`], the row count if known, and the data that travels with the split.
 type CountedParts<'py> = (u32, u64, u64, Option<u64>, Vec<PyPiece<'py>>);
-/// What was read, or found: an offset or a number, and bytes.
+/// Data that was already read or found: an offset or a number, and bytes.
 pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
 /// Structure, offset, length, rows if known, bytes to read.
 type PlannedUnit = (String, u64, u64, Option<u64>, u64);
 
-/// Opens a file, whatever its format.
+/// Opens a file of any format.
 #[pyfunction]
 #[pyo3(signature = (source, *, format=None, storage_options=None, verify_checksums=true, keys=None, schema=None,
     options=None, recorded=None, known=None))]
@@ -85,19 +85,19 @@ impl RawFile {
         &self.0.path
     }
 
-    /// What it is known by: `known` of `open_file`.
+    /// What identifies its content: `known` of `open_file`.
     #[getter]
     fn identity(&self) -> Option<crate::store::Known> {
         self.0.identity.clone().map(|known| (known.len, known.modified, known.etag))
     }
 
-    /// Most threads of a scan, where the one who opened it said so.
+    /// The most threads of a scan, if set when the file was opened.
     #[getter]
     fn threads(&self) -> Option<usize> {
         self.0.threads
     }
 
-    /// What its user should hear of: a kind and a text each.
+    /// Notices for the user: a kind and a text each.
     fn notices(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let notices = py.detach(|| self.0.table.notices()).map_err(|e| self.raise(e))?;
         let told = notices.into_iter().map(|notice| match notice {
@@ -154,13 +154,13 @@ impl RawFile {
         Ok(splits.map(|(s, own)| (s.part, s.range.start, s.range.end, s.rows, pieces(py, own))).collect())
     }
 
-    /// The split that a byte range stands for.
+    /// The split of a byte range.
     fn byte_split(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<Parts> {
         let split = py.detach(|| self.0.table.byte_split(start..end)).map_err(|e| self.raise(e))?;
         Ok((split.part, split.range.start, split.range.end))
     }
 
-    /// Without `prune`, statistics, indexes and bloom filters leave nothing out: the rows are the same.
+    /// Without `prune`, no statistics, index or bloom filter skips anything; the rows are the same.
     #[pyo3(signature = (*, columns=None, predicate=None, limit=None, batch_size=65536, split=None, on_error="raise",
         threads=None, read_ahead=false, prune=true))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
@@ -254,7 +254,7 @@ impl RawFile {
     }
 }
 
-/// Lets Python see how far a long call is, and stop it.
+/// Reports progress of a long call to Python, which may stop it.
 pub(crate) fn tick(progress: Option<&Py<PyAny>>, rows: u64) -> coldframe::Result<()> {
     Python::attach(|py| {
         py.check_signals()?;

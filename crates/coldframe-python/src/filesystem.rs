@@ -1,6 +1,6 @@
-//! A Python object as a store: `coldframe.filesystems` brings fsspec's and pyarrow's file systems to its shape.
+//! A Python object as a store: `coldframe.filesystems` adapts fsspec's and pyarrow's file systems to its interface.
 //!
-//! Files are read by ranges and not by a position, so that threads do not meet in one.
+//! Files are read by ranges instead of a position, so that threads do not interfere.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -178,7 +178,7 @@ impl ReadAt for RangedFile {
             }
             all.push(Bytes::from_owner(bytes));
         }
-        // Such files are read by their names: what has taken a name in the meantime shows behind the reading.
+        // Such files are read by name, so a replacement only shows after the read.
         match self.files.told(&self.key).map_err(named)? {
             Some(now) if self.known.may_be(&now.identity()) => Ok(all),
             _ => {
@@ -193,7 +193,7 @@ impl ReadAt for RangedFile {
     }
 }
 
-/// A file that Python writes: `write`, and `finish` or `abandon`.
+/// A file written through Python: `write`, then `finish` or `abandon`.
 struct PyUpload {
     writer: Option<Py<PyAny>>,
     key: String,
@@ -234,7 +234,7 @@ impl Upload for PyUpload {
 impl Drop for PyUpload {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // The error that led here is the one to tell.
+            // The error that led here is the one to report.
             drop(Python::attach(|py| writer.call_method0(py, "abandon")));
         }
     }

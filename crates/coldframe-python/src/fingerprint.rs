@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::capsule::{import_batch, import_schema};
 use crate::error::to_python;
 
-/// The fingerprint of the rows that were added.
+/// The fingerprint of the rows added so far.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawFingerprint(Mutex<Fingerprint>);
 
@@ -37,9 +37,9 @@ impl RawFingerprint {
         py.detach(|| self.get().add(&batch)).map_err(to_python)
     }
 
-    /// Adds the rows that another one has seen.
+    /// Adds the rows of another fingerprint.
     fn join(&self, other: &Self) -> PyResult<()> {
-        // One after the other: they may be the same.
+        // Locked one after the other: both may be the same object.
         let more = other.get().clone();
         self.get().join(&more).map_err(to_python)
     }
@@ -49,9 +49,9 @@ impl RawFingerprint {
         self.get().rows()
     }
 
-    /// What another one, of what was written, has differently.
+    /// The differences of another fingerprint, taken of what was written.
     fn differences(&self, written: &Self) -> Vec<String> {
-        // One after the other: they may be the same.
+        // Locked one after the other: both may be the same object.
         let other = written.get().clone();
         self.get().differences(&other)
     }
@@ -69,7 +69,7 @@ impl RawFingerprint {
     }
 }
 
-/// What is known of decoded columns, as files state it of theirs.
+/// Statistics of decoded columns, in the terms in which files state them.
 #[pyclass(frozen, module = "coldframe._coldframe")]
 pub(crate) struct RawObserved(Mutex<Observed>);
 
@@ -96,7 +96,7 @@ impl RawObserved {
     }
 }
 
-/// What is known of each column that was seen.
+/// The statistics of each column that was seen.
 pub(crate) fn observed_to_python<'py>(py: Python<'py>, all: &Observed) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     for (name, seen) in all.columns() {
@@ -109,7 +109,7 @@ fn observed<'py>(py: Python<'py>, seen: &ObservedColumn) -> PyResult<Bound<'py, 
     let dict = PyDict::new(py);
     let (smallest, largest) = seen.ends.as_ref().map(|(low, high)| (low, high)).unzip();
     let number = |end: &Extreme| match end {
-        // JSON has no infinite ones.
+        // JSON has no infinities.
         Extreme::Float(value) => Ok(value.into_pyobject(py)?.into_any()),
         other => json(py, other),
     };
@@ -146,7 +146,7 @@ fn described<'py>(py: Python<'py>, column: &ColumnPrint) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-/// As JSON has it: infinities and decimals are text, bytes hexadecimal digits.
+/// A value as JSON: infinities and decimals are text, bytes are hexadecimal digits.
 fn json<'py>(py: Python<'py>, end: &Extreme) -> PyResult<Bound<'py, PyAny>> {
     match end {
         Extreme::Bool(value) => Ok(value.into_pyobject(py)?.to_owned().into_any()),

@@ -10,7 +10,7 @@ use crate::error::to_python;
 use crate::file::{PyPiece, pieces};
 use crate::{keys, source, value};
 
-/// A folder, and how it is to be read.
+/// A folder, and how it is read.
 struct Asked {
     source: Source,
     options: OpenOptions,
@@ -48,7 +48,7 @@ impl Asked {
     }
 }
 
-/// The tables of a folder of a format: what the option `table` takes, and the name of each.
+/// The tables in a folder: for each, the value of the option `table` and the name.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None))]
 pub(crate) fn tables(
@@ -63,7 +63,7 @@ pub(crate) fn tables(
     asked.ask(py, |format, source, options| format.tables(source, options))
 }
 
-/// What opening each of the tables of a folder would read again, read once: by what the option `table` takes.
+/// Reads once what opening each table of a folder would otherwise read again, by the value of the option `table`.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
 pub(crate) fn shared_of_tables<'py>(
@@ -80,7 +80,7 @@ pub(crate) fn shared_of_tables<'py>(
     Ok(shared.into_iter().map(|(table, recorded)| (table, pieces(py, recorded))).collect())
 }
 
-/// What could be read from a source, each with whether a request by `options` takes all of it.
+/// What could be read from a source, each with whether a request with `options` reads all of it.
 #[pyfunction]
 #[pyo3(signature = (path, *, format, storage_options=None, verify_checksums=true, keys=None, options=None))]
 pub(crate) fn contents<'py>(

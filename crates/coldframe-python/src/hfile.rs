@@ -1,4 +1,4 @@
-//! What only HFiles and tables of them can do: cells and pairs by their keys.
+//! Operations that only HFiles and tables of them have: cells and pairs by key.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::scan::RawBatch;
 
-/// The table as an HFile; an unsupported error that names what cannot be done with another one.
+/// The table as an HFile; otherwise an unsupported error that names the operation.
 pub(crate) fn hfile<'f>(file: &'f File, what: &str) -> PyResult<&'f HFile> {
     let found: Option<&HFile> = file.table.as_any().downcast_ref();
     found.ok_or_else(|| {
@@ -57,7 +57,7 @@ impl RawCells {
 
 #[pymethods]
 impl RawCells {
-    /// Where the struct of each batch is; there is one at least.
+    /// The addresses of the batches' structs; at least one.
     fn addresses(&self) -> Vec<usize> {
         self.batches.iter().map(BareArray::address).collect()
     }
@@ -67,7 +67,7 @@ impl RawCells {
     }
 }
 
-/// The table as one of HBase.
+/// The table as an HBase table.
 fn hbase(file: &File) -> Option<&HBaseTable> {
     file.table.as_any().downcast_ref()
 }

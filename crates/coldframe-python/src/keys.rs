@@ -1,4 +1,4 @@
-//! Keys of encrypted files: a mapping by name, or a function that is asked for them.
+//! Keys of encrypted files: a mapping by name, or a function that returns keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::error::from_python as foreign;
 
-/// Keys that were given, and who is asked for others.
+/// The given keys, and the source of others.
 pub(crate) type Known = (BTreeMap<String, Vec<u8>>, Option<Arc<dyn KeySource>>);
 
-/// What the argument `keys` stands for.
+/// Converts the argument `keys`.
 pub(crate) fn from_python(keys: &Bound<'_, PyAny>) -> PyResult<Known> {
     if keys.is_callable() && !keys.hasattr("keys")? {
         return Ok((BTreeMap::new(), Some(Arc::new(Asked(keys.clone().unbind())))));
@@ -32,7 +32,7 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     value.extract()
 }
 
-/// A Python function of a name that returns a key or None. Each call takes the GIL.
+/// A Python function that takes a name and returns a key or None. Each call takes the GIL.
 struct Asked(Py<PyAny>);
 
 impl fmt::Debug for Asked {

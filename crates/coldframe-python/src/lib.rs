@@ -25,7 +25,7 @@ use coldframe::Capabilities;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Format name from the bytes, None if not one of ours.
+/// The name of the format with these bytes; None if it is not one of ours.
 #[pyfunction]
 #[pyo3(signature = (source, storage_options=None, known=None))]
 fn detect(
@@ -39,7 +39,7 @@ fn detect(
     Ok(found.map(|f| f.name()))
 }
 
-/// Every format: the options of its reader and writer, and what it can do.
+/// Every format: the options of its reader and writer, and its capabilities.
 #[pyfunction]
 fn formats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);

@@ -11,12 +11,13 @@ use crate::capsule::import_array;
 const EPOCH: i64 = 719_163;
 const DAY_NANOS: i128 = 86_400_000_000_000;
 
-/// A value of any class. What no column can be compared with is one too: only the column's name makes the error clear.
+/// Converts a value of any class. A value that no column can be compared with is kept too: the error is only clear once
+/// the column's name is known.
 pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_none() {
         return Ok(Literal::Null);
     }
-    // A bool is an int in Python: it goes first.
+    // A bool is an int in Python, so it is tested first.
     if let Ok(v) = value.cast::<PyBool>() {
         return Ok(Literal::Bool(v.is_true()));
     }
@@ -56,7 +57,7 @@ pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_instance(&datetime.getattr("date")?)? {
         return Ok(Literal::Date(value.call_method0("toordinal")?.extract::<i64>()? - EPOCH));
     }
-    // NumPy's scalars; of its times only Arrow keeps the nanoseconds.
+    // NumPy's scalars. Only Arrow keeps the nanoseconds of its times.
     if value.hasattr("item")? && !matches!(class.as_str(), "datetime64" | "timedelta64") {
         return literal(&value.call_method0("item")?);
     }
@@ -66,7 +67,7 @@ pub(crate) fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     }
 }
 
-/// A scalar of pyarrow's.
+/// A scalar of pyarrow.
 fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if !value.getattr("is_valid")?.extract::<bool>()? {
         return Ok(Literal::Null);
@@ -78,7 +79,7 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     }
 }
 
-/// A `datetime`, or pandas' Timestamp with its nanoseconds.
+/// A `datetime`, or a pandas Timestamp with its nanoseconds.
 fn instant(value: &Bound<'_, PyAny>, datetime: &Bound<'_, PyModule>) -> PyResult<Literal> {
     let zoned = !value.getattr("tzinfo")?.is_none();
     let utc = datetime.getattr("timezone")?.getattr("utc")?;

@@ -1,4 +1,4 @@
-//! What formats that can do it answer each in its own way.
+//! Look-ups for which each format has its own implementation.
 
 use coldframe::cfile::CFileTable;
 use pyo3::prelude::*;
@@ -7,8 +7,8 @@ use crate::error::to_python;
 use crate::file::RawFile;
 use crate::hfile::{Key, hfile};
 
-/// What a filter says of a key: the encoded one of a bloom file of Kudu's; in an HFile the one of a row, or of a column in
-/// it, or a row with a deleted family.
+/// What a filter states of a key: for a Kudu bloom file, of an encoded key; for an HFile, of a row, of a column in it,
+/// or of a row with a deleted family.
 #[pyfunction]
 #[pyo3(signature = (file, row, qualifier=None, delete_family=false))]
 pub(crate) fn might_contain(

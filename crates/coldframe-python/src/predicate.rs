@@ -15,7 +15,7 @@ use crate::error::to_python;
 use crate::literal::literal;
 use crate::scan::RawBatch;
 
-/// A filter as it was stated, not yet bound to a schema.
+/// A filter as stated, not yet bound to a schema.
 #[pyclass(name = "Condition", module = "coldframe._coldframe", frozen, eq)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyCondition(Condition);
@@ -106,7 +106,7 @@ impl PyCondition {
         self.0.never_true()
     }
 
-    /// `extents`: by the column's name the smallest and the largest value, whether nulls may occur, and whether values.
+    /// `extents`: by column name, the smallest and the largest value, whether nulls may occur, and whether values may.
     fn may_match(&self, extents: &Bound<'_, PyDict>) -> PyResult<bool> {
         let bound = |value: &Bound<'_, PyAny>| -> PyResult<Option<Literal>> {
             Ok(Some(literal(value)?).filter(|v| !matches!(v, Literal::Null)))
@@ -130,7 +130,7 @@ impl PyCondition {
     }
 }
 
-/// pyarrow.parquet's lists: `[(column, op, value), ..]`, or a list of such.
+/// The filter lists of pyarrow.parquet: `[(column, op, value), ..]`, or a list of such lists.
 fn from_lists(lists: &Bound<'_, PyAny>) -> PyResult<Condition> {
     let malformed = || {
         let shown = lists.repr().map_or_else(|_| String::new(), |r| r.to_string());
@@ -217,7 +217,7 @@ impl PyPredicate {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// A truth value or null for each row of a record batch: a batch of one column.
+    /// A boolean or null for each row of a record batch, as a batch of one column.
     fn evaluate(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<RawBatch> {
         let columns = import_array(batch)?;
         let columns =

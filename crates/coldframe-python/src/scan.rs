@@ -27,7 +27,7 @@ impl RawScan {
         Self { scan: Mutex::new(Some(scan)), schema, damage }
     }
 
-    /// The scan itself, which is gone then.
+    /// Takes the scan itself out.
     pub(crate) fn take(&self) -> PyResult<TableScan> {
         let scan = self.lock().take();
         scan.ok_or_else(|| ColdframeError::new_err("this scan was consumed; start a new one"))
@@ -68,13 +68,13 @@ impl RawScan {
         export_stream(py, Box::new(Interruptible(self.take()?)))
     }
 
-    /// How many values the request passes over, by their kind, as far as it was read.
+    /// How many values the request skipped, by kind, in the rows read so far.
     fn passed_over(&self) -> BTreeMap<&'static str, u64> {
         let counted = PassedOver::ALL.map(|kind| (kind.name(), self.damage.passed_over(kind)));
         counted.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 
-    /// How many values were changed on the way, by how, as far as it was read.
+    /// How many values were changed, by kind of change, in the rows read so far.
     fn changes(&self) -> BTreeMap<&'static str, u64> {
         let counted = Change::ALL.map(|change| (change.name(), self.damage.changes().count(change)));
         counted.into_iter().filter(|(_, count)| *count > 0).collect()
@@ -85,7 +85,7 @@ impl RawScan {
     }
 }
 
-/// A batch on its way out.
+/// A batch to export.
 #[pyclass(module = "coldframe._coldframe", frozen)]
 pub(crate) struct RawBatch(pub(crate) RecordBatch);
 
@@ -111,8 +111,8 @@ impl RawBatch {
     }
 }
 
-/// A scan that Ctrl-C ends between batches, and that lets other Python threads run, also those it waits for itself, where the
-/// consumer of the stream has not let go of the GIL.
+/// A scan that Ctrl-C ends between batches. If the consumer of the stream still holds the GIL, it also lets other
+/// Python threads run, including those that the scan itself waits for.
 struct Interruptible(TableScan);
 
 impl Iterator for Interruptible {

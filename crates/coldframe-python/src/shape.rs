@@ -1,4 +1,4 @@
-//! Batches and arrays of pyarrow in the shape of a target, given back as pyarrow has them.
+//! Casts batches and arrays of pyarrow to a target's schema, and returns pyarrow objects.
 
 use arrow_array::StructArray;
 use arrow_schema::SchemaRef;
@@ -12,7 +12,7 @@ use crate::capsule::{
 };
 use crate::error::to_python;
 
-/// The batch with exactly the schema `target`: the object itself where it has that already.
+/// The batch with exactly the schema `target`; the object itself if it already has that.
 #[pyfunction]
 pub(crate) fn conform_batch<'py>(
     py: Python<'py>,
@@ -33,12 +33,12 @@ pub(crate) fn conform_batch<'py>(
         structs.map(|structs| BareArray::new(&structs)).map_err(|e| Error::schema(e.to_string()))
     });
     let made = made.map_err(to_python)?;
-    // With the target itself as its schema, and not what another library makes of it.
+    // With the target itself as the schema, so that no library rebuilds it.
     let batches = py.import("pyarrow")?.getattr("RecordBatch")?;
     batches.call_method1(intern!(py, "_import_from_c"), (made.address(), target))
 }
 
-/// One schema for those of several files, given with their paths.
+/// One schema for several files, given with their paths.
 #[pyfunction]
 #[pyo3(signature = (schemas, table=None))]
 pub(crate) fn unified<'py>(
@@ -54,7 +54,7 @@ pub(crate) fn unified<'py>(
     schemas.call_method1(intern!(py, "_import_from_c_capsule"), (export_schema(py, &made)?,))
 }
 
-/// The array with the struct fields that only `target` has, as nulls: the object itself where that has none more.
+/// The array with struct fields that only `target` has added as nulls; the object itself if there are none.
 #[pyfunction]
 pub(crate) fn with_fields<'py>(
     py: Python<'py>,
@@ -63,7 +63,7 @@ pub(crate) fn with_fields<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let kind = array.getattr(intern!(py, "type"))?;
     let is_same = kind.call_method1(intern!(py, "equals"), (target,))?.is_truthy()?;
-    // The fields of what is more than its storage are its own.
+    // The storage fields of an extension type are its own.
     if is_same || kind.hasattr(intern!(py, "extension_name"))? {
         return Ok(array.clone());
     }
@@ -80,7 +80,7 @@ pub(crate) fn with_fields<'py>(
     arrays.call_method1(intern!(py, "_import_from_c_capsule"), export_array(py, &made)?)
 }
 
-/// The array with only the struct fields that `target` has: the object itself where that has all of them.
+/// The array with only the struct fields that `target` has; the object itself if it has no others.
 #[pyfunction]
 pub(crate) fn pruned<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! What Python passes as a source: a path, a URL, bytes, or an object that reads and seeks.
+//! Converts sources that Python passes: a path, a URL, bytes, or an object with `read` and `seek`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use crate::error::{from_python as foreign, to_python};
 use crate::store::{Known, PyStore};
 
-/// The source an argument stands for.
+/// Converts an argument to a source.
 pub(crate) fn from_python(
     source: &Bound<'_, PyAny>,
     storage_options: &BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub(crate) fn from_python(
     of_path(source, storage_options, known)
 }
 
-/// A path or URL. What Python's text of a path holds in place of bytes that are not UTF-8 are those bytes again.
+/// A path or URL. Python represents path bytes that are not UTF-8 by surrogates; here they become bytes again.
 fn of_path(
     path: &Bound<'_, PyAny>,
     storage_options: &BTreeMap<String, String>,
@@ -61,7 +61,7 @@ fn of_path(
     py.detach(|| coldframe::source_of_path(&path, storage_options, known.as_ref())).map_err(to_python)
 }
 
-/// The local path that a path or a `file://` URL names; None for a URL of another store.
+/// The local path of a path or a `file://` URL; None for a URL of another store.
 #[pyfunction]
 pub(crate) fn local_path(path: PathBuf) -> PyResult<Option<OsString>> {
     match Location::parse(path.as_os_str()).map_err(to_python)? {
@@ -80,11 +80,12 @@ fn name_of(file: &Bound<'_, PyAny>) -> String {
     "<file>".to_owned()
 }
 
-/// A Python file: `seek`, `read`. Each request takes the GIL.
+/// A Python file with `seek` and `read`. Each request takes the GIL.
 ///
-/// A file has one position, which `seek` sets for the `read` that follows, and Python may change threads in between. So requests to one
-/// object go one after the other, also where it was opened twice. What cannot be seen from here is another object with the same position
-/// (a wrapper around it, a duplicate of its descriptor) and a caller who moves it himself while it is read.
+/// A file has one position, which `seek` sets for the following `read`, and Python may switch threads in between. So
+/// requests to one object run one after the other, even if it was opened twice. Undetectable from here are another
+/// object with the same position (a wrapper, a duplicated descriptor) and a caller who moves the position during a
+/// read.
 struct PyFile {
     object: Py<PyAny>,
     len: u64,
@@ -94,11 +95,11 @@ struct PyFile {
 /// Held from before `seek` until after `read`.
 type Turn = Mutex<()>;
 
-/// The turn of each object that is open, by its address: nothing else can be there for as long as it is.
+/// The turn of each open object, by its address: no other object can have that address while it is open.
 static TURNS: Mutex<BTreeMap<usize, Weak<Turn>>> = Mutex::new(BTreeMap::new());
 
 fn turn_of(object: &Bound<'_, PyAny>) -> Arc<Turn> {
-    // Nobody waits for the GIL with this lock.
+    // This lock is never held while waiting for the GIL.
     let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     turns.retain(|_, turn| turn.strong_count() > 0);
     let address = object.as_ptr().addr();
@@ -110,7 +111,7 @@ fn turn_of(object: &Bound<'_, PyAny>) -> Arc<Turn> {
     turn
 }
 
-/// Takes a turn. Whoever waits for it lets go of the GIL, which the one who has it needs to end.
+/// Takes a turn. Waiting releases the GIL, which the current holder needs in order to finish.
 fn take<'t>(turn: &'t Turn, py: Python<'_>) -> MutexGuard<'t, ()> {
     turn.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
@@ -126,7 +127,7 @@ impl PyFile {
         let turn = turn_of(object);
         let held = take(&turn, object.py());
         let end = object.call_method1("seek", (0, 2))?;
-        // `seek` of some file-likes returns nothing.
+        // `seek` returns nothing in some file-like classes.
         let len = if end.is_none() { object.call_method0("tell")?.extract()? } else { end.extract()? };
         drop(held);
         Ok(Self { object: object.clone().unbind(), len, turn })

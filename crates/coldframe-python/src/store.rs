@@ -1,4 +1,4 @@
-//! Files below a path or URL, as the Python side lists, reads and writes them.
+//! Lists, reads and writes files below a path or URL for Python.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use pyo3::types::PyBytes;
 use crate::error::to_python;
 use crate::filesystem::PyFiles;
 
-/// The schemes of URLs that are read without a Python file system.
+/// The URL schemes that are read without a Python file system.
 #[pyfunction]
 pub(crate) fn store_schemes() -> Vec<&'static str> {
     coldframe::store::schemes()
 }
 
-/// The options of stores: name, the kinds of stores that know it, other names, help.
+/// The options of stores: name, the kinds of stores that accept it, other names, help.
 #[pyfunction]
 pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static str>, &'static str)> {
     let kinds =
@@ -31,8 +31,8 @@ pub(crate) fn store_options() -> Vec<(&'static str, Vec<String>, Vec<&'static st
     OPTIONS.iter().map(|option| (option.name, kinds(option), option.aliases.to_vec(), option.help)).collect()
 }
 
-/// The options that a path's or URL's store works with, under their own names: those given and what the environment adds. They hold
-/// secrets; other libraries are configured by them.
+/// The options that a path's or URL's store uses, under their own names: the given ones and those from the environment.
+/// They contain secrets; other libraries are configured with them.
 #[pyfunction]
 #[pyo3(signature = (url, storage_options=None))]
 pub(crate) fn resolved_options(
@@ -44,10 +44,10 @@ pub(crate) fn resolved_options(
     py.detach(|| coldframe::store::resolved_options(url.as_os_str(), &options)).map_err(to_python)
 }
 
-/// Entries that cross to Python at once.
+/// The number of entries passed to Python at once.
 const AT_ONCE: usize = 1000;
 
-/// Length, time of the last change in ms, and etag of a file that is known.
+/// Length, modification time in ms, and etag of a known file.
 pub(crate) type Known = (u64, Option<i64>, Option<String>);
 
 /// The files below a path or URL.
@@ -73,7 +73,7 @@ impl PyEntry {
 
 #[pymethods]
 impl PyEntry {
-    /// What `open_file` and `detect` take as `known`.
+    /// What `open_file` and `detect` accept as `known`.
     #[getter]
     fn identity(&self) -> Known {
         (self.size, self.modified, self.etag.clone())
@@ -85,7 +85,7 @@ impl PyEntry {
     }
 }
 
-/// The entries of a listing, in lists, as they come in.
+/// The entries of a listing, in lists, as they arrive.
 #[pyclass(module = "coldframe._coldframe", name = "StoreListing", frozen)]
 pub(crate) struct PyListing {
     store: Store,
@@ -109,7 +109,7 @@ impl PyListing {
     }
 }
 
-/// A file on its way, as a file that Python writes; it appears when it is finished.
+/// A file written through Python; it appears when it is finished.
 #[pyclass(module = "coldframe._coldframe", name = "StoreUpload", frozen)]
 pub(crate) struct PyUpload {
     store: Store,
@@ -126,14 +126,14 @@ impl PyUpload {
 #[pymethods]
 impl PyUpload {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        // pyarrow also hands buffers of its own.
+        // pyarrow also passes buffers of its own.
         let data: PyBackedBytes = match data.extract() {
             Ok(data) => data,
             Err(_) => py.get_type::<PyBytes>().call1((data,))?.extract()?,
         };
         let written = py.detach(|| match self.slot().as_mut() {
             Some(upload) => upload.write_all(&data).map_err(Error::from),
-            None => Err(Error::invalid("writing behind the end of a file")),
+            None => Err(Error::invalid("writing beyond the end of a file")),
         });
         written.map_err(to_python)?;
         self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -166,12 +166,12 @@ impl PyUpload {
     fn finish(&self, py: Python<'_>) -> PyResult<PyEntry> {
         let finished = py.detach(|| match self.slot().take() {
             Some(upload) => upload.finish().map_err(|e| e.in_file(self.store.url())),
-            None => Err(Error::invalid("a file that was finished before")),
+            None => Err(Error::invalid("a file that is already finished")),
         });
         finished.map(|stat| PyEntry::new(&self.store, stat)).map_err(to_python)
     }
 
-    /// Takes it back; nothing after it was finished.
+    /// Discards the file; has no effect once it is finished.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| drop(self.slot().take()));
     }
@@ -208,7 +208,7 @@ impl PyStoreFile {
         (len, modified, etag)
     }
 
-    /// The bytes of a range, fewer where the file ends before.
+    /// The bytes of a range; fewer if the file ends earlier.
     fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
         let stop = stop.min(self.file.len());
         let bytes = py.detach(|| self.file.read(start.min(stop)..stop));
@@ -234,7 +234,7 @@ impl PyStore {
         py.detach(|| Store::new(url.as_os_str(), &options)).map(Self).map_err(to_python)
     }
 
-    /// The files of a Python object of the shape in `coldframe.filesystems`, below its path `root`.
+    /// The files of a Python object with the interface of `coldframe.filesystems`, below its path `root`.
     #[staticmethod]
     fn of(files: Py<PyAny>, url: &str, root: &str) -> Self {
         Self(Store::of(Arc::new(PyFiles::new(files)), url, root))
@@ -321,7 +321,7 @@ impl PyStore {
         self.ask(py, path, |path| self.0.publish(&from, path, &mode))
     }
 
-    /// The store of the folder above, and the root's name in it.
+    /// The store of the parent folder, and the root's name in it.
     fn above(&self) -> Option<(Self, OsString)> {
         self.0.above().map(|(above, name)| {
             let name = above.os_path(&name);
@@ -358,7 +358,7 @@ impl PyStore {
         self.0.path_of(path.as_os_str()).map_err(to_python)
     }
 
-    /// Asks something of a path without holding Python up.
+    /// Queries a path without the GIL.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,

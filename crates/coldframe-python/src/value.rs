@@ -1,4 +1,4 @@
-//! Plain nested data between Rust and Python.
+//! Converts plain nested data between Rust and Python.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use pyo3::types::{
 };
 use pyo3::{IntoPyObjectExt, types::PyMappingMethods};
 
-/// A value as Python's own types.
+/// Converts a value to Python's own types.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Null => Ok(py.None().into_bound(py)),
@@ -52,7 +52,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_none() {
         return Ok(Value::Null);
     }
-    // A bool is an int in Python: it goes first.
+    // A bool is an int in Python, so it is tested first.
     if let Ok(v) = value.cast::<PyBool>() {
         return Ok(Value::Bool(v.is_true()));
     }
@@ -68,7 +68,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         return value.extract().map(Value::Bytes);
     }
-    // A date or a time goes as ISO 8601 text, which says its zone if it has one.
+    // A date or time becomes ISO 8601 text, with its zone if it has one.
     if value.hasattr("isoformat")? {
         return value.call_method0("isoformat")?.extract().map(Value::Str);
     }
@@ -86,7 +86,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     Err(PyTypeError::new_err(format!("an option cannot be a {}", value.get_type())))
 }
 
-/// A node of the layout and those below it.
+/// A node of the layout and its children.
 pub(crate) fn node_to_python<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &node.name)?;

@@ -1,4 +1,4 @@
-//! Writes a file from anything that streams Arrow data.
+//! Writes a file from any Arrow stream.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

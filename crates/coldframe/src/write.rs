@@ -157,7 +157,7 @@ impl Shared {
     fn with<T>(&self, act: impl FnOnce(&mut dyn Upload) -> io::Result<T>) -> io::Result<T> {
         match self.upload.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             Some(upload) => act(upload.as_mut()),
-            None => Err(io::Error::other("writing behind the end of a file")),
+            None => Err(io::Error::other("writing beyond the end of a file")),
         }
     }
 }

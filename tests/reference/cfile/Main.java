@@ -24,7 +24,7 @@ import org.apache.kudu.client.PartialRow;
 import org.apache.kudu.client.RowResult;
 import org.apache.kudu.client.SessionConfiguration.FlushMode;
 
-/** Fills tables of a running Kudu and says what Kudu reads from them. One thread, one pass, run by make.py. */
+/** Fills tables of a running Kudu and prints what Kudu reads from them. One thread, one pass, run by make.py. */
 public final class Main {
   private static KuduClient client;
   private static KuduSession session;
@@ -214,7 +214,7 @@ public final class Main {
     session.apply(operation);
   }
 
-  /** Writes what was applied, waits until memory is flushed, and remembers the time. */
+  /** Flushes the session, waits until memory is flushed to files, and remembers the time. */
   private static void flushed(long wait) throws Exception {
     for (OperationResponse response : session.flush()) {
       if (response.hasRowError()) {
@@ -315,7 +315,7 @@ public final class Main {
 
   // --- what a killed server had in memory ---
 
-  /** A phase of changes, each of which prints the time behind it. Phase 0 is flushed, the others are not. */
+  /** A phase of changes; prints the time after it. Phase 0 is flushed, the others are not. */
   private static void killed(int phase, int replicas) throws Exception {
     switch (phase) {
       case 0 -> {
@@ -343,7 +343,7 @@ public final class Main {
         for (int i = 4; i < 300; i += 17) {
           apply(ledgerKey(ledger.newDelete(), i * 2));
         }
-        // Some are there, in files and in memory, some are not; some only have a key.
+        // Some rows exist, in files or in memory, some do not; some have only a key.
         for (int i = 0; i < 30; i++) {
           apply(i % 6 == 5 ? ledgerKey(ledger.newUpsert(), i * 3) : ledgerRow(ledger.newUpsert(), i * 3, "upserted " + i));
           apply(ledgerRow(ledger.newInsertIgnore(), i * 5, "ignored?"));
@@ -355,7 +355,7 @@ public final class Main {
           apply(update);
         }
         flushWithErrors();
-        // Inserted, deleted and inserted again: in memory, and of a row that is in a file.
+        // Inserted, deleted and inserted again: a row in memory, and one in a file.
         for (int key : new int[] {1, 8}) {
           apply(ledgerKey(ledger.newDelete(), key));
           apply(ledgerRow(ledger.newInsert(), key, "back"));
@@ -430,11 +430,11 @@ public final class Main {
     Thread.sleep(50);
   }
 
-  /** Rows of transactions: one that is committed and changed later, one that is rolled back, one that nobody ends. */
+  /** Rows of transactions: one committed and changed later, one rolled back, one never ended. */
   private static void transactions() throws Exception {
     KuduTable ledger = client.openTable("ledger");
     for (int t = 0; t < 3; t++) {
-      // One that is open keeps all others from the tablets that it writes to.
+      // An open transaction locks the tablets that it writes to.
       if (t == 2) {
         apply(ledgerKey(ledger.newDelete(), 2003));
         Operation update = ledger.newUpdate();
@@ -466,7 +466,7 @@ public final class Main {
     System.exit(0);
   }
 
-  /** Changes rows in batches of all sizes until it is killed as the server is. */
+  /** Changes rows in batches of all sizes until it is killed, as the server is. */
   private static void storm(long seed) throws Exception {
     java.util.Random dice = new java.util.Random(seed);
     KuduTable ledger = client.openTable("ledger");
@@ -496,7 +496,7 @@ public final class Main {
     }
   }
 
-  /** A phase of changes to a small table; prints the time behind it. */
+  /** A phase of changes to a small table; prints the time after it. */
   private static void logr(int phase) throws Exception {
     if (phase == 0) {
       createNumbers(1);
@@ -603,7 +603,7 @@ public final class Main {
     return operation;
   }
 
-  /** Writes what was applied; errors of rows are as they should be. */
+  /** Flushes the session; errors of single rows are expected. */
   private static void flushWithErrors() throws Exception {
     for (OperationResponse response : session.flush()) {
       if (response.hasRowError()) {

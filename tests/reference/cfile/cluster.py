@@ -1,6 +1,6 @@
-"""A Kudu master and tablet servers on this machine, of the programs that the project's Maven artifact holds.
+"""A Kudu master and tablet servers on this machine, from the programs in the project's Maven artifact.
 
-Nothing but loopback is listened on or asked: the probes for cloud metadata are pointed at a closed port.
+They listen on loopback and connect to nothing else: the probes for cloud metadata are pointed at a closed port.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE / "target"
-# Of the programs and of the client; another module may set it before the first of them is asked for.
+# # The version of programs and client. Another module may set it before either is first used.
 VERSION = "1.17.1"
 CLOSED = "http://127.0.0.1:9/"
 COMMON = [
@@ -32,7 +32,7 @@ COMMON = [
     "--minloglevel=2",
     "--never_fsync",
 ]
-# Memory goes to files within seconds, and filters are small.
+# # Flushes memory to files within seconds, with small bloom filters.
 FLUSH = [
     "--tablet_bloom_block_size=512",
     "--flush_threshold_mb=0",
@@ -44,7 +44,7 @@ FLUSH = [
 
 
 def classpath() -> list[str]:
-    """The jars of the client and of the programs, by Maven."""
+    """The jars of the client and of the programs, from Maven."""
     listed = TARGET / f"classpath-{VERSION}"
     if not listed.exists() or listed.stat().st_mtime < (HERE / "pom.xml").stat().st_mtime:
         TARGET.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ def classpath() -> list[str]:
 
 
 def programs() -> pathlib.Path:
-    """The folder with `bin` and `lib`, unpacked once."""
+    """The folder with `bin` and `lib`, unpacked on first use."""
     jar = next(pathlib.Path(one) for one in classpath() if "kudu-binary" in one)
     folder = TARGET / jar.stem
     if not folder.exists():
@@ -71,13 +71,13 @@ def environment() -> dict[str, str]:
 
 
 def run(program: str, *args: object) -> subprocess.CompletedProcess[str]:
-    """One of Kudu's programs to its end."""
+    """Runs one of Kudu's programs to its end."""
     command = [str(programs() / "bin" / program), *map(str, args)]
     return subprocess.run(command, env=environment(), check=True, capture_output=True, text=True)
 
 
 def java(*args: object) -> str:
-    """The program beside this file."""
+    """Runs the Java program beside this file."""
     command = ["java", "-cp", ":".join(classpath()), str(HERE / "Main.java"), *map(str, args)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -89,7 +89,7 @@ def free_port() -> int:
 
 
 class Cluster:
-    """A master and tablet servers; each server is given by its flags. Ends with the `with` block."""
+    """A master and tablet servers, each given by its flags. They stop at the end of the `with` block."""
 
     def __init__(
         self,

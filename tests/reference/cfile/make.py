@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has Kudu write the data directories of tests/data/kudu, and says what Kudu reads from them at four snapshots.
+"""Has Kudu write the data directories of tests/data/kudu, and records what Kudu reads from them at four snapshots.
 
 usage: make.py [DIR]     needs Maven, a JDK 17 and pyarrow; runs Kudu's own servers on loopback (Linux, x86-64)
 """
@@ -34,7 +34,8 @@ BUSY = [
     "--compaction_force_small_rowset_tradeoff=true",
     "--tablet_delta_store_major_compact_min_ratio=0.001",
 ]
-# Each run: the name, the flags of its servers (`{}` is a server's folder), flags of all, tables that are kept.
+# # Each run: its name, the flags of its servers (`{}` is a server's folder), common flags, and the tables
+# kept.
 RUNS: list[tuple[str, list[list[str]], list[str], list[str]]] = [
     (
         "file_blocks",
@@ -101,7 +102,7 @@ def truth(lines: pathlib.Path) -> tuple[int, pa.Table]:
 
 
 def copy(server: pathlib.Path, to: pathlib.Path) -> None:
-    """A server's files without its log, which holds nothing that is not flushed, and without locks."""
+    """Copies a server's files without its log (which holds only flushed rows) and without locks."""
     shutil.copytree(server, to, ignore=shutil.ignore_patterns("wals", "*.lock", "*.log", "*.kudutmp*"))
     for folder in sorted(to.rglob("*"), reverse=True):
         if folder.is_dir() and not any(folder.iterdir()):

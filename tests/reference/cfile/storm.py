@@ -1,4 +1,4 @@
-"""Kills Kudu's servers while they are written to, and compares what coldframe reads with what Kudu reads when it starts again.
+"""Kills Kudu's servers while they are written to, and compares what coldframe reads with what Kudu reads after a restart.
 
 python storm.py [ROUNDS]      needs Linux, Maven (for Kudu's programs), a JDK 17 and coldframe installed
 """
@@ -35,7 +35,7 @@ def main(rounds: int) -> int:
         with start(work, [server], [*FLUSH, *flags], ports, master):
             java(master, "killed", 0, 1)
         for at in range(rounds):
-            # Sometimes memory is flushed meanwhile.
+            # # In every second round, memory is flushed meanwhile.
             busy = [*FLUSH, "--flush_threshold_secs=1"] if at % 2 else STILL
             with start(work, [server], [*busy, *flags], ports, master) as cluster:
                 time.sleep(3)

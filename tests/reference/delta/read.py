@@ -1,8 +1,8 @@
-"""What Spark with Delta's own reader finds in a table: a JSON object for each version asked for.
+"""What Spark with Delta's own reader finds in a table: a JSON object for each requested version.
 
-    python read.py TABLE [VERSION ..]      without versions: the newest
+python read.py TABLE [VERSION ..]      without versions: the newest
 
-Runs with a Python of its own, which has `delta-spark` and the PySpark that it is made for.
+Runs in a Python of its own, with `delta-spark` and the PySpark that it requires.
 """
 
 import json

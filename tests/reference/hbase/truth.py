@@ -29,7 +29,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def typed(row: dict[str, Any]) -> dict[str, Any]:
-    """Text is base64."""
+    """Decodes text, which is base64."""
     return {k: base64.b64decode(v) if isinstance(v, str) else v for k, v in row.items()}
 
 

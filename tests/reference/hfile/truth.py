@@ -32,7 +32,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def typed(row: dict[str, Any]) -> dict[str, Any]:
-    """Text is base64, but for the tags, which are structs of it."""
+    """Decodes text, which is base64; tags are structs with such text."""
     found: dict[str, Any] = {k: base64.b64decode(v) if isinstance(v, str) else v for k, v in row.items()}
     if "tags" in found:
         found["tags"] = [t | {"value": base64.b64decode(t["value"])} for t in found["tags"]]
@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
         source = folder / f"{name}.jsonl"
         schema = CELLS if kind == "cells" else PAIRS
         text = kind + source.read_text(encoding="utf-8")
-        # Files of the same cells share a truth.
+        # # Files with the same cells share expected rows.
         truth = truths.setdefault(text, f"{name}.truth.parquet")
         table = pa.Table.from_pylist([typed(row) for row in lines(source)], schema=schema)
         assert table.num_rows == entry["rows"]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Hive looks into classes of the platform.
+# # Hive accesses internals of the JDK.
 OPENS = [
     f"--add-opens=java.base/{one}=ALL-UNNAMED"
     for one in ("java.lang", "java.lang.reflect", "java.net", "java.util")
@@ -27,7 +27,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.floa
 
 
 def written(version: str, source: str, program: str, out: pathlib.Path) -> list[dict[str, Any]]:
-    """Runs a program; the entries of what it wrote."""
+    """Runs a program; returns the entries of what it wrote."""
     build = ["mvn", "-B", "-q", "package", f"-Dhive.version={version}", f"-Dsource=src/{source}/java"]
     subprocess.run(build, cwd=HERE, check=True)
     target = HERE / "target" / f"hive-{version}"

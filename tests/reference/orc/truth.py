@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finishes a folder that `run.sh write` filled: what Java read becomes typed truths and a manifest.
+"""Finishes a folder that `run.sh write` filled: what Java read becomes typed expected rows and a manifest.
 
 usage: truth.py DIR
 """
@@ -50,7 +50,7 @@ KEYS = {"encrypted": {"pii": "000102030405060708090a0b0c0d0e0f"}}
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a list, cut at the commas outside of every bracket."""
+    """The items of a list, split at the commas outside all brackets."""
     items, depth, start = [], 0, 0
     for at, c in enumerate(text + ","):
         depth += (c in "(<") - (c in ")>")
@@ -61,7 +61,9 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_type(text: str) -> pa.DataType:
-    """An ORC type, `array<int>`, as the Arrow type that coldframe gives; a union, which Parquet has not, as a struct."""
+    """The Arrow type that coldframe returns for an ORC type, such as `array<int>`; a union is a struct, as in
+    Parquet.
+    """
     nested = re.fullmatch(r"(array|map|struct|uniontype)<(.*)>", text)
     if nested:
         items = split_list(nested[2])
@@ -82,7 +84,7 @@ def parse_type(text: str) -> pa.DataType:
 
 
 def value_of(type: pa.DataType, value: Any) -> Any:
-    """A value of the program's JSON as one that pyarrow takes for the type."""
+    """Converts a value of the program's JSON to one that pyarrow accepts for the type."""
     if value is None:
         return None
     if pa.types.is_struct(type):
@@ -107,7 +109,7 @@ def value_of(type: pa.DataType, value: Any) -> Any:
 
 
 def column_of(type: pa.DataType, values: list[Any]) -> pa.Array:
-    """The values of a column in the program's JSON as an array."""
+    """Converts a column of the program's JSON to an array."""
     return pa.array([value_of(type, value) for value in values], type)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finishes a folder that `run.sh write` filled: what Hive read becomes typed truths, manifests and damaged copies.
+"""Finishes a folder that `run.sh write` filled: what Hive read becomes typed expected rows, manifests and damaged copies.
 
 usage: truth.py DIR
 """
@@ -52,7 +52,7 @@ SIMPLE = {
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a list, cut at the commas outside of every bracket."""
+    """The items of a list, split at the commas outside all brackets."""
     items, depth, start = [], 0, 0
     for at, c in enumerate(text + ","):
         depth += (c in "(<") - (c in ")>")
@@ -64,7 +64,7 @@ def split_list(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Type:
-    """A type of Hive's: the Arrow type it becomes, and how a value in Hive's JSON becomes one of Python's."""
+    """A Hive type: its Arrow type, and how to convert a value of Hive's JSON to Python."""
 
     arrow: pa.DataType
     value: Callable[[Any], Any]
@@ -99,7 +99,7 @@ def nested_type(kind: str, items: list[str]) -> Type:
             pa.map_(inner[0].arrow, inner[1].arrow),
             lambda v: [(inner[0].value(k), or_none(inner[1], x)) for k, x in v],
         )
-    # Parquet knows no union: the tag, and of the fields the one it names
+    # # Parquet has no unions: a struct of the tag and one field per branch, of which one is set.
     branches = [(f"f{n}", branch.arrow) for n, branch in enumerate(inner)]
     return Type(
         pa.struct([("tag", pa.int8()), *branches]),
@@ -117,7 +117,9 @@ def fixed_decimal(text: str, scale: int) -> decimal.Decimal:
 
 
 def nanoseconds(text: str) -> int:
-    """A timestamp as nanoseconds since 1970, wall clock; of a zoned one the instant, for Hive prints it in UTC."""
+    """A timestamp as nanoseconds since 1970 in local time; a zoned one as an instant, which Hive prints in
+    UTC.
+    """
     whole, _, fraction = text.removesuffix(" UTC").partition(".")
     seconds = (dt.datetime.fromisoformat(whole) - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
     return seconds * 1_000_000_000 + int(fraction.ljust(9, "0"))
@@ -251,12 +253,12 @@ def describe(type_: pa.DataType, column: pa.ChunkedArray) -> dict[str, Any]:
     return of
 
 
-# --- damaged/: copies of two of the files, each hurt in one place ---
+# # --- damaged/: copies of two of the files, each damaged in one place ---
 
 
 @dataclass(frozen=True)
 class Group:
-    """Where a row group lies: its start (after the sync marker, if it has one), its column data, its end and its rows."""
+    """The layout of a row group: start (after the sync marker, if any), column data, end, and row count."""
 
     start: int
     has_sync: bool
@@ -266,7 +268,7 @@ class Group:
 
 
 def vint(data: bytes, at: int) -> tuple[int, int]:
-    """Hadoop's variable length integer (those of lengths are never negative) and where it ends."""
+    """Reads a Hadoop variable-length integer (lengths are never negative); returns it and its end."""
     first = struct.unpack_from("b", data, at)[0]
     if first >= -112:
         return first, at + 1
@@ -275,7 +277,7 @@ def vint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def row_groups(data: bytes) -> list[Group]:
-    """The row groups of an RCF1 file, uncompressed or of zlib streams."""
+    """The row groups of an RCF1 file, uncompressed or with zlib streams."""
     compressed = data[4] == 1
     at = 5
     if compressed:
@@ -379,7 +381,9 @@ def damage(folder: pathlib.Path, files: pathlib.Path) -> None:
 
 
 def hive_rows(path: pathlib.Path, opened: dict[str, Any]) -> int:
-    """How many rows Hive returns when it is told to tolerate corruptions; it may end with an error after them."""
+    """How many rows Hive returns when told to tolerate corruption, even if it ends with an error after
+    them.
+    """
     tolerate = "hive.io.rcfile.tolerate.corruptions=true"
     command = [HERE / "run.sh", "read", path, opened["schema"], opened["serde"], tolerate]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""A small writer of Redfiles, from the format's text and Thrift file: record by record, as the paper has it.
+"""A small writer of Redfiles, based on the format's text and Thrift file: record by record, as in the paper.
 
 It shares no code with coldframe. A schema is a list of nodes; a record is a dict, a repeated field a list, an
 absent optional field None.
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass
 class Leaf:
-    """A leaf's place and, once records are striped, its entries: repetition, definition, value."""
+    """A leaf's position and, once records are striped, its entries: repetition, definition, value."""
 
     path: list[Node]
     entries: list[tuple[int, int, Any]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Leaf:
 
 @dataclass
 class Options:
-    """How a file is written. `dialect`: a to f, or spec."""
+    """How to write a file. `dialect`: a to f, or spec."""
 
     dialect: str = "f"
     codec: int = UNCOMPRESSED
@@ -221,14 +221,16 @@ def page(entries: list[tuple[int, int, Any]], leaf: Leaf, options: Options, enco
     if options.dialect == "a":
         packed = framed(repetition, leaf.max_repetition)
     else:
-        # The early dialects fill up the last group that ends on a byte.
+        # # The early dialects pad the last group that ends on a byte.
         group = {3: 8, 5: 8, 6: 4, 7: 8}.get(width, 1) if options.dialect in "bcde" else 1
         packed = pack(repetition + [0] * (-len(repetition) % group), width)
     return packed + framed(definition, leaf.max_definition) + data
 
 
 def compress(data: bytes, codec: int) -> bytes:
-    """Snappy and LZO have literals only, in Hadoop's framing: two blocks of several chunks, an empty one."""
+    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, and an empty
+    one.
+    """
     if codec == GZIP:
         return gzip.compress(data, mtime=0)
     if codec == UNCOMPRESSED:
@@ -256,7 +258,7 @@ def page_header(kind: int, raw: bytes, stored: bytes, crc: bool, count: int, enc
 
 
 def schema(nodes: list[Node], options: Options) -> list[bytes]:
-    """The elements: depth first; with places of children, breadth first if asked for."""
+    """The schema elements, depth first; if children are given by position, breadth first on request."""
     root = Node("m", REQUIRED, children=nodes)
     order: list[Node] = []
 
@@ -319,7 +321,7 @@ def chunk(out: bytearray, leaf: Leaf, options: Options) -> bytes:
         data_offset = data_offset or len(out)
         entries = leaf.entries[i : i + options.page_values]
         raw = page(entries, leaf, options, encoding)
-        # Before dialect e the footer names a codec, and pages are as they are.
+        # # Before dialect e the footer names a codec, but pages are uncompressed.
         stored = raw if options.dialect in "abcd" else compress(raw, options.codec)
         out += page_header(DATA_PAGE, raw, stored, options.crc, len(entries), encoding) + stored
         raw_size, stored_size = raw_size + len(raw), stored_size + len(stored)

@@ -1,11 +1,11 @@
-//! PLAIN of bytes: the values, then where each begins.
+//! PLAIN of bytes: the values, then their offsets.
 //!
 //! ```text
-//! block   | first ordinal u32 LE | count u32 LE | place of the offsets u32 LE | value ... | offsets |
-//! offsets | group varint of four places from the block's start ... |           the last group is padded with zeros
+//! block   | first ordinal u32 LE | count u32 LE | position of the offsets u32 LE | value ... | offsets |
+//! offsets | group varint of four offsets from the block's start ... |           the last group is padded with zeros
 //! ```
 //!
-//! The first value begins at 12, the last ends where the offsets begin: values lie as Arrow wants them, without gaps.
+//! The first value begins at 12, the last ends where the offsets begin: values are contiguous, as in Arrow.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -15,7 +15,7 @@ use crate::encoding::BlockHead;
 /// The header's length.
 pub(crate) const HEADER_LEN: usize = 12;
 
-/// Reads the header of `block` and all places into `offsets`: one for each value and the end of the last.
+/// Parses the header of `block`, and all offsets into `offsets`: one per value, and the end of the last.
 pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead> {
     offsets.clear();
     let mut cursor = Cursor::new(block, 0);
@@ -34,19 +34,19 @@ pub(crate) fn offsets(block: &[u8], offsets: &mut Vec<u32>) -> Result<BlockHead>
     groups(stored, end.into(), offsets)?;
     offsets.truncate(n);
     offsets.push(end);
-    // `fold` and not a search: it runs through without a branch.
+    // `fold` instead of a search: it runs through without a branch.
     let (mut last, mut ordered) = (12, true);
     for offset in offsets.iter() {
         ordered &= *offset >= last;
         last = *offset;
     }
     if !ordered {
-        return Err(Error::corrupt("expected offsets that do not fall, found one below the one before"));
+        return Err(Error::corrupt("expected ascending offsets, found one below the previous one"));
     }
     Ok(BlockHead { count, ordinal })
 }
 
-/// For each selector of a group, where values 1 to 3 begin behind it, and where the next group does.
+/// For each selector of a group: the positions of values 1 to 3 after it, and of the next group.
 static STARTS: [[u8; 4]; 256] = {
     let mut all = [[0; 4]; 256];
     let (mut rest, mut selector): (&mut [[u8; 4]], u16) = (&mut all, 0);
@@ -64,8 +64,9 @@ const fn low(n: u16) -> u8 {
     low
 }
 
-/// Fills `out`, a multiple of 4, with groups of integers; `at` is their place, for errors. It is what
-/// [`Cursor::group_varint`] does, without a check for each group as long as the largest one is in sight.
+/// Fills `out`, whose length is a multiple of 4, with groups of integers; `at` is their offset, for errors. Does the
+/// same as [`Cursor::group_varint`], but without a check per group as long as enough bytes remain for the largest
+/// possible one.
 fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     let mut rest = stored;
     let (groups, _) = out.as_chunks_mut::<4>();
@@ -76,7 +77,7 @@ fn groups(stored: &[u8], at: u64, out: &mut [u32]) -> Result<()> {
     {
         let [first, second, third, end] = STARTS.get(usize::from(*selector)).copied().unwrap_or_default();
         let value = |from: u8, to: u8| {
-            // None begins behind byte 12 of the sixteen.
+            // Each value begins within the first 12 of the sixteen bytes.
             let word = window.get(from.into()..).and_then(|w| w.first_chunk()).copied().unwrap_or_default();
             u32::from_le_bytes(word) & (u32::MAX >> (32 - 8 * u32::from(to - from)))
         };

@@ -6,8 +6,8 @@
 //! chunk | length u32 BE | LZ4 block of the planes of max(128, 8192 / element size, a multiple of 8) values |
 //! ```
 //!
-//! The count is padded with zeros to a multiple of 8. Unsigned values of 32 bits (code words of a dictionary above all) are
-//! stored by 1, 2 or 4 bytes, whatever the largest of the block needs; all other types by their own size.
+//! The count is padded with zeros to a multiple of 8. Unsigned 32-bit values (above all the code words of a dictionary) take 1, 2 or
+//! 4 bytes, as the largest value of the block requires; all other types have their own size.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -17,34 +17,34 @@ use crate::encoding::{BlockHead, Word, lz4};
 /// The header's length.
 pub(crate) const HEADER_LEN: usize = 20;
 
-/// Values of a chunk that is not the last.
+/// The number of values in a chunk, except the last one.
 pub(crate) fn chunk_len(element: usize) -> usize {
     (8192 / element.max(1) / 8 * 8).max(128)
 }
 
-/// What decoding needs beside the block, kept from block to block.
+/// Buffers for decoding, reused from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     planes: Vec<u8>,
 }
 
-/// A place in a block.
+/// A position in a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BitShuffle {
-    /// How many bytes a value has in the block.
+    /// The size of a value in the block.
     element: usize,
-    /// Values with the padding.
+    /// The number of values, including the padding.
     padded: usize,
-    /// Where the chunk of the next value begins.
+    /// The offset of the chunk with the next value.
     chunk: usize,
-    /// Its first value's place among all.
+    /// The index of that chunk's first value.
     chunk_first: usize,
-    /// The next value's place among all.
+    /// The index of the next value.
     next: usize,
 }
 
 impl BitShuffle {
-    /// Reads the header of the block that begins at byte `start`. `size` is that of the type.
+    /// Parses the header of the block that begins at byte `start`. `size` is that of the type.
     pub(crate) fn new(bytes: &[u8], start: usize, size: usize) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         let mut cursor = Cursor::new(block, 0);
@@ -70,12 +70,12 @@ impl BitShuffle {
         Ok((BlockHead { count, ordinal }, places))
     }
 
-    /// Values of the chunk at hand.
+    /// The number of values in the current chunk.
     fn chunk_values(&self) -> usize {
         chunk_len(self.element).min(self.padded - self.chunk_first)
     }
 
-    /// The LZ4 block of the chunk at hand.
+    /// The LZ4 block of the current chunk.
     fn chunk_bytes<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8]> {
         let rest = bytes.get(self.chunk..).unwrap_or_default();
         let mut cursor = Cursor::new(rest, 0);
@@ -83,7 +83,7 @@ impl BitShuffle {
         cursor.take(len as usize).map_err(|e| e.within("chunk"))
     }
 
-    /// The next `out.len()` values.
+    /// Decodes the next `out.len()` values.
     pub(crate) fn decode<T: Word>(
         &mut self,
         bytes: &[u8],
@@ -97,7 +97,7 @@ impl BitShuffle {
         }
     }
 
-    /// The same, where values are stored as `S`.
+    /// The same for values that are stored as `S`.
     fn decode_as<S: Word, T: Word>(
         &mut self,
         bytes: &[u8],
@@ -110,14 +110,14 @@ impl BitShuffle {
         while !out.is_empty() {
             let values = self.chunk_values();
             if self.next >= self.chunk_first + values {
-                return Err(Error::corrupt("expected another chunk, found the last one's end"));
+                return Err(Error::corrupt("expected another chunk, found the end of the last one"));
             }
             let planes = self.planes(bytes, values * self.element, scratch)?;
             let skipped = self.next - self.chunk_first;
             let n = out.len().min(values - skipped);
             let (now, later) = out.split_at_mut(n);
             let whole = if n == values && S::SIZE == T::SIZE {
-                // The chunk is wanted whole, and as it is stored.
+                // The whole chunk is requested, in the stored width.
                 same(now).is_some_and(|now| S::untranspose(planes, now))
             } else {
                 part.resize(values, S::default());
@@ -128,7 +128,7 @@ impl BitShuffle {
                 whole
             };
             if !whole {
-                return Err(Error::corrupt("expected whole planes, found a part of them"));
+                return Err(Error::corrupt("expected complete planes, found a part of them"));
             }
             self.next += n;
             out = later;
@@ -137,7 +137,7 @@ impl BitShuffle {
         Ok(())
     }
 
-    /// The planes of the chunk at hand.
+    /// The planes of the current chunk.
     fn planes<'a>(&self, bytes: &[u8], size: usize, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
         let compressed = self.chunk_bytes(bytes)?;
         let planes = &mut scratch.planes;
@@ -146,14 +146,14 @@ impl BitShuffle {
         }
         if !lz4::decode(compressed, planes, size) {
             return Err(Error::corrupt(format!(
-                "expected an LZ4 block of {size} bytes, found another thing"
+                "expected an LZ4 block of {size} bytes, found something else"
             ))
             .within("chunk"));
         }
         Ok(planes.get(..size).unwrap_or_default())
     }
 
-    /// Goes to the next chunk if this one has no value left and is not the last.
+    /// Moves to the next chunk if this one is used up and is not the last.
     fn leave_chunk(&mut self, bytes: &[u8]) -> Result<()> {
         while self.next >= self.chunk_first + self.chunk_values()
             && self.chunk_first + self.chunk_values() < self.padded
@@ -165,7 +165,7 @@ impl BitShuffle {
         Ok(())
     }
 
-    /// Passes over `n` values: whole chunks by their length alone.
+    /// Skips `n` values. Whole chunks are skipped by their length alone.
     pub(crate) fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
         self.next = self.next.saturating_add(n);
         if self.next > self.padded {

@@ -5,7 +5,7 @@
 //! dictionary block | PLAIN of bytes: the value of code word 0, of code word 1 ... |
 //! ```
 //!
-//! Once the dictionary has grown to the column's block size, its writer goes over to mode 2: both modes mix in one file.
+//! Once the dictionary reaches the column's block size, the writer switches to mode 2, so a file may contain both modes.
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
@@ -19,23 +19,23 @@ use crate::layout::types::KuduType;
 pub(crate) const CODE_WORDS: u32 = 1;
 /// Values follow.
 pub(crate) const VALUES: u32 = 2;
-/// So many bytes are copied of a value at a time, whatever its length; the rest is overwritten by the next one.
+/// How many bytes are copied per step, whatever the value's length. The excess is overwritten by the next value.
 const STEP: usize = 16;
 
-/// The values that code words stand for.
+/// The values of code words.
 #[derive(Debug)]
 pub struct Dictionary {
-    /// The values, one after the other, and [`STEP`] bytes more.
+    /// The values, contiguous, followed by [`STEP`] bytes.
     data: Vec<u8>,
-    /// Where each begins and how long it is. Place 0 is null, with nothing in it: code word `c` is at `c + 1`.
+    /// The offset and length of each value. Position 0 is null and empty; code word `c` is at `c + 1`.
     entries: Vec<(u32, u32)>,
-    /// The values for Arrow's own dictionaries.
+    /// The values for Arrow dictionary arrays.
     values: ArrayRef,
     longest: u32,
 }
 
 impl Dictionary {
-    /// Reads a dictionary block; strings must be UTF-8.
+    /// Parses a dictionary block. Strings must be UTF-8.
     pub fn parse(block: Bytes, at: u64, data_type: KuduType) -> Result<Self> {
         let mut places = Vec::new();
         binary::offsets(&block, &mut places).map_err(|e| e.at(at))?;
@@ -52,7 +52,7 @@ impl Dictionary {
         Ok(Self { data, entries, values, longest })
     }
 
-    /// How many values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.entries.len() - 1
     }
@@ -72,8 +72,8 @@ impl Dictionary {
         &self.values
     }
 
-    /// Appends the values of `places` (code word + 1, or 0 for null) to strings that end at `offsets.last()`.
-    /// Room is made for `left` values from the first of them on.
+    /// Appends the values of `places` (code word + 1, or 0 for null) to strings that end at `offsets.last()`. On the
+    /// first append, reserves room for `left` values.
     pub fn gather(
         &self,
         places: &[u32],
@@ -81,14 +81,14 @@ impl Dictionary {
         offsets: &mut Vec<i32>,
         data: &mut Vec<u8>,
     ) -> Result<()> {
-        // Looked at before, so that the loop has one length and nothing to stop for.
+        // Checked first, so that the loop below has a fixed length and no early exit.
         self.check(places)?;
         let start = data.len();
         let first = offsets.len();
         let mut end = start;
         offsets.extend(places.iter().map(|place| {
             end += self.entries.get(*place as usize).map_or(0, |(_, len)| *len as usize);
-            // Beyond 2^31 it is refused below.
+            // More than 2^31 is refused below.
             i32::try_from(end & 0x7fff_ffff).unwrap_or(i32::MAX)
         }));
         if end > i32::MAX as usize {
@@ -118,7 +118,7 @@ impl Dictionary {
         Ok(())
     }
 
-    /// An error unless each of `places` is one of a value or of null.
+    /// Fails unless each of `places` is that of a value or of null.
     pub fn check(&self, places: &[u32]) -> Result<()> {
         let most = places.iter().copied().max().unwrap_or(0);
         if (most as usize) < self.entries.len() { Ok(()) } else { Err(self.no_such(most)) }

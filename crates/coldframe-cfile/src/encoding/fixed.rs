@@ -1,7 +1,7 @@
-//! Blocks of values of fixed size, whatever their encoding; blocks of bits.
+//! Blocks of fixed-size values in any encoding; blocks of bits.
 //!
 //! ```text
-//! PLAIN, RLE | count u32 LE | first ordinal u32 LE | values LE one after the other, or runs |
+//! PLAIN, RLE | count u32 LE | first ordinal u32 LE | contiguous values LE, or runs |
 //! bits       | count u32 LE | first ordinal u32 LE | bits, lowest of a byte first, or runs |
 //! ```
 
@@ -22,21 +22,21 @@ fn head(block: &[u8]) -> Result<BlockHead> {
     Ok(BlockHead { count: cursor.u32_le()?, ordinal: cursor.u32_le()? })
 }
 
-/// A place in a block of values of fixed size.
+/// A position in a block of fixed-size values.
 #[derive(Clone, Debug)]
 pub(crate) enum Fixed {
-    /// The byte of the next value.
+    /// The offset of the next value.
     Plain(usize),
     /// Runs.
     Rle(Rle),
     /// Chunks.
     BitShuffle(BitShuffle),
-    /// All values, and which is next.
+    /// All values, decoded, and the index of the next one.
     Values(Vec<u32>, usize),
 }
 
 impl Fixed {
-    /// Reads the header of the block that begins at byte `start`; `size` is that of the type.
+    /// Parses the header of the block that begins at byte `start`; `size` is that of the type.
     pub(crate) fn new(
         encoding: Encoding,
         bytes: &[u8],
@@ -64,7 +64,7 @@ impl Fixed {
         }
     }
 
-    /// The next `out.len()` values.
+    /// Decodes the next `out.len()` values.
     pub(crate) fn decode<T: Word>(
         &mut self,
         bytes: &[u8],
@@ -94,7 +94,7 @@ impl Fixed {
         }
     }
 
-    /// Passes over `n` values of `size` bytes.
+    /// Skips `n` values of `size` bytes.
     pub(crate) fn skip(&mut self, bytes: &[u8], n: usize, size: usize) -> Result<()> {
         match self {
             Self::Plain(at) => *at = at.saturating_add(n.saturating_mul(size)),
@@ -106,17 +106,17 @@ impl Fixed {
     }
 }
 
-/// A place in a block of bits.
+/// A position in a block of bits.
 #[derive(Clone, Debug)]
 pub(crate) enum Bits {
-    /// The next bit.
+    /// The index of the next bit.
     Plain(usize),
     /// Runs.
     Rle(Rle),
 }
 
 impl Bits {
-    /// Reads the header of the block that begins at byte `start`.
+    /// Parses the header of the block that begins at byte `start`.
     pub(crate) fn new(encoding: Encoding, bytes: &[u8], start: usize) -> Result<(BlockHead, Self)> {
         let block = bytes.get(start..).unwrap_or_default();
         let head = head(block)?;
@@ -130,7 +130,7 @@ impl Bits {
                 Ok((head, Self::Plain(first.saturating_mul(8))))
             }
             Encoding::Rle => Ok((head, Self::Rle(Rle::new(first)))),
-            other => Err(Error::unsupported(format!("{other} of truth values"))),
+            other => Err(Error::unsupported(format!("{other} of booleans"))),
         }
     }
 
@@ -149,7 +149,7 @@ impl Bits {
         }
     }
 
-    /// Passes over `n` bits.
+    /// Skips `n` bits.
     pub(crate) fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
         match self {
             Self::Plain(at) => {

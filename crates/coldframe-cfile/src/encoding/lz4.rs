@@ -1,27 +1,27 @@
-//! The LZ4 blocks inside BIT_SHUFFLE: small, of known size, full of short repeats.
+//! A decoder for the LZ4 blocks in BIT_SHUFFLE: small, of known size, full of short repeats.
 //!
 //! ```text
 //! sequence | token u8 | literal length.. | literals | distance u16 LE | match length.. |        the last has literals alone
 //! token    | literal length, 15 = more bytes follow | match length - 4, 15 = more |
 //! ```
 //!
-//! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of numbers that grow repeat at distances of 1, 2, 4 or 8 bytes; a general decoder
-//! copies such repeats byte by byte. This one writes sixteen bytes at a time, and may write [`SLACK`] bytes behind what is asked
-//! for, where nothing is looked at. Where the processor has SSSE3, `ssse3` does the same faster.
+//! (`lz4/lz4`, `lz4_Block_format.md`.) Bit planes of ascending numbers repeat at distances of 1, 2, 4 or 8 bytes. A general decoder copies
+//! such repeats byte by byte. This one writes sixteen bytes at a time, and may write up to [`SLACK`] bytes beyond the requested
+//! output, which are ignored. On processors with SSSE3, `ssse3` does the same faster.
 
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
 
-/// So many bytes behind the output may be overwritten.
+/// This many bytes after the output may be overwritten.
 pub(crate) const SLACK: usize = 32;
 
-/// Decodes all of `src` into the first `size` bytes of `dst`, which has [`SLACK`] bytes more; `false` if that is not what `src`
-/// holds.
+/// Decodes all of `src` into the first `size` bytes of `dst`, which must have [`SLACK`] more bytes; `false` if `src`
+/// does not decode to exactly that size.
 pub(crate) fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("ssse3") {
         #[expect(unsafe_code, reason = "see the module")]
-        // SAFETY: the function is safe where SSSE3 is, as was asked.
+        // SAFETY: the function only requires SSSE3, which was just detected.
         return unsafe { ssse3::decode(src, dst, size) };
     }
     decode_safe(src, dst, size)
@@ -58,7 +58,7 @@ fn sequences(src: &[u8], dst: &mut [u8], size: usize) -> Option<()> {
     }
 }
 
-/// A length that a token begins.
+/// Reads the rest of a length that began in a token.
 #[inline(always)]
 fn length(src: &[u8], from: &mut usize, first: usize) -> Option<usize> {
     if first < 15 {
@@ -87,7 +87,7 @@ fn copy_literals(src: &[u8], from: usize, dst: &mut [u8], to: usize, len: usize)
     Some(())
 }
 
-/// Appends `len` bytes of what lies `distance` bytes before `to`, which may reach into what is being written.
+/// Appends `len` bytes from `distance` bytes before `to`. The source may overlap the output.
 #[inline(always)]
 fn repeat(dst: &mut [u8], to: usize, distance: usize, len: usize) -> Option<()> {
     let start = to - distance;
@@ -100,7 +100,7 @@ fn repeat(dst: &mut [u8], to: usize, distance: usize, len: usize) -> Option<()> 
         }
         return Some(());
     }
-    // Sixteen bytes of the repeating pattern, written at steps of a multiple of the distance.
+    // Sixteen bytes of the repeating pattern, written in steps of a multiple of the distance.
     let mut pattern = [0u8; 16];
     let seen = *dst.get(start..)?.first_chunk::<16>()?;
     match distance {
@@ -130,8 +130,8 @@ mod tests {
     use coldframe_testing::guarded::Guarded;
     use proptest::prelude::*;
 
-    /// What either decoder makes of it: they agree, and touch nothing outside of their memories, which lie beside pages that
-    /// cannot be touched, by their ends and by their starts.
+    /// The result of both decoders. They must agree, and must not touch anything outside their buffers, whose ends and
+    /// starts are next to inaccessible pages.
     fn decoded(src: &[u8], size: usize) -> Option<Vec<u8>> {
         let made = [Guarded::at_end, Guarded::at_start].map(|guarded| {
             let src = guarded(src);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_not_lz4() {
-        // A distance of none, one before the start, lengths without an end, and no byte at all.
+        // A distance of zero, one before the start, lengths without an end, and empty input.
         for wrong in [&[0x10, 1, 0, 0][..], &[0x10, 1, 2, 0], &[0xf0, 255, 255], &[0x1f, 1, 1, 0, 255], &[]] {
             assert_eq!(decoded(wrong, 5), None, "{wrong:?}");
         }
@@ -216,7 +216,7 @@ mod tests {
             let mut general = Vec::new();
             let known = Decompressor::new().decompress_exact(Algorithm::Lz4, &packed, raw.len(), &mut general);
             let found = decoded(&packed, raw.len());
-            // What the general decoder takes, this one takes as the same.
+            // Whatever the general decoder accepts, this one decodes to the same bytes.
             if known.is_ok() {
                 prop_assert_eq!(found, Some(general));
             }

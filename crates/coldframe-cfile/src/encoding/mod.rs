@@ -1,17 +1,17 @@
-//! The encodings of a data block: one file for each.
+//! The encodings of a data block, one file per encoding.
 //!
 //! ```text
 //! block      | [rows varint | bitmap length varint | bitmap, run-length coded, 1 = not null] | encoded values |
 //! PLAIN, RLE, bits   | count u32 LE | first ordinal u32 LE | ...
-//! PLAIN of bytes     | first ordinal u32 LE | count u32 LE | place of the offsets u32 LE | ...
+//! PLAIN of bytes     | first ordinal u32 LE | count u32 LE | position of the offsets u32 LE | ...
 //! BIT_SHUFFLE        | first ordinal u32 LE | count u32 LE | size u32 LE | padded count u32 LE | element size u32 LE | ...
 //! DICT               | mode u32 LE: 1 code words, 2 values | BIT_SHUFFLE or PLAIN of bytes
 //! PREFIX             | group varint: count, first ordinal, restart interval, 0 | ...
 //! GROUP_VARINT       | group varint: count, smallest, first ordinal, 0 | ...
 //! ```
 //!
-//! The order of count and ordinal differs. The count is that of the values that are not null, the ordinal that of the first
-//! row. A decoder holds its place in the block, not the block: the caller passes the bytes at each call.
+//! Note the different order of count and ordinal. The count is that of the non-null values, the ordinal that of the first row. A
+//! decoder keeps its position in the block, but not the block: the caller passes the bytes with each call.
 
 pub(crate) mod binary;
 pub(crate) mod bit_shuffle;
@@ -26,17 +26,17 @@ pub(crate) mod transpose;
 use arrow_buffer::Buffer;
 use coldframe_core::{Error, Result};
 
-/// What a block says of itself at its start.
+/// What a block's header states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHead {
-    /// Values that are not null.
+    /// The number of non-null values.
     pub(crate) count: u32,
     /// The ordinal of the first row.
     pub(crate) ordinal: u32,
 }
 
 impl BlockHead {
-    /// An error unless the block begins at the ordinal that the index gives and has the values of its rows.
+    /// Fails unless the block begins at the ordinal in the index and has as many values as its rows need.
     pub(crate) fn check(self, ordinal: u64, count: usize) -> Result<()> {
         if u64::from(self.ordinal) != ordinal {
             return Err(Error::corrupt(format!(
@@ -51,12 +51,12 @@ impl BlockHead {
     }
 }
 
-/// A value of fixed size.
+/// A fixed-size value.
 pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
-    /// Its bytes.
+    /// Its size in bytes.
     const SIZE: usize;
 
-    /// Reads `out.len()` values from the front of `src`, lowest byte first; `false` if `src` is too short.
+    /// Reads `out.len()` values from the front of `src`, little-endian; `false` if `src` is too short.
     fn read(src: &[u8], out: &mut [Self]) -> bool;
 
     /// The first value of `src`.
@@ -65,22 +65,22 @@ pub(crate) trait Word: Copy + Default + Send + Sync + std::fmt::Debug + 'static 
         Self::read(src, &mut one).then(|| one.first().copied()).flatten()
     }
 
-    /// Undoes the transposition of the bits of `out.len()` values, a multiple of 8; `false` if `planes` is too short.
+    /// Reverses the bit transposition of `out.len()` values, a multiple of 8; `false` if `planes` is too short.
     fn untranspose(planes: &[u8], out: &mut [Self]) -> bool;
 
-    /// The transposition of the bits of values, a multiple of 8, appended to `out`.
+    /// Transposes the bits of values (a multiple of 8 of them) and appends the result to `out`.
     fn transpose(values: &[Self], out: &mut Vec<u8>);
 
-    /// The value of an unsigned one of 32 bits that fits.
+    /// Converts an unsigned 32-bit value that fits.
     fn from_u32(value: u32) -> Self;
 
-    /// Its bytes, lowest first.
+    /// Appends its bytes, little-endian.
     fn put(self, out: &mut Vec<u8>);
 
-    /// Values as Arrow's memory.
+    /// Turns values into an Arrow buffer.
     fn buffer(values: Vec<Self>) -> Buffer;
 
-    /// The value with the sign that its highest bit is.
+    /// The value, sign-extended from its highest bit.
     fn sign_extend(self) -> i128;
 }
 

@@ -1,19 +1,19 @@
-//! PREFIX: of each value only what it does not share with the one before.
+//! PREFIX: each value stores only what it does not share with the previous one.
 //!
 //! ```text
 //! block | group varint: count, first ordinal, restart interval, 0 | entry ... | restarts | number of restarts u32 LE |
 //! entry | shared varint | rest's length varint | rest |
-//! restarts | place from the block's start u32 LE of values 16, 32 .. (the interval) |
+//! restarts | offset from the block's start u32 LE of values 16, 32 .. (the interval) |
 //! ```
 //!
-//! At a restart nothing is shared, so that a search needs not begin at the front; value 0 is one without being listed.
+//! A restart shares nothing, so a search can begin there. Value 0 is a restart without being listed.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
 
 use crate::encoding::BlockHead;
 
-/// All values of a block: appended to `data`, which is emptied first, and their places in it.
+/// Decodes all values of a block into `data`, which is cleared first, and their positions in it.
 pub(crate) fn decode(
     block: &[u8],
     most: usize,
@@ -44,7 +44,7 @@ pub(crate) fn decode(
         if shared > start - last {
             let found = start - last;
             return Err(Error::corrupt(format!(
-                "expected a value of {shared} bytes before, found one of {found}"
+                "expected a previous value of {shared} bytes, found one of {found}"
             )));
         }
         let Some((value, behind)) = tail.split_at_checked(own) else {
@@ -65,7 +65,7 @@ pub(crate) fn decode(
     Ok(BlockHead { count, ordinal })
 }
 
-/// The two lengths of an entry, and what is behind them.
+/// The two lengths of an entry, and the bytes after them.
 #[inline]
 fn lengths(bytes: &[u8]) -> Result<(usize, usize, &[u8])> {
     if let [shared @ 0..0x80, own @ 0..0x80, rest @ ..] = bytes {

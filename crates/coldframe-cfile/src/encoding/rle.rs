@@ -1,12 +1,12 @@
-//! RLE: runs of one value and groups of eight literals.
+//! RLE: runs of one value, and groups of eight literals.
 //!
 //! ```text
 //! run      | n << 1 varint | value, ceil(width / 8) bytes LE |                n times the value
-//! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       of the last group perhaps only the front
+//! literals | n << 1 | 1 varint | n groups of 8 values of `width` bits |       the last group may be incomplete
 //! ```
 //!
-//! The width is that of the type: 8, 16, 32 or 64 bits, and one bit for truth values and for the bitmap of a nullable block.
-//! How many values there are stands in the block's header alone.
+//! The width is that of the type: 8, 16, 32 or 64 bits; one bit for booleans and for the bitmap of a nullable block. Only the block's
+//! header states the number of values.
 
 use arrow_buffer::BooleanBufferBuilder;
 use coldframe_core::{Error, Result};
@@ -14,19 +14,19 @@ use coldframe_encoding::Cursor;
 
 use crate::encoding::Word;
 
-/// What is left of a run.
+/// The rest of the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
-    /// The value, as its bytes in the block.
+    /// The value, as the position of its bytes in the block.
     Repeat { at: usize, left: usize },
-    /// Where literals go on: a byte for whole values, a bit for those of one.
+    /// The position of the next literal: a byte for whole values, a bit for single bits.
     Literal { at: usize, left: usize },
 }
 
-/// A place in a sequence of runs.
+/// A position in a sequence of runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Rle {
-    /// Where the next run begins.
+    /// The start of the next run.
     next: usize,
     run: Run,
 }
@@ -37,7 +37,7 @@ impl Rle {
         Self { next: start, run: Run::Repeat { at: start, left: 0 } }
     }
 
-    /// Begins the next run, unless there is something left of this one.
+    /// Begins the next run if the current one is used up.
     fn run(&mut self, bytes: &[u8], bits: bool, size: usize) -> Result<()> {
         while let Run::Repeat { left: 0, .. } | Run::Literal { left: 0, .. } = self.run {
             let rest = bytes.get(self.next..).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Rle {
             let rest = cursor.remaining();
             let (held, run) = match head & 1 {
                 0 => (size, Run::Repeat { at, left: n }),
-                // Values of whole bytes end with the last one: its group is not padded in the file.
+                // Whole-byte values end with the last one: their last group is not padded in the file.
                 _ if bits => {
                     let held = n.min(rest);
                     (held, Run::Literal { at: at.saturating_mul(8), left: held.saturating_mul(8) })
@@ -70,7 +70,7 @@ impl Rle {
         Ok(())
     }
 
-    /// The next `out.len()` values of a type of whole bytes.
+    /// Decodes the next `out.len()` values of a whole-byte type.
     pub(crate) fn decode<T: Word>(&mut self, bytes: &[u8], mut out: &mut [T]) -> Result<()> {
         while !out.is_empty() {
             self.run(bytes, false, T::SIZE)?;
@@ -98,7 +98,7 @@ impl Rle {
         Ok(())
     }
 
-    /// Passes over `n` values of `size` bytes.
+    /// Skips `n` values of `size` bytes.
     pub(crate) fn skip(&mut self, bytes: &[u8], mut n: usize, size: usize) -> Result<()> {
         while n > 0 {
             self.run(bytes, false, size)?;
@@ -141,7 +141,7 @@ impl Rle {
         Ok(())
     }
 
-    /// Passes over `n` bits.
+    /// Skips `n` bits.
     pub(crate) fn skip_bits(&mut self, bytes: &[u8], mut n: usize) -> Result<()> {
         while n > 0 {
             self.run(bytes, true, 1)?;

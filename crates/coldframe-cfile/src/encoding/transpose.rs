@@ -1,4 +1,4 @@
-//! The transposition of bits behind BIT_SHUFFLE (the bitshuffle library's `bshuf_trans_bit_elem`).
+//! The bit transposition in BIT_SHUFFLE (the bitshuffle library's `bshuf_trans_bit_elem`).
 //!
 //! ```text
 //! values  | value 0: byte 0 .. byte W-1 | value 1 | ...                            n values, a multiple of 8
@@ -6,11 +6,11 @@
 //!         plane 8k + j: bit j of byte k of every value; that of value i is bit i % 8 of byte i / 8
 //! ```
 //!
-//! Sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three rounds of exchanges between words
-//! turn them so that byte `g` of word `e` is the byte of value `8g + e`; the bytes are then stored where they belong. It works on
-//! arrays of known size, from which the compiler makes what vector instructions the target has. For values of four and
-//! eight bytes, the commonest, `sse2` does better; where the processor has AVX-512 and GFNI, `avx512` does best, for all. The tests
-//! hold each of them to the description, bit by bit.
+//! The code processes sixty-four values at a time: the eight planes of a byte are eight 64-bit words. Three rounds of exchanges between
+//! words transpose them, so that byte `g` of word `e` becomes the byte of value `8g + e`; the bytes are then stored at their
+//! positions. The arrays have constant size, so the compiler can use the vector instructions of the target. For the most common
+//! values, of four and eight bytes, `sse2` is faster; on processors with AVX-512 and GFNI, `avx512` is fastest for all. The tests
+//! compare each of them with the description, bit by bit.
 
 use arrow_buffer::ArrowNativeType;
 
@@ -19,7 +19,7 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
-/// Values of one byte; `false` if there are too few planes or `out` is not a multiple of 8.
+/// Values of one byte; `false` if there are too few planes or the length of `out` is not a multiple of 8.
 pub(crate) fn untranspose_u8(planes: &[u8], out: &mut [u8]) -> bool {
     untranspose::<1, u8>(planes, out, |planes, stride, out| portable(planes, stride, out, u8::from_le_bytes))
 }
@@ -48,7 +48,7 @@ pub(crate) fn untranspose_i128(planes: &[u8], out: &mut [i128]) -> bool {
     })
 }
 
-/// Whole tiles of 512 values where the processor has the instructions for them; the rest is left to `narrow`.
+/// Uses AVX-512 for whole tiles of 512 values if available; the rest is left to `narrow`.
 #[inline(always)]
 fn untranspose<const W: usize, T: ArrowNativeType>(
     planes: &[u8],
@@ -63,7 +63,7 @@ fn untranspose<const W: usize, T: ArrowNativeType>(
     if avx512::available() {
         let (tiles, rest) = out.as_chunks_mut::<{ avx512::TILE }>();
         #[expect(unsafe_code, reason = "22 GB/s against 4.5 GB/s")]
-        // SAFETY: the function is safe where the instructions are, as was asked.
+        // SAFETY: the function only requires instructions that were just detected.
         unsafe {
             avx512::tiles::<W, T>(planes, stride, tiles);
         }
@@ -78,7 +78,7 @@ fn narrow_u32(planes: &[u8], stride: usize, out: &mut [u32]) {
     tiled(planes, stride, out, u32::from_le_bytes, |planes, stride, tiles| {
         #[cfg(target_arch = "x86_64")]
         #[expect(unsafe_code, reason = "5.7 GB/s against 4.3 GB/s")]
-        // SAFETY: the function is safe where SSE2 is, which is part of x86-64.
+        // SAFETY: the function only requires SSE2, which is part of x86-64.
         unsafe {
             sse2::tiles_u32(planes, stride, tiles);
         }
@@ -91,7 +91,7 @@ fn narrow_u64(planes: &[u8], stride: usize, out: &mut [u64]) {
     tiled(planes, stride, out, u64::from_le_bytes, |planes, stride, tiles| {
         #[cfg(target_arch = "x86_64")]
         #[expect(unsafe_code, reason = "5.5 GB/s against 3.3 GB/s")]
-        // SAFETY: the function is safe where SSE2 is, which is part of x86-64.
+        // SAFETY: the function only requires SSE2, which is part of x86-64.
         unsafe {
             sse2::tiles_u64(planes, stride, tiles);
         }
@@ -100,7 +100,7 @@ fn narrow_u64(planes: &[u8], stride: usize, out: &mut [u64]) {
     });
 }
 
-/// On any target.
+/// For any target.
 fn portable<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -139,7 +139,7 @@ fn turn(words: &mut [u64; 8]) {
     exchange::<4>(words, 0x0f0f_0f0f_0f0f_0f0f);
 }
 
-/// Planes of values that are not a multiple of 64: whole tiles are left to `whole`. There are planes enough.
+/// Handles lengths that are not a multiple of 64; whole tiles are left to `whole`. There must be enough planes.
 #[inline(always)]
 fn tiled<const W: usize, T: Copy>(
     planes: &[u8],
@@ -164,7 +164,7 @@ fn tiled<const W: usize, T: Copy>(
     }
 }
 
-/// Tiles of 64 values on any target.
+/// Tiles of 64 values, for any target.
 fn portable_tiles<const W: usize, T: Copy>(
     planes: &[u8],
     stride: usize,
@@ -182,7 +182,7 @@ fn portable_tiles<const W: usize, T: Copy>(
     }
 }
 
-/// `N` bytes from `at` on of each of the planes of byte `k`.
+/// `N` bytes, starting at `at`, of each of the planes of byte `k`.
 #[inline(always)]
 fn load<const N: usize>(planes: &[u8], stride: usize, k: usize, at: usize) -> [u64; 8] {
     std::array::from_fn(|j| {
@@ -217,7 +217,7 @@ fn store<const W: usize, T: Copy>(
     }
 }
 
-/// Values, a multiple of 8, to planes, appended to `out`.
+/// Transposes values (a multiple of 8) to planes and appends them to `out`.
 pub(crate) fn transpose<const W: usize, T: Copy>(
     values: &[T],
     out: &mut Vec<u8>,
@@ -250,7 +250,7 @@ mod tests {
     use coldframe_testing::guarded::Guarded;
     use proptest::prelude::*;
 
-    /// Bit by bit, as the layout is described.
+    /// Transposes bit by bit, as the layout describes.
     fn naive<T: Word>(values: &[T]) -> Vec<u8> {
         let n = values.len();
         let mut planes = vec![0u8; n * T::SIZE];
@@ -265,7 +265,7 @@ mod tests {
         planes
     }
 
-    /// What the processor takes, what any x86-64 takes (`narrow`), and what every target has agree.
+    /// Checks that the fastest variant of the processor, that of any x86-64 (`narrow`) and the portable one agree.
     fn agrees<const W: usize, T: Word + PartialEq>(
         values: &[T],
         value: impl Fn([u8; W]) -> T,
@@ -276,7 +276,7 @@ mod tests {
         let mut fast = vec![];
         T::transpose(values, &mut fast);
         assert_eq!(fast, planes);
-        // Each end of what is read and written lies once beside a page that cannot be touched.
+        // Puts each end of input and output next to an inaccessible page once.
         for (planes, mut back) in [
             (Guarded::at_end(&planes), Guarded::at_end(values)),
             (Guarded::at_start(&planes), Guarded::at_start(values)),

@@ -1,9 +1,9 @@
-//! A block's bytes: where it stands, its checksum, its compression.
+//! The bytes of a block: its location, checksum and compression.
 //!
 //! ```text
-//! stored      | payload | [CRC-32C u32 LE of the payload] |          the pointer's size counts both
+//! stored      | payload | [CRC-32C u32 LE of the payload] |          the pointer's size includes both
 //! payload     | bytes |                                              without a codec
-//! version 2   | uncompressed size u32 LE | compressed bytes |        equally long: the bytes as they are
+//! version 2   | uncompressed size u32 LE | compressed bytes |        of equal length: the bytes are uncompressed
 //! version 1   | compressed size u32 LE | uncompressed size u32 LE | compressed bytes |
 //! ```
 
@@ -17,17 +17,17 @@ use coldframe_encoding::{Cursor, checksum};
 use super::proto;
 use super::types::{Compression, Version};
 
-/// Where a block stands in its file.
+/// The location of a block in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockPointer {
-    /// Its first byte.
+    /// Its offset.
     pub offset: u64,
-    /// Its length, with its checksum.
+    /// Its length, including the checksum.
     pub size: u32,
 }
 
 impl BlockPointer {
-    /// From a message; the block must end at `end` or before.
+    /// Converts a message. The block must end at `end` or before.
     pub fn new(message: proto::BlockPointer, end: u64) -> Result<Self> {
         let pointer = message.offset.zip(message.size).and_then(|(offset, size)| {
             Some(Self { offset: u64::try_from(offset).ok()?, size: u32::try_from(size).ok()? })
@@ -41,7 +41,7 @@ impl BlockPointer {
         pointer.check(end)
     }
 
-    /// Itself, if it ends at `end` or before.
+    /// Returns itself if it ends at `end` or before.
     pub fn check(self, end: u64) -> Result<Self> {
         if self.offset.checked_add(self.size.into()).is_some_and(|e| e <= end) {
             return Ok(self);
@@ -52,16 +52,16 @@ impl BlockPointer {
         )))
     }
 
-    /// Its bytes.
+    /// The range of its bytes.
     pub fn range(self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.size.into())
     }
 }
 
-/// A data block and the ordinals it holds.
+/// A data block and its ordinals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// Where it stands.
+    /// Its location.
     pub pointer: BlockPointer,
     /// Its ordinals.
     pub rows: Range<u64>,
@@ -77,20 +77,20 @@ impl DataBlock {
 /// How all blocks of a file are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockFormat {
-    /// Which layout.
+    /// The version of the layout.
     pub version: Version,
     /// The codec.
     pub compression: Compression,
     /// Whether each block has a checksum.
     pub checksums: bool,
-    /// Whether they are compared.
+    /// Whether checksums are verified.
     pub verify: bool,
     /// Bounds.
     pub limits: Limits,
 }
 
 impl BlockFormat {
-    /// The payload without its checksum, which is compared.
+    /// Verifies the checksum and returns the payload without it.
     pub fn payload<'a>(&self, stored: &'a [u8], at: u64) -> Result<&'a [u8]> {
         if !self.checksums {
             return Ok(stored);
@@ -105,8 +105,8 @@ impl BlockFormat {
         Ok(payload)
     }
 
-    /// The block's contents: a part of `stored` where that holds them as they are, else decompressed into `scratch`,
-    /// whose old bytes are dropped and whose memory is used again.
+    /// The block's contents: a slice of `stored` if they are stored uncompressed, else decompressed into `scratch`,
+    /// which is cleared and reused.
     pub fn open(
         &self,
         stored: &Bytes,
@@ -117,7 +117,7 @@ impl BlockFormat {
         self.open_bounded(stored, at, decompressor, scratch, |size| self.limits.block("block", size))
     }
 
-    /// The same; `bound` is asked before memory is.
+    /// The same; `bound` checks the size before memory is allocated.
     fn open_bounded(
         &self,
         stored: &Bytes,
@@ -156,7 +156,8 @@ impl BlockFormat {
         Ok(None)
     }
 
-    /// The contents of a block that leads to others, of a file of `file_len` bytes: what they become is bounded by that.
+    /// The contents of a block that points to others, in a file of `file_len` bytes, which bounds their decompressed
+    /// size.
     pub fn open_metadata(&self, stored: &Bytes, at: u64, file_len: u64) -> Result<Bytes> {
         let bound = |size| {
             self.limits.decoded("index block, decompressed", size, file_len)?;
@@ -167,7 +168,7 @@ impl BlockFormat {
         Ok(opened.unwrap_or_else(|| scratch.into()))
     }
 
-    /// The block's contents in memory of their own or of `stored`.
+    /// The block's contents as owned bytes, or as a slice of `stored`.
     pub fn open_owned(&self, stored: &Bytes, at: u64) -> Result<Bytes> {
         let mut scratch = Vec::new();
         Ok(match self.open(stored, at, &mut Decompressor::new(), &mut scratch)? {
@@ -203,7 +204,7 @@ mod tests {
         let len = u32::try_from(packed.len()).unwrap();
         assert_eq!(opened(Version::V2, &[300], &packed).unwrap(), raw[..]);
         assert_eq!(opened(Version::V1, &[len, 300], &packed).unwrap(), raw[..]);
-        // Version 2 stores what does not get smaller as it is.
+        // Version 2 stores incompressible data uncompressed.
         assert_eq!(opened(Version::V2, &[300], &raw).unwrap(), raw[..]);
         for wrong in [[len + 1, 300], [len - 1, 300], [len, 301], [len, 299], [len, 5000]] {
             assert!(opened(Version::V1, &wrong, &packed).is_err(), "{wrong:?}");

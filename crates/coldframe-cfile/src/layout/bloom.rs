@@ -5,8 +5,8 @@
 //! block | header length u32 LE | BloomBlockHeaderPB | bits, lowest of a byte first |
 //! ```
 //!
-//! A key's bits are `h, h + step, h + 2 step ...` modulo the number of bits, with the low and the high half of its 64-bit
-//! hash (CityHash as `gutil` has it) as `h` and `step`, in 32-bit arithmetic. (`bloom_filter.h`, `bloomfile.cc`.)
+//! A key's bits are `h, h + step, h + 2 step ...` modulo the number of bits, where `h` and `step` are the low and the high half of its
+//! 64-bit hash (CityHash, in `gutil`'s version), in 32-bit arithmetic. (`bloom_filter.h`, `bloomfile.cc`.)
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -24,14 +24,14 @@ pub struct BloomBlock<'a> {
 }
 
 impl<'a> BloomBlock<'a> {
-    /// Parses a block's contents.
+    /// Parses the contents of a block.
     pub fn parse(contents: &'a [u8], at: u64) -> Result<Self> {
         let mut cursor = Cursor::new(contents, at);
         let len = cursor.u32_le()?;
         let message_at = cursor.offset();
         let message = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
         let header = BloomBlockHeader::decode(message).map_err(|e| {
-            Error::corrupt(format!("expected a header, found another thing ({e})")).at(message_at)
+            Error::corrupt(format!("expected a header, found something else ({e})")).at(message_at)
         })?;
         let found = header.num_hash_functions.unwrap_or(0);
         let hashes = u32::try_from(found).ok().filter(|n| (1..=1024).contains(n));
@@ -44,17 +44,17 @@ impl<'a> BloomBlock<'a> {
         Ok(Self { hashes, bits: cursor.rest() })
     }
 
-    /// How many bits there are.
+    /// The number of bits.
     pub fn len(&self) -> u64 {
         self.bits.len() as u64 * 8
     }
 
-    /// Whether there are none: never so in a parsed block.
+    /// Whether there are no bits, which is never so in a parsed block.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
 
-    /// `false` only if `key` was not put into it.
+    /// `false` only if `key` was certainly not added.
     pub fn might_contain(&self, key: &[u8]) -> bool {
         let hash = city64(key).to_le_bytes();
         let half = |from: usize| {

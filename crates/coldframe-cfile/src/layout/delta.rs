@@ -1,14 +1,14 @@
-//! Delta files: what happened to the rows of a rowset after (REDO) or before (UNDO) its base data was written.
+//! Delta files: changes to the rows of a rowset after (REDO) or before (UNDO) its base data was written.
 //!
 //! ```text
-//! entry of a block | row varint | hybrid time varint | kind u8 | (column number LEB128 | length + 1 LEB128, 0 = null | cell)* |
+//! entry of a block | row varint | hybrid time varint | kind u8 | (column id LEB128 | length + 1 LEB128, 0 = null | cell)* |
 //! kind             1 UPDATE: the cells given        2 DELETE: none        3 REINSERT: every column but the key
 //! varint           0..=240 one byte | 241..=248 two | 249 and 2 bytes | 250..=255 and 3..=8 bytes, highest first
 //! ```
 //!
-//! The varint is SQLite 4's, whose bytes sort as the numbers do (`delta_key.h`, `memcmpable_varint.cc`, `row_changelist.h`). A delta file is a
-//! CFile of such entries, sorted by row, then by time: upwards in REDO files, downwards in UNDO files. An UNDO entry says
-//! how to get from the row as it is to the row before the time it names; DELETE: there was none.
+//! The varint is that of SQLite 4, whose bytes sort like the numbers (`delta_key.h`, `memcmpable_varint.cc`, `row_changelist.h`). A delta
+//! file is a CFile of such entries, sorted by row, then by time: ascending in REDO files, descending in UNDO files. An UNDO entry
+//! leads from the current row back to the row before the entry's time; a DELETE means that there was no row.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::Cursor;
@@ -17,7 +17,7 @@ use coldframe_encoding::varint::put_uleb128;
 use super::footer::Footer;
 use crate::encoding::binary;
 
-/// The name under which a delta file's footer holds its statistics.
+/// The key of a delta file's statistics in its footer.
 pub const STATISTICS: &str = "deltafilestats";
 
 /// Whether this is the footer of a delta file.
@@ -25,17 +25,17 @@ pub fn is_delta(footer: &Footer) -> bool {
     footer.pair(STATISTICS).is_some() && footer.positional.is_none()
 }
 
-/// A column's number, and its value or null.
+/// A column's id, and its value or null.
 pub type Cell<'a> = (i32, Option<&'a [u8]>);
 
-/// What an entry does.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeType {
     /// Sets cells of a row.
     Update,
-    /// Takes a row away.
+    /// Deletes a row.
     Delete,
-    /// Gives a deleted row back, with all its cells but the key.
+    /// Reinserts a deleted row, with all its cells except the key.
     Reinsert,
 }
 
@@ -44,23 +44,23 @@ pub enum ChangeType {
 pub struct Delta<'a> {
     /// The row's ordinal.
     pub row: u64,
-    /// When, as a hybrid time.
+    /// Its time, as a hybrid time.
     pub time: u64,
-    /// What it does.
+    /// The kind of change.
     pub kind: ChangeType,
     cells: &'a [u8],
-    /// Where the entry's block begins, for errors.
+    /// The offset of the entry's block, for errors.
     at: u64,
 }
 
-/// Appends a cell as entries have it. A column's number is never negative.
+/// Appends a cell in the form of entries. A column's id is never negative.
 pub fn put_cell(column: i32, value: Option<&[u8]>, out: &mut Vec<u8>) {
     put_uleb128(out, u64::from(column.unsigned_abs()));
     put_uleb128(out, value.map_or(0, |v| (v.len() as u64).saturating_add(1)));
     out.extend_from_slice(value.unwrap_or_default());
 }
 
-/// The integer in front of `bytes`, whose encoding sorts by bytes, and what is behind it.
+/// The sortable varint at the front of `bytes`, and the bytes after it.
 #[inline(always)]
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = bytes.split_first()?;
@@ -84,12 +84,12 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, behind))
 }
 
-/// The integer in front of `cursor`, whose encoding sorts by bytes.
+/// Reads the sortable varint at the front of `cursor`.
 pub fn sorted_varint(cursor: &mut Cursor<'_>) -> Result<u64> {
     let before = cursor.rest();
     let Some((number, behind)) = varint(before) else {
         let found = before.len();
-        let e = Error::corrupt(format!("expected an integer that sorts, found {found} bytes"));
+        let e = Error::corrupt(format!("expected a sortable varint, found {found} bytes"));
         return Err(e.at(cursor.offset()));
     };
     cursor.skip(before.len() - behind.len())?;
@@ -97,7 +97,7 @@ pub fn sorted_varint(cursor: &mut Cursor<'_>) -> Result<u64> {
 }
 
 impl<'a> Delta<'a> {
-    /// An entry whose cells stand elsewhere, in the form that entries have.
+    /// An entry whose cells are given separately, in encoded form.
     pub fn new(row: u64, time: u64, kind: ChangeType, cells: &'a [u8]) -> Self {
         Self { row, time, kind, cells, at: 0 }
     }
@@ -121,7 +121,7 @@ impl<'a> Delta<'a> {
         Ok(Self { row, time, kind, cells, at })
     }
 
-    /// The next cell: the column's number, and its bytes or null.
+    /// The next cell: the column's id, and its bytes or null.
     #[inline(always)]
     pub fn next_cell(&mut self) -> Result<Option<Cell<'a>>> {
         match self.cells {
@@ -139,7 +139,7 @@ impl<'a> Delta<'a> {
         }
     }
 
-    /// A cell whose number or length takes more than a byte, or one that is cut short.
+    /// A cell whose id or length takes more than a byte, or one that is cut short.
     #[inline(never)]
     fn long_cell(&mut self) -> Result<Cell<'a>> {
         let mut cells = Cursor::new(self.cells, self.at);
@@ -173,7 +173,7 @@ fn no_such_kind(kind: u8, cells: &[u8], at: u64) -> Error {
     .at(at)
 }
 
-/// The entries of a block, values of PLAIN bytes; their places are left in `offsets`.
+/// The entries of a block of PLAIN bytes. Their positions are written to `offsets`.
 pub fn entries<'a, 'o>(
     block: &'a [u8],
     at: u64,
@@ -181,7 +181,7 @@ pub fn entries<'a, 'o>(
 ) -> Result<impl ExactSizeIterator<Item = &'a [u8]> + use<'a, 'o>> {
     binary::offsets(block, offsets).map_err(|e| e.at(at))?;
     let ends = offsets.iter().skip(1);
-    // None falls and none is outside of the block, as was checked.
+    // The offsets were checked to ascend and to be inside the block.
     let entry = |(start, end): (&u32, &u32)| block.get(widen(*start)..widen(*end)).unwrap_or_default();
     Ok(offsets.iter().zip(ends).map(entry))
 }

@@ -1,12 +1,12 @@
-//! What stands at both ends of a CFile.
+//! The header and the footer of a CFile.
 //!
 //! ```text
 //! header | magic (8) | length u32 LE | CFileHeaderPB | [CRC-32C u32 LE of all before] |
-//! footer | [CRC-32C u32 LE of all behind] | CFileFooterPB | magic (8) | length u32 LE |
+//! footer | [CRC-32C u32 LE of all that follows] | CFileFooterPB | magic (8) | length u32 LE |
 //! ```
 //!
-//! The magic is `kuducfl2`, or `kuducfil` in files of Kudu 1.2 and before. Checksums are there if bit 0 of the footer's
-//! `incompatible_features` is set: the footer is read first. ("CFile" in Kudu's design documents, "File format".)
+//! The magic is `kuducfl2`, or `kuducfil` up to Kudu 1.2. Files have checksums if bit 0 of the footer's `incompatible_features` is
+//! set, so the footer is read first. ("CFile" in Kudu's design documents, "File format".)
 
 use std::ops::Range;
 
@@ -19,27 +19,27 @@ use super::block::BlockPointer;
 use super::proto::{self, CFileFooter, CFileHeader, MetadataPair};
 use super::types::{Compression, Encoding, KuduType, Version};
 
-/// Magic and length.
+/// The length of magic and length field.
 pub const FRAME_LEN: u64 = 12;
-/// A checksum.
+/// The length of a checksum.
 pub const CHECKSUM_LEN: u64 = 4;
-/// How much is read at first from the end of a file.
+/// How many bytes at the end of a file are read first.
 const TAIL_GUESS: u64 = 1024;
-/// The bit of `incompatible_features` that says that there are checksums.
+/// The bit of `incompatible_features` for checksums.
 pub const CHECKSUM_FEATURE: u32 = 1;
-/// The bit that says that values are arrays.
+/// The bit of `incompatible_features` for array values.
 const ARRAY_FEATURE: u32 = 2;
 
-/// What a file says of itself.
+/// The contents of footer and header.
 #[derive(Clone, Debug)]
 pub struct Footer {
-    /// Which layout.
+    /// The version of the layout.
     pub version: Version,
     /// The values' type.
     pub data_type: KuduType,
     /// How they are encoded.
     pub encoding: Encoding,
-    /// How many there are, with the nulls.
+    /// The number of values, including nulls.
     pub num_values: u64,
     /// The root of the positional index.
     pub positional: Option<BlockPointer>,
@@ -47,36 +47,36 @@ pub struct Footer {
     pub value: Option<BlockPointer>,
     /// How blocks are compressed.
     pub compression: Compression,
-    /// What the writer filed.
+    /// Key-value pairs that the writer added.
     pub metadata: Vec<MetadataPair>,
     /// Whether there may be nulls.
     pub nullable: bool,
     /// The dictionary.
     pub dictionary: Option<BlockPointer>,
-    /// Features without which the file cannot be read.
+    /// Features that a reader must know.
     pub incompatible_features: u32,
-    /// Features without which it can.
+    /// Features that a reader may ignore.
     pub compatible_features: u32,
-    /// Pairs of the header.
+    /// Key-value pairs of the header.
     pub header_metadata: Vec<MetadataPair>,
-    /// Where the header stands, with its checksum.
+    /// The range of the header, including its checksum.
     pub header: Range<u64>,
-    /// Where the footer stands, with its checksum.
+    /// The range of the footer, including its checksum.
     pub range: Range<u64>,
 }
 
 impl Footer {
-    /// Whether there are checksums.
+    /// Whether the file has checksums.
     pub fn has_checksums(&self) -> bool {
         self.incompatible_features & CHECKSUM_FEATURE != 0
     }
 
-    /// What the writer filed under `key`.
+    /// The value that the writer added under `key`.
     pub fn pair(&self, key: &str) -> Option<&[u8]> {
         self.metadata.iter().find(|p| p.key == key.as_bytes()).map(|p| p.value.as_slice())
     }
 
-    /// Reads both ends of `source`; compares checksums if `verify`.
+    /// Reads header and footer of `source`; verifies their checksums if `verify` is set.
     pub fn read(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Self> {
         let mut footer = read_footer(source, verify, limits).within(|| "footer")?;
         read_header(source, verify, limits, &mut footer).within(|| "header")?;
@@ -122,10 +122,10 @@ fn read_footer(source: &dyn ReadAt, verify: bool, limits: &Limits) -> Result<Foo
 }
 
 fn malformed(e: &prost::DecodeError) -> Error {
-    Error::corrupt(format!("expected a protobuf message, found another thing ({e})"))
+    Error::corrupt(format!("expected a protobuf message, found something else ({e})"))
 }
 
-/// Magic and length.
+/// Parses magic and length.
 fn frame(bytes: &[u8], at: u64) -> Result<(Version, u32)> {
     let mut cursor = Cursor::new(bytes, at);
     let magic = cursor.take(8)?;

@@ -5,9 +5,9 @@
 //! entry       | key length varint | key | block offset varint | block size varint |
 //! ```
 //!
-//! A key of the positional index is the ordinal of the block's first value, four bytes, highest first. A key of the value
-//! index separates: it is more than all values before its block, at most the first in it, and as short as can be. An inner
-//! block's entry carries the first key of the block below.
+//! A key of the positional index is the ordinal of the block's first value (four bytes, big-endian). A key of the value index is a
+//! separator: greater than all values before its block, at most the block's first value, and as short as possible. An entry of an
+//! inner block has the first key of the block below.
 
 use bytes::Bytes;
 use coldframe_core::{Error, ErrorContext, Result};
@@ -20,23 +20,23 @@ use super::proto::IndexBlockTrailer;
 /// A block of an index.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexBlock {
-    /// Where it stands.
+    /// The location of this block.
     pub(crate) pointer: BlockPointer,
     /// Whether its entries point to data blocks.
     pub(crate) leaf: bool,
     bytes: Bytes,
     entries: usize,
-    /// Where the offsets begin; entries end here.
+    /// The start of the offsets, which is the end of the entries.
     offsets: usize,
-    /// Where everything that it points to must end.
+    /// Every block that it points to must end here or before.
     end: u64,
 }
 
-/// An entry: a key and the block that begins with it.
+/// An entry: a block and its first key.
 pub(crate) type Entry<'a> = (&'a [u8], BlockPointer);
 
 impl IndexBlock {
-    /// Parses stored bytes of a file of `file_len` bytes; what the block points to must end at `end` or before.
+    /// Parses stored bytes, in a file of `file_len` bytes. Every block that it points to must end at `end` or before.
     pub(crate) fn parse(
         stored: &Bytes,
         format: &BlockFormat,
@@ -50,7 +50,7 @@ impl IndexBlock {
         let trailer_at = body.len().checked_sub(trailer_len).ok_or_else(short)?;
         let (before, trailer) = body.split_at(trailer_at);
         let trailer = IndexBlockTrailer::decode(trailer)
-            .map_err(|e| Error::corrupt(format!("expected a trailer, found another thing ({e})")))?;
+            .map_err(|e| Error::corrupt(format!("expected a trailer, found something else ({e})")))?;
         let found = trailer.num_entries.unwrap_or(-1);
         let entries = usize::try_from(found).ok().filter(|n| *n <= before.len() / 4);
         let entries = entries.ok_or_else(|| {
@@ -65,12 +65,12 @@ impl IndexBlock {
         Ok(Self { pointer, leaf, bytes, entries, offsets, end })
     }
 
-    /// How many entries.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries
     }
 
-    /// Whether it has none.
+    /// Whether it has no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -94,7 +94,7 @@ impl IndexBlock {
         entry().within(|| format!("entry {i}")).map_err(|e| e.at(self.pointer.offset))
     }
 
-    /// The last entry whose key is at most `key`; `None` if all are more.
+    /// The last entry whose key is at most `key`; `None` if all keys are greater.
     pub(crate) fn floor(&self, key: &[u8]) -> Result<Option<usize>> {
         let (mut low, mut high) = (0, self.entries);
         while low < high {

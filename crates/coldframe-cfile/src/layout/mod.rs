@@ -1,4 +1,4 @@
-//! Bytes to plain structs: what stands at both ends, blocks, index blocks, bloom blocks, entries of delta files.
+//! Bytes to plain structs: header and footer, blocks, index blocks, bloom blocks, entries of delta files.
 
 pub mod block;
 pub mod bloom;

@@ -13,24 +13,24 @@
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 
-/// A name and what the writer filed under it.
+/// A key-value pair that the writer added.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetadataPair {
-    /// Its name: `min_key`, `max_key`, `deltafilestats`.
+    /// The key: `min_key`, `max_key`, `deltafilestats`.
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
-    /// Bytes whose meaning the name gives.
+    /// The value; its meaning depends on the key.
     #[prost(bytes = "vec", tag = "2")]
     pub value: Vec<u8>,
 }
 
-/// The message behind the first magic.
+/// The message after the first magic.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CFileHeader {
-    /// Of files before 1.3.
+    /// Only in files before 1.3.
     #[prost(int32, optional, tag = "1")]
     pub major_version: Option<i32>,
-    /// Of files before 1.3.
+    /// Only in files before 1.3.
     #[prost(int32, optional, tag = "2")]
     pub minor_version: Option<i32>,
     /// Pairs.
@@ -42,13 +42,13 @@ impl Shaped for CFileHeader {
     const SHAPE: Shape = Shape::of::<Self>(&[(3, Shape::of::<MetadataPair>(&[]))]);
 }
 
-/// Where a block stands.
+/// The location of a block.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct BlockPointer {
     /// From the start of the file.
     #[prost(int64, optional, tag = "1")]
     pub offset: Option<i64>,
-    /// With its checksum.
+    /// Including its checksum.
     #[prost(int32, optional, tag = "2")]
     pub size: Option<i32>,
 }
@@ -61,7 +61,7 @@ pub struct BTreeInfo {
     pub root_block: Option<BlockPointer>,
 }
 
-/// The message in front of the last magic.
+/// The message before the last magic.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CFileFooter {
     /// A number of `DataType`.
@@ -70,7 +70,7 @@ pub struct CFileFooter {
     /// A number of `EncodingType`.
     #[prost(int32, optional, tag = "2")]
     pub encoding: Option<i32>,
-    /// Values, with the nulls.
+    /// The number of values, including nulls.
     #[prost(int64, optional, tag = "3")]
     pub num_values: Option<i64>,
     /// The positional index.
@@ -85,16 +85,16 @@ pub struct CFileFooter {
     /// Pairs.
     #[prost(message, repeated, tag = "7")]
     pub metadata: Vec<MetadataPair>,
-    /// Whether blocks begin with a bitmap of what is not null.
+    /// Whether blocks begin with a bitmap of non-null values.
     #[prost(bool, optional, tag = "8")]
     pub is_type_nullable: Option<bool>,
     /// The dictionary.
     #[prost(message, optional, tag = "9")]
     pub dict_block_ptr: Option<BlockPointer>,
-    /// Features without which the file cannot be read: a bit each.
+    /// Features that a reader must know, one bit each.
     #[prost(uint32, optional, tag = "10")]
     pub incompatible_features: Option<u32>,
-    /// Features without which it can.
+    /// Features that a reader may ignore.
     #[prost(uint32, optional, tag = "11")]
     pub compatible_features: Option<u32>,
     /// Whether values are arrays.
@@ -109,10 +109,10 @@ impl Shaped for CFileFooter {
 /// The message at the end of an index block.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct IndexBlockTrailer {
-    /// Entries.
+    /// The number of entries.
     #[prost(int32, optional, tag = "1")]
     pub num_entries: Option<i32>,
-    /// 0 for a leaf, 1 for a block that points to blocks of the index.
+    /// 0 for a leaf, 1 for a block that points to index blocks.
     #[prost(int32, optional, tag = "2")]
     pub block_type: Option<i32>,
 }
@@ -125,22 +125,22 @@ pub struct BloomBlockHeader {
     pub num_hash_functions: Option<i32>,
 }
 
-/// How often the rows of a delta file were changed.
+/// The statistics of a delta file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DeltaStats {
-    /// Deletions.
+    /// The number of deletions.
     #[prost(int64, optional, tag = "1")]
     pub delete_count: Option<i64>,
-    /// The least hybrid time.
+    /// The smallest hybrid time.
     #[prost(fixed64, optional, tag = "3")]
     pub min_timestamp: Option<u64>,
-    /// The greatest.
+    /// The largest hybrid time.
     #[prost(fixed64, optional, tag = "4")]
     pub max_timestamp: Option<u64>,
-    /// Columns that were changed.
+    /// Statistics by changed column.
     #[prost(message, repeated, tag = "5")]
     pub columns: Vec<ColumnUpdates>,
-    /// Insertions of rows deleted before.
+    /// The number of reinsertions of deleted rows.
     #[prost(int64, optional, tag = "6")]
     pub reinsert_count: Option<i64>,
 }
@@ -148,10 +148,10 @@ pub struct DeltaStats {
 /// How often a column was changed.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct ColumnUpdates {
-    /// Its number.
+    /// Its id.
     #[prost(int32, optional, tag = "1")]
     pub col_id: Option<i32>,
-    /// Changes.
+    /// The number of changes.
     #[prost(int64, optional, tag = "2")]
     pub update_count: Option<i64>,
 }

@@ -1,4 +1,5 @@
-//! Types, encodings and codecs by their numbers (`common.proto`, `compression.proto`); the two layouts of a file.
+//! Types, encodings and codecs by their numbers (`common.proto`, `compression.proto`), and the two versions of the
+//! layout.
 
 use std::fmt;
 
@@ -19,7 +20,7 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// By its number in the file.
+            /// The variant with this number in the file.
             pub fn from_number(number: i32) -> Result<Self> {
                 match number {
                     $($number => Ok(Self::$variant),)*
@@ -37,7 +38,7 @@ macro_rules! numbered {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// By its name in Kudu, in either case.
+            /// The variant with this name in Kudu, in either case.
             pub fn from_name(name: &str) -> Option<Self> {
                 $(if name.eq_ignore_ascii_case($text) { return Some(Self::$variant); })*
                 None
@@ -52,7 +53,7 @@ macro_rules! numbered {
     };
 }
 
-/// `NESTED` of Kudu's sources; arrays are the one kind of it. No release up to 1.18.1 knows it.
+/// `NESTED` in Kudu's sources, of which arrays are the only kind. No release up to 1.18.1 supports it.
 const NESTED: i32 = 21;
 
 fn unknown(what: &str, number: i32) -> Error {
@@ -83,7 +84,7 @@ numbered! {
     Int64 = 7 "INT64";
     /// UTF-8.
     String = 8 "STRING";
-    /// A truth value.
+    /// A boolean.
     Bool = 9 "BOOL";
     /// 32-bit floating point.
     Float = 10 "FLOAT";
@@ -101,7 +102,7 @@ numbered! {
     Decimal64 = 16 "DECIMAL64";
     /// A decimal of at most 38 digits.
     Decimal128 = 17 "DECIMAL128";
-    /// A marker of deleted rows: a truth value.
+    /// A marker of deleted rows: a boolean.
     IsDeleted = 18 "IS_DELETED";
     /// UTF-8 of a bounded length.
     Varchar = 19 "VARCHAR";
@@ -110,17 +111,17 @@ numbered! {
 }
 
 numbered! {
-    /// How values become bytes.
+    /// How values are encoded.
     Encoding, "encoding":
-    /// Values one after the other.
+    /// Contiguous values.
     Plain = 1 "PLAIN_ENCODING";
-    /// What a value does not share with the one before.
+    /// Only what a value does not share with the previous one.
     Prefix = 2 "PREFIX_ENCODING";
-    /// Integers less the block's smallest, in groups of four.
+    /// Integers as differences from the block's smallest, in groups of four.
     GroupVarint = 3 "GROUP_VARINT";
     /// Runs and groups of literals.
     Rle = 4 "RLE";
-    /// Places in a dictionary.
+    /// Code words of a dictionary.
     Dict = 5 "DICT_ENCODING";
     /// Transposed bits, compressed.
     BitShuffle = 6 "BIT_SHUFFLE";
@@ -129,7 +130,7 @@ numbered! {
 numbered! {
     /// How blocks are compressed.
     Compression, "compression":
-    /// Not.
+    /// Uncompressed.
     None = 1 "NO_COMPRESSION";
     /// Raw snappy.
     Snappy = 2 "SNAPPY";
@@ -151,19 +152,19 @@ impl Compression {
     }
 }
 
-/// How a value lies in memory.
+/// How a value is stored in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Physical {
     /// One bit.
     Bool,
-    /// So many bytes, lowest first.
+    /// This many bytes, little-endian.
     Fixed(usize),
     /// Any number of bytes.
     Binary,
 }
 
 impl KuduType {
-    /// How its values lie in memory.
+    /// How its values are stored in memory.
     pub fn physical(self) -> Physical {
         match self {
             Self::UInt8 | Self::Int8 => Physical::Fixed(1),
@@ -179,7 +180,7 @@ impl KuduType {
     }
 }
 
-/// Which magic a file has.
+/// The version of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// `kuducfil`
@@ -189,7 +190,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// By the magic.
+    /// The version with this magic.
     pub(crate) fn of(magic: &[u8]) -> Option<Self> {
         match magic {
             m if m == MAGIC_V1 => Some(Self::V1),

@@ -1,4 +1,4 @@
-//! Which data blocks hold a range of ordinals, or of keys.
+//! Finds the data blocks for a range of ordinals or of keys.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::walk::{IndexWalk, Step};
 use crate::layout::block::{BlockPointer, DataBlock};
 use crate::open::{CFile, Located};
 
-/// What errors call it.
+/// The name of the index in errors.
 const POSITIONAL: &str = "positional index";
 const VALUE_INDEX: &str = "value index";
 
@@ -24,7 +24,7 @@ impl CFile {
         self.footer().positional.ok_or_else(|| Error::unsupported(what))
     }
 
-    /// The blocks that hold `rows`, by the positional index.
+    /// The blocks that hold `rows`, from the positional index.
     pub fn blocks(&self, rows: Range<u64>) -> Result<Vec<DataBlock>> {
         let all = self.footer().num_values;
         let rows = rows.start..rows.end.min(all);
@@ -72,8 +72,8 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The blocks that hold `rows` and can be found; what cannot goes to `lost`. What is lost does not depend on which rows
-    /// are asked for: the whole index is walked, once for an open file.
+    /// The blocks that hold `rows`, as far as they can be found; the rest goes to `lost`. Losses do not depend on the
+    /// requested rows: the whole index is walked, once per open file.
     pub fn blocks_lossy(&self, rows: Range<u64>, lost: &mut Vec<Loss>) -> Result<Vec<DataBlock>> {
         let located = self.located(|| self.locate_all())?;
         let clipped = |all: &Range<u64>| all.start.max(rows.start)..all.end.min(rows.end);
@@ -103,8 +103,8 @@ impl CFile {
         }
     }
 
-    /// Each step of the index begins where the one before ends. One whose ordinal is not known, or does not rise, makes the
-    /// end of the one before unknown: both are lost.
+    /// Each index step begins where the previous one ends. A step whose ordinal is unknown, or does not ascend, makes
+    /// the end of the previous one unknown: both are lost.
     fn locate(&self, all: u64, located: &mut Located) -> Result<()> {
         let mut walk = self.walk(self.positional_root()?)?.lossy();
         let mut spans = Spans { located, all, open: None };
@@ -128,7 +128,7 @@ impl CFile {
         Ok(())
     }
 
-    /// All data blocks by the value index, for files without a positional one: delta files, indexes, blooms.
+    /// All data blocks of the value index, for files without a positional index: delta files, indexes, blooms.
     pub fn blocks_by_value(&self) -> Result<Vec<BlockPointer>> {
         let mut blocks = Vec::new();
         self.each_by_value(false, |step| {
@@ -139,7 +139,7 @@ impl CFile {
         Ok(blocks)
     }
 
-    /// The same, as far as the index can be read; what cannot goes to `lost`. How many rows that is, nobody knows.
+    /// The same, as far as the index can be read; the rest goes to `lost`, with an unknown number of rows.
     pub(crate) fn blocks_by_value_lossy(&self, lost: &mut Vec<Loss>) -> Result<Vec<BlockPointer>> {
         let mut blocks = Vec::new();
         let done = self.each_by_value(true, |step| match step {
@@ -169,8 +169,8 @@ impl CFile {
         Ok(())
     }
 
-    /// The ordinals of the blocks that may hold values whose keys are `lower` or more and less than `upper`, by the
-    /// value index; all ordinals where the file has none.
+    /// The ordinals of the blocks that may hold values with keys from `lower` (included) to `upper` (excluded), from
+    /// the value index; all ordinals if the file has none.
     pub fn rows_between(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Result<Range<u64>> {
         let all = 0..self.footer().num_values;
         let Some(root) = self.footer().value.filter(|_| self.footer().positional.is_some()) else {
@@ -179,8 +179,8 @@ impl CFile {
         let name = || "value index";
         let mut walk = self.walk(root).within(name)?;
         if let Some(lower) = lower {
-            // Equal values may begin in the block before the separator that equals them: there is no such block, since
-            // a separator is more than all values before it.
+            // Equal values cannot begin in the block before the separator that equals them: a separator is greater than
+            // all values before it.
             walk.seek(lower).within(name)?;
         }
         let (mut first, mut behind) = (None, None);
@@ -204,20 +204,20 @@ impl CFile {
     }
 }
 
-/// The ordinal that a key of the positional index is.
+/// The ordinal in a key of the positional index.
 fn ordinal(key: &[u8]) -> Result<u64> {
     let bytes = <[u8; 4]>::try_from(key)
         .map_err(|_| Error::corrupt(format!("expected an ordinal of 4 bytes, found {}", key.len())))?;
     Ok(u32::from_be_bytes(bytes).into())
 }
 
-/// What ordinals from some one on are.
+/// What a range of ordinals is.
 enum Span {
     Block(BlockPointer),
     Lost(Range<u64>, String),
 }
 
-/// Makes blocks and losses of steps.
+/// Turns index steps into blocks and losses.
 struct Spans<'a> {
     located: &'a mut Located,
     all: u64,
@@ -238,12 +238,12 @@ impl Spans<'_> {
                         Span::Lost(bytes, reason) => Span::Lost(bytes, reason),
                         Span::Block(_) => Span::Lost(
                             pointer.range(),
-                            "expected an ordinal that rises, found another".to_owned(),
+                            "expected ascending ordinals, found another".to_owned(),
                         ),
                     };
                 }
             }
-            // Before the first block whose ordinal is known.
+            // Before the first block with a known ordinal.
             (None, None) => {
                 let lost = match span {
                     Span::Lost(bytes, reason) => Span::Lost(bytes, reason),
@@ -264,11 +264,7 @@ impl Spans<'_> {
             Some((first, Span::Lost(bytes, reason))) => self.lose(first..end, bytes, reason),
             // The first block does not begin at the first value.
             None if end > 0 => {
-                self.lose(
-                    0..end,
-                    0..0,
-                    "no data block that the index leads to holds these ordinals".to_owned(),
-                );
+                self.lose(0..end, 0..0, "no data block in the index holds these ordinals".to_owned());
             }
             None => {}
         }

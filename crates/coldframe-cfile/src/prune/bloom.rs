@@ -1,4 +1,4 @@
-//! Whether a bloom file knows a key.
+//! Looks up keys in a bloom file.
 
 use coldframe_core::{Error, ErrorContext, Result};
 
@@ -6,7 +6,7 @@ use super::walk::Step;
 use crate::layout::bloom::BloomBlock;
 use crate::open::{CFile, Purpose};
 
-/// `false` only if `key` (as it is encoded) is in no block of the bloom file.
+/// `false` only if `key` (in encoded form) is in no block of the bloom file.
 pub fn might_contain(file: &CFile, key: &[u8]) -> Result<bool> {
     if Purpose::of(file.footer())? != Purpose::Bloom {
         return Err(Error::unsupported("a look-up by bloom filter in a CFile that is no bloom file"));

@@ -1,10 +1,10 @@
-//! Where an encoded key stands in the file that is sorted by keys: a table's only key column, or an index of composite keys.
+//! Finds the ordinal of an encoded key in a file that is sorted by key: a table's only key column, or an index of composite keys.
 //!
 //! ```text
-//! key ──▶ value index: the last separator that is not more ──▶ data block, decoded once ──▶ binary search ──▶ ordinal
+//! key ──▶ value index: the last separator that is not greater ──▶ data block, decoded once ──▶ binary search ──▶ ordinal
 //! ```
 //!
-//! Who asks for keys in their order has each block read once.
+//! If keys are requested in order, each block is read once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::scan::column::ColumnScan;
 #[derive(Debug)]
 pub struct KeyFinder {
     file: Arc<CFile>,
-    /// The least key that may stand in each block, and the block.
+    /// The smallest possible key of each block, and the block.
     index: Vec<(Vec<u8>, BlockPointer)>,
-    /// Of a column, its blocks by the positional index.
+    /// For a column, its blocks from the positional index.
     located: Option<Vec<DataBlock>>,
-    /// The place in `index` of the block that is decoded.
+    /// The position in `index` of the decoded block.
     current: Option<usize>,
     keys: Keys,
 }
@@ -37,7 +37,7 @@ pub struct KeyFinder {
 #[derive(Debug, Default)]
 struct Keys {
     first: u64,
-    /// Where each begins, and the end of the last.
+    /// The start of each key, and the end of the last.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
@@ -78,10 +78,10 @@ impl KeyFinder {
         Ok(Self { file, index, located, current: None, keys: Keys::default() })
     }
 
-    /// The ordinal of a key, if the file has it.
+    /// The ordinal of a key; `None` if the file does not have it.
     pub fn find(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let behind = self.index.partition_point(|(least, _)| least.as_slice() <= key);
-        // The first separator may be more than nothing: no value stands before it.
+        // The first separator may be greater than the empty key: no value precedes it.
         let Some(at) = behind.checked_sub(1) else { return Ok(None) };
         if self.current != Some(at) {
             let Some((_, pointer)) = self.index.get(at) else { return Ok(None) };
@@ -100,7 +100,7 @@ impl KeyFinder {
     fn column(&self, blocks: &[DataBlock], pointer: BlockPointer) -> Result<Keys> {
         let at = blocks.partition_point(|b| b.pointer.offset < pointer.offset);
         let block = blocks.get(at).filter(|b| b.pointer == pointer).ok_or_else(|| {
-            let e = "expected a data block that the positional index knows, found another";
+            let e = "expected a data block that is in the positional index, found another";
             Error::corrupt(e).at(pointer.offset)
         })?;
         let data_type = self.file.footer().data_type;
@@ -124,7 +124,7 @@ impl KeyFinder {
         Ok(keys)
     }
 
-    /// The values of a block of an index, which says its first ordinal itself.
+    /// The keys of an index block, which states its own first ordinal.
     fn composite(&self, pointer: BlockPointer) -> Result<Keys> {
         let format = self.file.format();
         format.limits.block("block of an index of keys", pointer.size.into())?;

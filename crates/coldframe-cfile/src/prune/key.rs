@@ -1,12 +1,12 @@
-//! Values as the bytes by which Kudu sorts them, and the range of keys that a filter leaves: what value indexes hold.
+//! Values as the bytes by which Kudu sorts them (the keys of value indexes), and the range of keys that a filter selects.
 //!
 //! ```text
-//! integer, date, timestamp, decimal | highest byte first, sign bit flipped |
-//! string, binary, the last column   | as it is |
+//! integer, date, timestamp, decimal | big-endian, sign bit flipped |
+//! string, binary, the last column   | unchanged |
 //! string, binary, before others     | each 00 as 00 01 .. | 00 00 |
 //! ```
 //!
-//! (`key_encoder.h`. Floating point numbers and truth values are no keys.)
+//! (`key_encoder.h`. Floating-point numbers and booleans cannot be keys.)
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
@@ -20,7 +20,7 @@ use crate::layout::types::{KuduType, Physical};
 /// A column of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyColumn<'a> {
-    /// As filters call it.
+    /// Its name in filters.
     pub name: &'a str,
     /// Its type in Kudu.
     pub data_type: KuduType,
@@ -28,14 +28,15 @@ pub struct KeyColumn<'a> {
     pub arrow: &'a DataType,
 }
 
-/// The key of `value[i]`, whose type is one that values of `data_type` come out as; `None` where there is none.
+/// The key of `value[i]`, whose type is one in which values of `data_type` are returned; `None` if it is not a valid
+/// key.
 pub fn encode(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     put(data_type, cell(data_type, value, i)?, true, &mut key);
     Some(key)
 }
 
-/// The key of the cells of its columns, each with the bytes that a row has: integers lowest byte first.
+/// The key for the cells of its columns, each in the form of a row: integers are little-endian.
 pub fn encode_cells<'a>(cells: impl IntoIterator<Item = (KuduType, &'a [u8])>) -> Vec<u8> {
     let (mut key, mut cells) = (Vec::new(), cells.into_iter().peekable());
     while let Some((data_type, cell)) = cells.next() {
@@ -44,7 +45,7 @@ pub fn encode_cells<'a>(cells: impl IntoIterator<Item = (KuduType, &'a [u8])>) -
     key
 }
 
-/// The bytes of `value[i]` as a cell has them: integers lowest byte first.
+/// `value[i]` in the form of a cell: integers are little-endian.
 fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     if i >= value.len() || value.is_null(i) {
         return None;
@@ -59,7 +60,7 @@ fn cell(data_type: KuduType, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
     if let DataType::Decimal128(..) = value.data_type() {
         let wide = value.as_primitive::<Decimal128Type>().value(i).to_le_bytes();
         let (own, spare) = wide.split_at(width.min(16));
-        // What the type's width cannot hold is no key of it.
+        // A value that does not fit the type's width has no key.
         let sign = if own.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
         return spare.iter().all(|b| *b == sign).then(|| own.to_vec());
     }
@@ -92,19 +93,19 @@ fn put(data_type: KuduType, mut cell: Vec<u8>, last: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Keys between which all lie that can pass a filter.
+/// Bounds of the keys that can pass a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBounds {
     /// Inclusive.
     pub lower: Option<Vec<u8>>,
     /// Exclusive.
     pub upper: Option<Vec<u8>>,
-    /// The whole key, where the filter gives it.
+    /// The whole key, if the filter determines it.
     pub exact: Option<Vec<u8>>,
 }
 
 impl KeyBounds {
-    /// What `predicate` says of the key `columns`. What is not understood widens the range.
+    /// The bounds that `predicate` sets for the key `columns`. Terms that are not understood widen the range.
     pub fn new(predicate: &Predicate, columns: &[KeyColumn<'_>]) -> Self {
         let mut prefix = Vec::new();
         for (i, column) in columns.iter().enumerate() {
@@ -130,7 +131,7 @@ impl KeyBounds {
         Self { lower: Some(prefix.clone()), upper: Some(behind(prefix.clone())), exact: Some(prefix) }
     }
 
-    /// Whether nothing is known.
+    /// Whether there are no bounds.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none() && self.upper.is_none()
     }
@@ -143,10 +144,10 @@ impl KeyBounds {
     }
 }
 
-/// The limits that a conjunction sets to one column, encoded.
+/// The bounds that a conjunction sets for one column, encoded.
 struct Limits<'a> {
     column: KeyColumn<'a>,
-    /// Whether it is the key's last.
+    /// Whether it is the last column of the key.
     last: bool,
     equal: Option<Vec<u8>>,
     lower: Option<Vec<u8>>,
@@ -166,7 +167,7 @@ impl<'a> Limits<'a> {
                 let Some(key) = self.key(value, 0) else { return };
                 match op {
                     Op::Eq => self.equal = Some(key),
-                    // Of a limit the value itself is left: filters are exact.
+                    // The bound itself stays included: the exact filter runs later.
                     Op::Ge | Op::Gt => self.at_least(key),
                     Op::Le => self.no_more_than(key),
                     Op::Lt => self.below = least(self.below.take(), key),
@@ -174,7 +175,7 @@ impl<'a> Limits<'a> {
                 }
             }
             Predicate::In { column, values, negated: false } if column == self.column.name => {
-                // A null among them matches rows without a value, which no key has.
+                // A null in the list matches rows without a value, which no key has.
                 let valid = (0..values.len()).filter(|i| values.is_valid(*i));
                 let keys: Option<Vec<_>> = valid.map(|i| self.key(values, i)).collect();
                 let mut keys = keys.unwrap_or_default();
@@ -191,7 +192,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The encoded form of a literal of the column's own type.
+    /// The encoded form of a literal of the column's type.
     fn key(&self, value: &ArrayRef, i: usize) -> Option<Vec<u8>> {
         let cell =
             cell(self.column.data_type, value, i).filter(|_| value.data_type() == self.column.arrow)?;
@@ -209,7 +210,7 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// The lower of two upper limits.
+/// The lower of two upper bounds.
 fn least(limit: Option<Vec<u8>>, key: Vec<u8>) -> Option<Vec<u8>> {
     match limit {
         Some(limit) => Some(limit.min(key)),
@@ -217,13 +218,13 @@ fn least(limit: Option<Vec<u8>>, key: Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// The next key.
+/// The smallest key after `key`.
 fn behind(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
 }
 
-/// The least key that does not begin with `prefix`; `None` if there is none.
+/// The smallest key after all those that begin with `prefix`; `None` if there is none.
 fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.last_mut() {
         if *last < 0xff {
@@ -235,7 +236,7 @@ fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     None
 }
 
-/// `value` in the type that values of a file come out as; an error if it cannot be one.
+/// Casts `value` to the type in which values of a file are returned; fails if it does not fit.
 pub fn literal(value: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if value.data_type() == to {
         return Ok(value.clone());

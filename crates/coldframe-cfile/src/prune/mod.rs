@@ -1,4 +1,4 @@
-//! Which blocks a question needs: by ordinal, by key, by bloom filter.
+//! Finds the blocks to read: by ordinal, by key, by bloom filter.
 
 pub mod blocks;
 pub mod bloom;

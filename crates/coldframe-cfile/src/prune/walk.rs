@@ -1,7 +1,8 @@
-//! Walks over the B-trees of a file.
+//! Walks the B-trees of a file.
 //!
-//! What an index block points to is a claim. A tree has each of its blocks once, and those of one level stand in the file in the
-//! order of their keys: a pointer back, or twice to one block, is damage, so that no walk loads more of a level than the file holds.
+//! The pointers of an index block are claims. A valid tree contains each block once, and the blocks of a level are in
+//! the file in key order. So a pointer backwards, or two to one block, are damage, and a walk never loads more of a
+//! level than the file holds.
 
 use std::ops::Range;
 
@@ -11,44 +12,44 @@ use coldframe_encoding::limits::Walk;
 use crate::layout::block::{BlockFormat, BlockPointer};
 use crate::layout::index::IndexBlock;
 
-/// An index block that holds an entry has at least so many bytes: the entry, its offset, the trailer and its length.
+/// The smallest index block with an entry: the entry, its offset, the trailer and its length.
 const SMALLEST: u64 = 8;
-/// Entries of one block that say nothing sensible, after which the rest of it is given up.
+/// After this many invalid entries, the rest of a block is given up.
 const MOST_BAD: u32 = 64;
 
-/// Reads the index block at `pointer`; what it points to must end at `end` or before.
+/// Reads the index block at `pointer`. Every block that it points to must end at `end` or before.
 fn load(source: &dyn ReadAt, format: &BlockFormat, pointer: BlockPointer, end: u64) -> Result<IndexBlock> {
     format.limits.metadata("index block", pointer.size.into())?;
     let stored = source.read(pointer.range())?;
     IndexBlock::parse(&stored, format, pointer, (end, source.len())).map_err(|e| e.at(pointer.offset))
 }
 
-/// What a walk comes by.
+/// An item that a walk finds.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// An index block that was entered, where those are asked for.
+    /// An index block that was entered, if these are requested.
     Index {
-        /// Where it stands.
+        /// Its location.
         pointer: BlockPointer,
         /// Whether its entries point to data blocks.
         leaf: bool,
-        /// How many.
+        /// The number of its entries.
         entries: usize,
     },
     /// A data block and its key.
     Block(Vec<u8>, BlockPointer),
     /// A part of the index that cannot be read.
     Lost {
-        /// The key it begins with, where one is given.
+        /// The key it begins with, if known.
         key: Option<Vec<u8>>,
-        /// The index block.
+        /// The range of the index block.
         bytes: Range<u64>,
-        /// Why.
+        /// The reason.
         error: String,
     },
 }
 
-/// A level of a walk: its block, the next entry, and how many said nothing sensible.
+/// A level of a walk: its block, the next entry, and the number of invalid ones.
 #[derive(Debug)]
 struct Level {
     block: IndexBlock,
@@ -56,16 +57,16 @@ struct Level {
     bad: u32,
 }
 
-/// A walk over the entries of an index in order. Each level of the tree is one index block in memory.
+/// Walks the entries of an index in order. Memory holds one index block per level of the tree.
 #[derive(Debug)]
 pub struct IndexWalk<'a> {
     source: &'a dyn ReadAt,
     format: BlockFormat,
     end: u64,
     levels: Vec<Level>,
-    /// For each level below the root, what was visited of it.
+    /// For each level below the root, the blocks visited so far.
     visited: Vec<Walk>,
-    /// The data blocks: they follow each other in the file.
+    /// The data blocks, which must follow each other in the file.
     data: Walk,
     lossy: bool,
     shows_index: bool,
@@ -73,7 +74,7 @@ pub struct IndexWalk<'a> {
 }
 
 impl<'a> IndexWalk<'a> {
-    /// From the root on; `end` is where the footer begins.
+    /// Starts at the root; `end` is the start of the footer.
     pub(crate) fn new(
         source: &'a dyn ReadAt,
         format: BlockFormat,
@@ -87,14 +88,14 @@ impl<'a> IndexWalk<'a> {
         Ok(Self { source, format, end, levels, visited, data, lossy: false, shows_index: false, pending })
     }
 
-    /// Parts that cannot be read are steps, not errors.
+    /// Makes unreadable parts steps instead of errors.
     #[must_use]
     pub fn lossy(mut self) -> Self {
         self.lossy = true;
         self
     }
 
-    /// Index blocks are steps as well.
+    /// Makes index blocks steps, too.
     #[must_use]
     pub(crate) fn with_index_blocks(mut self) -> Self {
         self.shows_index = true;
@@ -160,7 +161,7 @@ impl<'a> IndexWalk<'a> {
             match self.enter(pointer) {
                 Ok(()) => {}
                 Err(e) if self.lossy && e.is_damage() => {
-                    // What it leads to is not known, nor where that ends.
+                    // The blocks below it are unknown, and so is where they end.
                     let (key, bytes) = (Some(key), pointer.range());
                     return Ok(Some(Step::Lost { key, bytes, error: e.to_string() }));
                 }
@@ -169,7 +170,7 @@ impl<'a> IndexWalk<'a> {
         }
     }
 
-    /// An entry that leads nowhere; a block with many of them is left.
+    /// Reports an invalid entry. After too many of them, leaves the block.
     fn bad_entry(&mut self, key: Option<Vec<u8>>, block: BlockPointer, e: Error) -> Result<Option<Step>> {
         if !self.lossy || !e.is_damage() {
             return Err(e);

@@ -1,4 +1,4 @@
-//! A CFile as a column: what to fetch for a range of ordinals, and arrays of what was fetched.
+//! A CFile as a column: what to fetch for a range of ordinals, and decoding the fetched bytes to arrays.
 //!
 //! ```text
 //!  CFile ── ColumnScan::new(rows, type) ──▶ ColumnScan ── part(rows) ──▶ ColumnPart ── fetch() ──▶ byte ranges
@@ -6,7 +6,7 @@
 //!              dictionary read                                                └ open(bytes) ──▶ ColumnReader ── read(n) ──▶ Arrow
 //! ```
 //!
-//! Only opening and `new` read from the source; a [`ColumnPart`] plans and a [`ColumnReader`] decodes bytes it was given.
+//! Only opening and `new` read from the source; a [`ColumnPart`] plans, and a [`ColumnReader`] decodes the bytes it was given.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,18 +30,18 @@ pub struct ColumnScan {
 }
 
 impl ColumnScan {
-    /// A scan of `rows` whose values come out as `to`: walks the index and reads the dictionary.
+    /// A scan of `rows` that returns values as `to`: walks the index and reads the dictionary.
     pub fn new(file: &CFile, rows: Range<u64>, to: &DataType) -> Result<Self> {
         Self::of_blocks(file, file.blocks(rows)?, to)
     }
 
-    /// A scan of some blocks.
+    /// A scan of the given blocks.
     pub fn of_blocks(file: &CFile, blocks: Vec<DataBlock>, to: &DataType) -> Result<Self> {
         let dictionary = if blocks.is_empty() { None } else { file.dictionary()? };
         Self::with_dictionary(file, blocks, to, dictionary)
     }
 
-    /// A scan of some blocks with a dictionary that was read, or without the one that cannot be.
+    /// A scan of the given blocks with a dictionary that has been read, or without one that cannot be.
     pub fn with_dictionary(
         file: &CFile,
         blocks: Vec<DataBlock>,
@@ -62,7 +62,7 @@ impl ColumnScan {
         Ok(Self { context, blocks })
     }
 
-    /// What its parts have in common.
+    /// What its parts share.
     pub fn context(&self) -> &Arc<ColumnContext> {
         &self.context
     }
@@ -81,7 +81,7 @@ impl ColumnScan {
     }
 }
 
-/// Some ordinals of a column, to fetch and to decode.
+/// Some ordinals of a column, to fetch and decode.
 #[derive(Clone, Debug)]
 pub struct ColumnPart {
     context: Arc<ColumnContext>,
@@ -90,7 +90,7 @@ pub struct ColumnPart {
 }
 
 impl ColumnPart {
-    /// What it has in common with the scan's other parts.
+    /// What all parts of the scan share.
     pub fn context(&self) -> &Arc<ColumnContext> {
         &self.context
     }
@@ -105,18 +105,18 @@ impl ColumnPart {
         self.rows.clone()
     }
 
-    /// What to fetch: a range for each block.
+    /// What to fetch: one range per block.
     pub fn fetch(&self) -> Vec<Fetch> {
         let fetch = |b: &DataBlock| Fetch { source: self.context.source.clone(), range: b.pointer.range() };
         self.blocks.iter().map(fetch).collect()
     }
 
-    /// A reader that stands before the first row; `bytes[i]` are those of `fetch()[i]`.
+    /// A reader positioned at the first row; `bytes[i]` are those of `fetch()[i]`.
     pub fn open(&self, bytes: Vec<Bytes>) -> Result<ColumnReader> {
         ColumnReader::new(self.context.clone(), self.blocks.clone(), bytes, self.rows.clone())
     }
 
-    /// Decodes each block once and says which cannot be. Rows that no block holds are lost as well.
+    /// Decodes each block once and reports those that fail, as well as rows that no block holds.
     pub fn survey(&self, bytes: &[Bytes]) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut at = self.rows.start;
@@ -143,12 +143,12 @@ impl ColumnPart {
     }
 
     fn gap(&self, rows: Range<u64>) -> Loss {
-        let reason = "no data block that the index leads to holds these ordinals".to_owned();
+        let reason = "no data block in the index holds these ordinals".to_owned();
         Loss { rows, bytes: 0..0, structure: "positional index".to_owned(), reason }
     }
 }
 
-/// Decodes all rows that are left, and keeps none.
+/// Decodes all remaining rows and discards them.
 fn read_through(mut reader: ColumnReader) -> Result<()> {
     while !reader.rows().is_empty() {
         let left = reader.rows().end - reader.rows().start;

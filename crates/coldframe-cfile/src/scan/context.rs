@@ -1,4 +1,4 @@
-//! What all readers of a column have in common.
+//! What all readers of a column share.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::encoding::dict::Dictionary;
 use crate::layout::block::BlockFormat;
 use crate::layout::types::{Encoding, KuduType};
 
-/// What all parts of a scan have in common.
+/// What all parts of a scan share.
 #[derive(Debug)]
 pub struct ColumnContext {
-    /// Where the bytes come from.
+    /// The source of the bytes.
     pub source: Arc<dyn ReadAt>,
     /// How blocks are stored.
     pub format: BlockFormat,
@@ -22,8 +22,8 @@ pub struct ColumnContext {
     pub encoding: Encoding,
     /// Whether blocks begin with a bitmap.
     pub nullable: bool,
-    /// The Arrow type they come out as.
+    /// The Arrow type in which values are returned.
     pub to: DataType,
-    /// What code words stand for.
+    /// The dictionary, if values are code words.
     pub dictionary: Option<Arc<Dictionary>>,
 }

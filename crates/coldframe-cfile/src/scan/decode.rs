@@ -1,7 +1,7 @@
 //! Turns the fetched blocks of a unit into batches.
 //!
-//! Where damage is to be survived, each block is tried first: what is lost cuts the unit's ordinals into segments that are
-//! whole or lost, so that what is handed out was decoded and keeps its ordinal.
+//! If damage is tolerated, each block is tried first. Losses divide the unit's ordinals into segments that are either
+//! readable or lost, so every row returned was decoded and keeps its ordinal.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,20 +25,20 @@ use crate::layout::delta as entries;
 use crate::layout::types::Encoding;
 use crate::open::{ORDINAL, Purpose, VALUE};
 
-/// What all units of a scan have in common.
+/// What all units of a scan share.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
-    /// The wanted columns.
+    /// The requested columns.
     pub(crate) schema: SchemaRef,
     /// Most rows of a batch.
     pub(crate) batch_rows: usize,
-    /// What to do about damage.
+    /// How damage is handled.
     pub(crate) on_error: OnError,
-    /// Where it is recorded.
+    /// The log of damage.
     pub(crate) damage: DamageLog,
-    /// Ordinals that the index does not lead to, and why.
+    /// Ordinals that the index does not cover, and why.
     lost: Vec<Loss>,
-    /// Which places of the dictionary can pass the filter, where it asks for nothing else.
+    /// Which entries of the dictionary can pass the filter, if it concerns values alone.
     keep: Option<Vec<bool>>,
 }
 
@@ -55,21 +55,21 @@ impl ScanContext {
         }
     }
 
-    /// With what the index does not lead to.
+    /// Adds the ordinals that the index does not cover.
     #[must_use]
     pub(crate) fn with_lost(mut self, lost: Vec<Loss>) -> Self {
         self.lost = lost;
         self
     }
 
-    /// With what the filter says of the dictionary.
+    /// Adds the filter's result for the dictionary.
     #[must_use]
     pub(crate) fn with_keep(mut self, keep: Option<Vec<bool>>) -> Self {
         self.keep = keep;
         self
     }
 
-    /// Why the index does not lead to `rows`, where it said.
+    /// Why the index does not cover `rows`, if it is known.
     fn explain(&self, lost: Loss) -> Loss {
         let known =
             self.lost.iter().find(|l| l.rows.start <= lost.rows.start && lost.rows.start < l.rows.end);
@@ -86,7 +86,7 @@ pub(crate) struct DecodeColumn {
     pub(crate) scan: Arc<ScanContext>,
     /// The ordinals and their blocks.
     pub(crate) part: ColumnPart,
-    /// Whether values are read, or ordinals alone.
+    /// Whether values are read, or only ordinals.
     pub(crate) values: bool,
 }
 
@@ -102,7 +102,7 @@ impl DecodeUnit for DecodeColumn {
 }
 
 impl DecodeColumn {
-    /// Records what is lost, and says what becomes of the rows.
+    /// Records losses, and decides what happens to the rows.
     fn survey(&self, bytes: &[Bytes]) -> VecDeque<Stretch> {
         let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
         let mut salvage = Salvage::new(self.scan.on_error, [nullable], self.scan.damage.clone());
@@ -110,7 +110,7 @@ impl DecodeColumn {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
-            // What only a count says is there is no row to keep.
+            // Rows that only a claimed count implies do not become nulls.
             match self.part.context().format.limits.unit_rows("rows that become null", end - start) {
                 Ok(_) => salvage.lose(0, loss),
                 Err(_) => salvage.lose_rows(loss),
@@ -170,8 +170,8 @@ impl Batches {
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(arrow_error).map(Some)
     }
 
-    /// The next `rows` values from `start` on, or as many as a batch should hold; of them those that can pass the filter, and
-    /// which they are.
+    /// Reads the next `rows` values from `start` on, or as many as a batch should hold. Returns those that can pass the
+    /// filter, and which they are.
     fn read(&mut self, start: u64, rows: &mut usize) -> Result<(ArrayRef, Option<BooleanBuffer>)> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
@@ -202,7 +202,7 @@ impl Iterator for Batches {
     }
 }
 
-/// A block of a file without ordinals to decode.
+/// A block of a file without ordinals, to decode.
 pub(crate) struct DecodeBlocks {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
@@ -210,7 +210,7 @@ pub(crate) struct DecodeBlocks {
     pub(crate) format: BlockFormat,
     /// How values are encoded.
     pub(crate) encoding: Encoding,
-    /// What the file is for.
+    /// The purpose of the file.
     pub(crate) kind: Purpose,
     /// The block.
     pub(crate) block: BlockPointer,

@@ -1,10 +1,10 @@
-//! Delta files as they are: which cell of which row was changed when.
+//! Delta files as stored: which cell of which row changed when.
 //!
 //! ```text
 //! row_index uint64 | timestamp uint64, a hybrid time | kind string | cells list<struct<column int32, value binary>> |
 //! ```
 //!
-//! `layout::delta` parses the entries; their values stay bytes here, since the columns' types are in the tablet's superblock.
+//! `layout::delta` parses the entries. Their values stay bytes here, since the columns' types are in the tablet's superblock.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn schema() -> SchemaRef {
     ]))
 }
 
-/// The entries of a block's values as rows.
+/// Turns the entries of a block into rows.
 pub(crate) fn batch(values: &[&[u8]], at: u64, schema: &SchemaRef) -> Result<RecordBatch> {
     let n = values.len();
     let (mut rows, mut times) = (UInt64Builder::with_capacity(n), UInt64Builder::with_capacity(n));

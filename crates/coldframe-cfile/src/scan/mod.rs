@@ -1,4 +1,4 @@
-//! Blocks to Arrow: a column, a table of its values, entries and keys of the other files.
+//! Decodes blocks to Arrow: a column, a table of its values, and the entries and keys of the other files.
 
 pub mod column;
 pub(crate) mod context;

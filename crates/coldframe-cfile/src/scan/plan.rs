@@ -16,9 +16,9 @@ use crate::layout::block::DataBlock;
 use crate::open::{CFile, ORDINAL, Purpose, VALUE};
 use coldframe_core::salvage::Loss;
 
-/// A unit takes further blocks up to so many stored bytes,
+/// A unit adds further blocks up to this many stored bytes,
 const UNIT_BYTES: u64 = 2 << 20;
-/// and so many rows.
+/// and this many rows.
 const UNIT_ROWS: u64 = 1 << 20;
 
 /// Runs of data blocks.
@@ -26,12 +26,12 @@ pub(crate) struct ColumnPlan {
     scan: Arc<ScanContext>,
     column: ColumnScan,
     units: VecDeque<Range<u64>>,
-    /// Whether values are read, or ordinals alone.
+    /// Whether values are read, or only ordinals.
     values: bool,
 }
 
 impl ColumnPlan {
-    /// A plan of `rows` over the `blocks` that hold them, as far as the index leads to them.
+    /// Plans `rows` over the `blocks` that hold them, as far as the index covers them.
     pub(crate) fn new(
         scan: ScanContext,
         file: &CFile,
@@ -90,7 +90,7 @@ impl ColumnPlan {
     }
 }
 
-/// Which values of the dictionary pass a filter that asks for values alone, null first.
+/// Which values of the dictionary (null first) pass a filter that concerns values alone.
 fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<bool>>> {
     let mut columns = Vec::new();
     predicate.columns(&mut columns);
@@ -105,14 +105,14 @@ fn keep(predicate: &Predicate, dictionary: &Dictionary) -> Result<Option<Vec<boo
     Ok(Some(passes.iter().map(|p| p == Some(true)).collect()))
 }
 
-/// Bounds of the ordinals of a block.
+/// Bounds for the ordinals of a block.
 fn bounds(rows: &Range<u64>) -> ColumnBounds {
     let one = |n: u64| -> Option<ArrayRef> { Some(Arc::new(Int64Array::from(vec![i64::try_from(n).ok()?]))) };
     let (min, max) = (one(rows.start), one(rows.end.saturating_sub(1)));
     ColumnBounds { min, max, has_null: Some(false), has_value: Some(true) }
 }
 
-/// Stretches units over the rows to which no block belongs: each row is read or known to be lost.
+/// Extends units over rows without a block: each row is then either read or known to be lost.
 fn cover(units: &mut VecDeque<Range<u64>>, rows: &Range<u64>) {
     let starts: Vec<u64> = units.iter().skip(1).map(|u| u.start).chain([rows.end]).collect();
     for (unit, end) in units.iter_mut().zip(starts) {

@@ -5,7 +5,7 @@
 //! data block, else     | values |
 //! ```
 //!
-//! The values of a part of a block that are not null are decoded to the front of the rows' memory and spread from there.
+//! The non-null values of a part of a block are decoded to the front of the output and then spread to their rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,53 +32,53 @@ use crate::encoding::{BlockHead, Word, binary, prefix};
 use crate::layout::block::DataBlock;
 use crate::layout::types::{Encoding, KuduType, Physical};
 
-/// Memory that is used from block to block.
+/// Buffers that are reused from block to block.
 #[derive(Debug, Default)]
 struct Memory {
     decompressor: Decompressor,
     /// A block's decompressed contents.
     contents: Vec<u8>,
     shuffle: Scratch,
-    /// Places in the dictionary.
+    /// Positions in the dictionary.
     places: Vec<u32>,
-    /// Where the values of a block of bytes begin.
+    /// The offsets of values, in a block of bytes.
     offsets: Vec<u32>,
     /// The values of a PREFIX block.
     data: Vec<u8>,
 }
 
-/// What a block holds, and the place in it.
+/// The values of a block, and the position in it.
 #[derive(Debug)]
 enum Values {
     Fixed(Fixed, usize),
     Bits(Bits),
-    /// The next value; its place is in the memory's offsets. The values are in the block from a byte on or, where it is
-    /// `None`, in the memory's data.
+    /// The index of the next value in the buffer's offsets. The values are in the block, from a byte on, or (if it is
+    /// `None`) in the buffer's data.
     Binary(usize, Option<usize>),
     Codes(BitShuffle),
 }
 
-/// The block at hand.
+/// The current block.
 #[derive(Debug)]
 struct OpenBlock {
     block: DataBlock,
-    /// The contents, unless they were decompressed into the memory.
+    /// The contents, unless they were decompressed into the buffer.
     contents: Option<Bytes>,
     /// Which rows are not null.
     validity: Option<BooleanBuffer>,
     values: Values,
-    /// The next row, from the block's first.
+    /// The next row, counted from the block's first.
     row: usize,
 }
 
-/// Rows of the block at hand.
+/// Rows of the current block.
 struct Segment {
     rows: usize,
-    /// How many rows are wanted from the first of them on.
+    /// The number of rows requested, starting with this segment's first.
     left: usize,
-    /// How many of them are not null.
+    /// The number of non-null rows in it.
     dense: usize,
-    /// Which, from the first bit on, if some are.
+    /// Their validity, from the first bit on, if some are null.
     validity: Option<Buffer>,
 }
 
@@ -98,12 +98,12 @@ pub struct ColumnReader {
     blocks: std::vec::IntoIter<(DataBlock, Bytes)>,
     current: Option<OpenBlock>,
     memory: Memory,
-    /// The ordinals not read yet.
+    /// The ordinals that have not been read yet.
     rows: Range<u64>,
 }
 
 impl ColumnReader {
-    /// A reader of `rows` from blocks with their stored bytes.
+    /// A reader of `rows`, given blocks and their stored bytes.
     pub fn new(
         context: Arc<ColumnContext>,
         blocks: Vec<DataBlock>,
@@ -121,18 +121,18 @@ impl ColumnReader {
         Ok(Self { context, blocks, current: None, memory: Memory::default(), rows })
     }
 
-    /// The ordinals not read yet.
+    /// The ordinals that have not been read yet.
     pub fn rows(&self) -> Range<u64> {
         self.rows.clone()
     }
 
-    /// Passes over `n` rows. Blocks without a row that is read are not looked at.
+    /// Skips `n` rows. Blocks of which no row is read are not opened.
     pub fn skip(&mut self, n: usize) {
         self.rows.start = self.rows.start.saturating_add(n as u64).min(self.rows.end);
     }
 
-    /// The next `n` rows; an error that [`Error::is_batch_too_long`] if they are more than a batch should hold. The reader is
-    /// of no use then: fewer rows need another one.
+    /// The next `n` rows. Fails with an error that [`Error::is_batch_too_long`] if they exceed a batch; the reader is
+    /// then unusable, and fewer rows need a new one.
     pub fn read(&mut self, n: usize) -> Result<ArrayRef> {
         let array = self.read_some(n)?;
         if array.len() < n {
@@ -141,7 +141,7 @@ impl ColumnReader {
         Ok(array)
     }
 
-    /// The next `n` rows, or fewer (one at least) where their values are more than a batch should hold.
+    /// The next `n` rows, or fewer (at least one) if their values would exceed a batch.
     pub fn read_some(&mut self, n: usize) -> Result<ArrayRef> {
         let left = self.rows.end - self.rows.start;
         if n as u64 > left {
@@ -211,7 +211,7 @@ impl ColumnReader {
         Ok(Arc::new(BooleanArray::new(out.finish(), nulls.finish())))
     }
 
-    /// Rows of which code words are replaced at once: their values must not be more than a batch should hold.
+    /// How many code words are replaced at once, so that their values do not exceed a batch.
     fn step(&self) -> usize {
         let longest = self.context.dictionary.as_deref().map_or(0, Dictionary::longest).max(1);
         usize::try_from(MOST_BATCH_BYTES / longest).unwrap_or(usize::MAX).max(1)
@@ -244,8 +244,9 @@ impl ColumnReader {
         Ok((offsets, data, nulls.finish()))
     }
 
-    /// Of the next `n` rows, or of fewer as [`Self::read_some`] has it, those that can pass a filter, and which they are. `keep` says it of each place in the dictionary
-    /// (0 is null); values that stand in blocks without code words are all handed out.
+    /// Of the next `n` rows (or fewer, as in [`Self::read_some`]) those that can pass a filter, and which they are.
+    /// `keep` tells it for each position in the dictionary (0 is null); values in blocks without code words are all
+    /// returned.
     pub fn read_where(&mut self, n: usize, keep: &[bool]) -> Result<(ArrayRef, BooleanBuffer)> {
         let (mut offsets, mut data) = (vec![0], Vec::new());
         let (mut selected, mut valid) = (BooleanBufferBuilder::new(n), BooleanBufferBuilder::new(0));
@@ -284,7 +285,7 @@ impl ColumnReader {
         Ok((array, selected.finish()))
     }
 
-    /// Code words as they are; values of blocks without code words stand behind the dictionary's.
+    /// Returns code words unchanged; values of blocks without code words are appended to the dictionary.
     fn read_dictionary(&mut self, n: usize, to: &DataType) -> Result<ArrayRef> {
         let dictionary = self.context.dictionary.clone();
         let known = dictionary.as_deref().map_or(0, Dictionary::len);
@@ -331,13 +332,13 @@ impl ColumnReader {
         Ok(Arc::new(DictionaryArray::try_new(keys, values).map_err(arrow_error)?))
     }
 
-    /// Calls `f` with the values and contents of the block at hand.
+    /// Calls `f` with the values and contents of the current block.
     fn in_block(&mut self, f: impl FnOnce(&mut Values, &[u8], &mut Memory) -> Result<()>) -> Result<()> {
         let Some(open) = &mut self.current else { return Err(not_this()) };
         match &open.contents {
             Some(bytes) => f(&mut open.values, bytes, &mut self.memory),
             None => {
-                // Taken out for the call: the decoders use the rest of the memory.
+                // Moved out for the call, as the decoders use the other buffers.
                 let contents = std::mem::take(&mut self.memory.contents);
                 let done = f(&mut open.values, &contents, &mut self.memory);
                 self.memory.contents = contents;
@@ -348,7 +349,7 @@ impl ColumnReader {
         .map_err(|e| e.at(open.block.pointer.offset))
     }
 
-    /// At most `most` rows of one block, which is opened if need be; their bits are appended to `nulls`.
+    /// At most `most` rows of one block, which is opened if necessary. Their validity is appended to `nulls`.
     fn next_segment(&mut self, most: usize, nulls: &mut NullBufferBuilder) -> Result<Segment> {
         let at = self.rows.start;
         if self.current.as_ref().is_none_or(|open| !open.block.rows.contains(&at)) {
@@ -428,7 +429,7 @@ fn no_dictionary() -> Error {
     Error::corrupt("expected a dictionary, found none")
 }
 
-/// Reads the headers of a block.
+/// Parses the headers of a block.
 fn open_values(
     context: &ColumnContext,
     block: &DataBlock,
@@ -456,7 +457,7 @@ fn open_values(
     Ok((values, validity))
 }
 
-/// Reads the header of the encoded values that begin at byte `start`.
+/// Parses the header of the encoded values that begin at byte `start`.
 fn values_at(
     context: &ColumnContext,
     bytes: &[u8],
@@ -496,21 +497,21 @@ fn values_at(
     }
 }
 
-/// The next code words as places in the dictionary, 0 for null.
+/// The next code words as positions in the dictionary; 0 for null.
 fn places(block: &mut BitShuffle, bytes: &[u8], memory: &mut Memory, segment: &Segment) -> Result<()> {
     let mut places = std::mem::take(&mut memory.places);
     places.clear();
     places.resize(segment.rows, 0);
     let dense = places.get_mut(..segment.dense).unwrap_or_default();
     let decoded = block.decode(bytes, dense, &mut memory.shuffle);
-    // A code word of 2^32 - 1 becomes one that no dictionary has, and not null.
+    // A code word of 2^32 - 1 becomes one that no dictionary has, instead of null.
     dense.iter_mut().for_each(|p| *p = p.checked_add(1).unwrap_or(u32::MAX));
     let spread = segment.spread(&mut places);
     memory.places = places;
     decoded.and(spread)
 }
 
-/// Appends values that lie one after the other. `ends` begins with the first one's start, from `base` in `values`.
+/// Appends contiguous values. `ends` begins with the first one's start, counted from `base` in `values`.
 fn append(
     ends: &[u32],
     base: usize,
@@ -532,13 +533,13 @@ fn append(
     }
     reserve(data, bytes.len(), segment.rows, segment.left);
     data.extend_from_slice(bytes);
-    // All of it fits 31 bits, as was checked.
+    // The total was checked to fit 31 bits.
     let shift = i32::try_from(start).unwrap_or(0);
     let place = |end: &u32| shift.wrapping_add((end - first).cast_signed());
     match &segment.validity {
         None => offsets.extend(ends.iter().skip(1).map(place)),
         Some(bits) => {
-            // Of a null row the end is that of the value before. Without a branch: which rows are null is hard to guess.
+            // A null row ends where the previous value does. No branch, as nulls are hard to predict.
             let mut passed = 0;
             offsets.extend((0..segment.rows).map(|row| {
                 let valid = bits.as_slice().get(row / 8).map_or(0, |b| b >> (row % 8) & 1);
@@ -550,7 +551,7 @@ fn append(
     Ok(())
 }
 
-/// Words as an array of the type they are to come out as.
+/// Turns words into an array of the requested type.
 fn primitive<T: Word>(
     values: Vec<T>,
     nulls: Option<NullBuffer>,

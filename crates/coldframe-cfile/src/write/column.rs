@@ -1,4 +1,4 @@
-//! The values of the open block, and when it is full.
+//! The values of the current block, and when it is full.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ pub(super) struct Finished {
     pub(super) bytes: Vec<u8>,
     /// The ordinal of its first row.
     pub(super) ordinal: u32,
-    /// The last key before it and its first key, where keys were seen.
+    /// The last key before it and its own first key, if keys are indexed.
     pub(super) keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Values that are not null.
+/// The non-null values.
 #[derive(Debug)]
 enum Values {
     Bits(Vec<bool>),
-    /// Lowest byte first.
+    /// Little-endian.
     Fixed(Vec<u8>, usize),
-    /// The bytes of all, and where each ends.
+    /// The bytes of all values, and the end of each.
     Bytes(Vec<u8>, Vec<usize>),
 }
 
@@ -46,13 +46,13 @@ impl Values {
     }
 }
 
-/// Code words by their values.
+/// Values and their code words.
 #[derive(Debug, Default)]
 struct Codes {
     of: HashMap<Vec<u8>, u32>,
     values: Vec<Vec<u8>>,
     bytes: usize,
-    /// Whether it takes no more.
+    /// Whether it accepts no more values.
     closed: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Column {
     codes: Codes,
     /// The code words of the block's values.
     words: Vec<u32>,
-    /// The keys seen: the last before the block, its first, its last.
+    /// The keys seen: the last one before the block, its first and its last.
     before: Vec<u8>,
     first: Option<Vec<u8>>,
     last: Vec<u8>,
@@ -104,14 +104,14 @@ impl Column {
         self.encoding
     }
 
-    /// Notes the key of a row that goes into the open block.
+    /// Notes the key of a row that goes into the current block.
     fn see_key(&mut self, key: &[u8]) {
         self.first.get_or_insert_with(|| key.to_vec());
         self.last.clear();
         self.last.extend_from_slice(key);
     }
 
-    /// Bytes with which the block counts as full.
+    /// The bytes that count towards the block size.
     fn filled(&self) -> usize {
         match &self.values {
             Values::Bits(bits) => bits.len() / 8,
@@ -125,7 +125,7 @@ impl Column {
         self.encoding == Encoding::Dict && !self.codes.closed
     }
 
-    /// How many of the values from `from` on go into the open block: one at least.
+    /// How many of the values from `from` on go into the current block; at least one.
     pub(super) fn room(&self, values: &ArrayRef, from: usize, most_rows: usize) -> Result<usize> {
         let left = values.len() - from;
         let spare = self.block_size.saturating_sub(self.filled());
@@ -147,8 +147,8 @@ impl Column {
         Ok(n.max(1).min(left).min(most_rows - self.rows))
     }
 
-    /// Adds rows; the blocks that are full then. `keys` are those of the rows, where keys are indexed: each is noted with its
-    /// row, since a block may end between two rows.
+    /// Adds rows and returns the blocks that became full. `keys` are those of the rows, if keys are indexed; each is
+    /// noted with its row, since a block may end between two rows.
     pub(super) fn append(
         &mut self,
         values: &ArrayRef,
@@ -164,7 +164,7 @@ impl Column {
         for i in 0..if fixed { 0 } else { values.len() } {
             let valid = values.is_valid(i);
             if valid && self.in_codes() && !self.code(bytes_of(values, i)?) {
-                // The dictionary takes no more: the block of code words ends before this value.
+                // The dictionary is full: the block of code words ends before this value.
                 full.extend(self.flush(compressor)?);
                 self.codes.closed = true;
             }
@@ -185,7 +185,7 @@ impl Column {
         Ok(full)
     }
 
-    /// The code word of a value; `false` if it has none and gets none.
+    /// Appends the code word of a value; `false` if it has none and cannot get one.
     fn code(&mut self, value: &[u8]) -> bool {
         if let Some(word) = self.codes.of.get(value) {
             self.words.push(*word);
@@ -210,12 +210,12 @@ impl Column {
                 bytes.extend_from_slice(bytes_of(values, i)?);
                 ends.push(bytes.len());
             }
-            Values::Fixed(..) => return Err(Error::schema("expected values of fixed size to come together")),
+            Values::Fixed(..) => return Err(Error::schema("expected fixed-size values in one call")),
         }
         Ok(())
     }
 
-    /// Adds rows of values of fixed size.
+    /// Adds rows of fixed-size values.
     fn append_fixed(&mut self, values: &ArrayRef) -> Result<()> {
         let Values::Fixed(bytes, size) = &mut self.values else { return Ok(()) };
         let size = *size;
@@ -246,7 +246,7 @@ impl Column {
         Ok(())
     }
 
-    /// The open block, if it has rows.
+    /// Ends the current block, if it has rows.
     pub(super) fn finish(&mut self, compressor: &mut Compressor) -> Result<Vec<Finished>> {
         self.flush(compressor).map(Vec::from_iter)
     }
@@ -341,7 +341,7 @@ fn fixed<T: Word + PartialEq>(
     Ok(())
 }
 
-/// The bytes of a value of text or bytes; of a null, none.
+/// The bytes of a text or binary value; empty for a null.
 fn bytes_of(values: &ArrayRef, i: usize) -> Result<&[u8]> {
     match values.data_type() {
         _ if values.is_null(i) => Ok(&[]),

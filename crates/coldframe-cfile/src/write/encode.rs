@@ -1,4 +1,4 @@
-//! The values of a block as its bytes, in each encoding.
+//! Encodes the values of a block, in each encoding.
 
 use coldframe_core::Result;
 use coldframe_encoding::codec::{Algorithm, Compressor};
@@ -11,14 +11,14 @@ use crate::encoding::bit_shuffle::{HEADER_LEN, chunk_len};
 const RESTART_INTERVAL: usize = 16;
 /// Runs shorter than this are literals.
 const LEAST_RUN: usize = 8;
-/// Most groups of literals of one run, as Kudu writes them.
+/// Most groups of literals in one run, as in Kudu.
 const MOST_GROUPS: usize = 63;
 
 fn head(out: &mut Vec<u8>, words: &[u32]) {
     out.extend(words.iter().flat_map(|w| w.to_le_bytes()));
 }
 
-/// A length that a block's 32 bits hold.
+/// A length, as the 32 bits of a block.
 fn len32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -33,7 +33,7 @@ pub(super) fn plain_bits(values: &[bool], ordinal: u32, out: &mut Vec<u8>) {
     out.extend(values.chunks(8).map(pack));
 }
 
-/// Eight bits or fewer, the first lowest.
+/// Packs up to eight bits, the first one lowest.
 fn pack(bits: &[bool]) -> u8 {
     bits.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))
 }
@@ -48,12 +48,12 @@ pub(super) fn rle_bits(values: &[bool], ordinal: u32, out: &mut Vec<u8>) {
     bitmap(values, out);
 }
 
-/// Bits as runs without a header.
+/// Encodes bits as runs without a header.
 pub(super) fn bitmap(values: &[bool], out: &mut Vec<u8>) {
     runs(values, out, |group, out| out.push(pack(group)), |v, out| out.push(u8::from(v)));
 }
 
-/// Runs of eight or more of one value, and groups of eight literals; the last group may be shorter.
+/// Encodes runs of eight or more equal values, and groups of eight literals; the last group may be shorter.
 fn runs<T: Copy + PartialEq>(
     values: &[T],
     out: &mut Vec<u8>,
@@ -112,7 +112,7 @@ pub(super) fn bit_shuffle<T: Word>(
     Ok(())
 }
 
-/// Unsigned values of 32 bits in as few bytes as the largest needs: code words.
+/// Encodes unsigned 32-bit values (code words) in as few bytes as the largest needs.
 pub(super) fn bit_shuffle_narrow(
     values: &[u32],
     ordinal: u32,
@@ -129,7 +129,7 @@ pub(super) fn bit_shuffle_narrow(
     }
 }
 
-/// Groups of four; the last is padded with zeros.
+/// Encodes groups of four; the last is padded with zeros.
 fn groups(values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     let mut values = values.peekable();
     while values.peek().is_some() {

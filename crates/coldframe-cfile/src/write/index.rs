@@ -7,10 +7,10 @@ use prost::Message;
 use crate::layout::block::BlockPointer;
 use crate::layout::proto::IndexBlockTrailer;
 
-/// What an index block ends beyond, if it has two entries.
+/// An index block ends once it exceeds this size and has at least two entries.
 const BLOCK_BYTES: usize = 32 << 10;
 
-/// The open block of a level.
+/// The current block of a level.
 #[derive(Debug, Default)]
 struct Level {
     entries: Vec<u8>,
@@ -34,7 +34,7 @@ impl Level {
         self.entries.len() + 4 * self.offsets.len() + 16 > BLOCK_BYTES && self.offsets.len() > 1
     }
 
-    /// The block's bytes, and the first of its keys; the level is empty then.
+    /// Returns the block's bytes and its first key, and empties the level.
     fn finish(&mut self, leaf: bool) -> (Vec<u8>, Vec<u8>) {
         let Self { entries: mut block, offsets, first } = std::mem::take(self);
         let count = i32::try_from(offsets.len()).unwrap_or(i32::MAX);
@@ -48,7 +48,7 @@ impl Level {
     }
 }
 
-/// An index being built: one open block a level, leaves first.
+/// An index being built: one current block per level, leaves first.
 #[derive(Debug)]
 pub(super) struct IndexBuilder(Vec<Level>);
 
@@ -57,7 +57,7 @@ impl IndexBuilder {
         Self(vec![Level::default()])
     }
 
-    /// Adds a data block. `put` writes an index block that is full and says where it stands.
+    /// Adds a data block. `put` writes a full index block and returns its location.
     pub(super) fn add(
         &mut self,
         key: &[u8],
@@ -80,7 +80,7 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Writes what is open, the root last.
+    /// Writes the current blocks, the root last.
     pub(super) fn finish(
         mut self,
         put: &mut dyn FnMut(&[u8]) -> Result<BlockPointer>,

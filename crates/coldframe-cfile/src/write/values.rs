@@ -1,4 +1,4 @@
-//! Arrow's arrays as the arrays of the file's type: casts without a loss, dictionaries unpacked, pieces of bounded length.
+//! Converts Arrow arrays to the file's type: lossless casts, unpacked dictionaries, pieces of bounded length.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, new_null_array};
@@ -8,15 +8,15 @@ use coldframe_core::{Error, Result};
 
 use crate::layout::types::KuduType;
 
-/// Values of so many bytes are unpacked at a time: all of them may be more than one array can hold.
+/// Values are unpacked in pieces of this many bytes: together they may exceed one array.
 const PIECE: usize = 64 << 20;
 
-/// What was given is no file, so nothing is corrupt: it does not fit.
+/// The input is not a file, so the error is not corruption: the values do not fit.
 fn unfit(e: ArrowError) -> Error {
     Error::schema(e.to_string())
 }
 
-/// Calls `append` with the values in the type that the file's type comes out as, piece by piece.
+/// Calls `append` with the values, piece by piece, in the Arrow type of the file's type.
 pub(super) fn each_piece(
     values: &ArrayRef,
     data_type: KuduType,
@@ -44,7 +44,7 @@ pub(super) fn each_piece(
     pieces(values.len(), length, &mut |from, n| append(&normal(&values.slice(from, n), data_type)?))
 }
 
-/// Cuts `rows` where their lengths reach [`PIECE`].
+/// Splits `rows` where their lengths reach [`PIECE`].
 fn pieces(
     rows: usize,
     length: impl Fn(usize) -> usize,
@@ -62,7 +62,7 @@ fn pieces(
     if rows > from { each(from, rows - from) } else { Ok(()) }
 }
 
-/// How long each value is, for types of any length.
+/// The length of each value, for types of variable length.
 fn lengths(values: &ArrayRef) -> Vec<usize> {
     fn of<T: AsRef<[u8]>>(values: impl Iterator<Item = Option<T>>) -> Vec<usize> {
         values.map(|value| value.map_or(0, |v| v.as_ref().len())).collect()
@@ -78,7 +78,7 @@ fn lengths(values: &ArrayRef) -> Vec<usize> {
     }
 }
 
-/// Values in the Arrow type that the file's type comes out as; an error where one would change.
+/// Casts values to the Arrow type of the file's type; fails if a value would change.
 fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
     let to = match (data_type.arrow(), values.data_type()) {
         (DataType::Decimal128(..), own @ DataType::Decimal128(..)) => own.clone(),
@@ -98,7 +98,7 @@ fn normal(values: &ArrayRef, data_type: KuduType) -> Result<ArrayRef> {
     arrow_cast::cast_with_options(values, &to, &exact).map_err(unfit)
 }
 
-/// Times of another unit; an error where one is finer, or beyond the range.
+/// Converts times of another unit; fails if one has a finer fraction or is out of range.
 fn micros(values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
     let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);

@@ -10,9 +10,9 @@
 //!  0 | compressed( magic 8 | content ) |    its size is the distance to the next one
 //! ```
 //!
-//! All integers are big-endian. The on-disk size without header counts the checksums, the other one does not; the
-//! number of checksums follows from the latter. The previous block's place is not looked at: Hudi's writer leaves it
-//! wrong. HBase: `HFileBlock`, `BlockType`, `ChecksumUtil`.
+//! All integers are big-endian. The on-disk size without header includes the checksums, the on-disk size of header and data does not;
+//! the number of checksums follows from the latter. The offset of the previous block is ignored: Hudi's writer stores a wrong one.
+//! HBase: `HFileBlock`, `BlockType`, `ChecksumUtil`.
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ use coldframe_encoding::checksum::{check_crc32, check_crc32c};
 use coldframe_encoding::error::ErrorContext;
 use coldframe_encoding::{Error, Limits, Result};
 
-/// Bytes of a magic.
+/// The length of a magic.
 pub(crate) const MAGIC_LEN: usize = 8;
-/// Bytes of a header without checksum fields.
+/// The length of a header without checksum fields.
 pub(crate) const SHORT_HEADER_LEN: usize = 24;
-/// Bytes of a header with them.
+/// The length of a header with checksum fields.
 pub(crate) const HEADER_LEN: usize = 33;
 
 macro_rules! types {
     ($($variant:ident $magic:literal $name:literal;)*) => {
-        /// What a block holds.
+        /// The type of a block.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum BlockType {
             $(#[doc = $name] $variant,)*
@@ -40,12 +40,12 @@ macro_rules! types {
             /// All types.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// What a block of the type begins with.
+            /// The magic of this block type.
             pub const fn magic(self) -> &'static [u8; MAGIC_LEN] {
                 match self { $(Self::$variant => $magic,)* }
             }
 
-            /// The type of a block that begins with `magic`.
+            /// The block type with this magic.
             pub fn from_magic(magic: &[u8; MAGIC_LEN]) -> Option<Self> {
                 match magic { $($magic => Some(Self::$variant),)* _ => None }
             }
@@ -73,7 +73,7 @@ types! {
 }
 
 impl BlockType {
-    /// Whether it holds cells.
+    /// Whether blocks of this type hold cells.
     pub fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::EncodedData)
     }
@@ -85,37 +85,37 @@ impl fmt::Display for BlockType {
     }
 }
 
-/// How a block's bytes are checked.
+/// How a block's bytes are checksummed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checksums {
     /// 0 none, 1 CRC-32, 2 CRC-32C.
     pub kind: u8,
-    /// Bytes that one checksum covers.
+    /// How many bytes one checksum covers.
     pub chunk: u32,
 }
 
 /// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// What the block holds.
+    /// The type of the block.
     pub block_type: BlockType,
-    /// Bytes of the header.
+    /// The length of the header.
     pub header_len: usize,
-    /// Bytes of the data as stored.
+    /// The length of the stored data.
     pub stored: usize,
-    /// Bytes of the checksums behind it.
+    /// The length of the checksums after the data.
     pub checksum_bytes: usize,
-    /// Bytes of the data once decrypted and decompressed.
+    /// The length of the data once decrypted and decompressed.
     pub raw: usize,
-    /// As written: the block of the same type before this one, or not.
+    /// As written: the offset of the previous block of the same type, possibly wrong.
     pub previous: i64,
-    /// How the bytes are checked; `None` where the format has no fields for it.
+    /// How the bytes are checksummed; `None` if the format has no fields for it.
     pub checksums: Option<Checksums>,
 }
 
 impl Header {
-    /// Reads the header at the front of `bytes`, which begin at `offset` of the file; `with_checksums` is what the
-    /// trailer's version says.
+    /// Parses the header at the start of `bytes`, which is at `offset` in the file. `with_checksums` follows from the
+    /// trailer's version.
     pub(crate) fn parse(bytes: &[u8], offset: u64, with_checksums: bool, limits: &Limits) -> Result<Self> {
         let mut c = Cursor::new(bytes, offset);
         let magic = c.array::<MAGIC_LEN>().within(|| "block")?;
@@ -183,8 +183,8 @@ impl Header {
         })
     }
 
-    /// Whether [`Self::parse`] would take `bytes` for the header of a block of at most `most` bytes, without saying why
-    /// not: for searches that try many places.
+    /// Whether [`Self::parse`] would accept `bytes` as the header of a block of at most `most` bytes. It gives no
+    /// reason and is cheap, for searches that try many offsets.
     pub(crate) fn fits(bytes: &[u8], with_checksums: bool, limits: &Limits, most: u64) -> bool {
         let int = |at: usize| {
             let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>());
@@ -207,12 +207,12 @@ impl Header {
             && with_header - HEADER_LEN as u64 + with_header.div_ceil(chunk) * 4 == on_disk
     }
 
-    /// Bytes of the whole block.
+    /// The length of the whole block.
     pub(crate) fn block_len(&self) -> u64 {
         (self.header_len as u64).saturating_add(self.stored as u64).saturating_add(self.checksum_bytes as u64)
     }
 
-    /// The stored data of a block whose bytes are `block`, after its checksums were compared if `verify`.
+    /// The stored data of the block `block`. Verifies its checksums first if `verify` is set.
     pub(crate) fn data<'a>(&self, block: &'a [u8], offset: u64, verify: bool) -> Result<&'a [u8]> {
         let mut c = Cursor::new(block, offset);
         let covered = c.take(self.header_len.saturating_add(self.stored))?;
@@ -222,12 +222,12 @@ impl Header {
         }
         covered
             .get(self.header_len..)
-            .ok_or_else(|| Error::corrupt("expected a block behind its header").at(offset))
+            .ok_or_else(|| Error::corrupt("expected a block after its header").at(offset))
     }
 }
 
 impl Checksums {
-    /// Compares the checksums of header and data.
+    /// Verifies the checksums of header and data.
     fn verify(&self, covered: &[u8], sums: &[u8], offset: u64) -> Result<()> {
         let check = match self.kind {
             1 => check_crc32,
@@ -244,17 +244,17 @@ impl Checksums {
     }
 }
 
-/// A size that must not be negative.
+/// Reads a size, which must not be negative.
 fn size(c: &mut Cursor<'_>, what: &str) -> Result<usize> {
     let at = c.offset();
     let n = c.i32_be()?;
     usize::try_from(n).map_err(|_| Error::corrupt(format!("{what}: expected 0 or more, found {n}")).at(at))
 }
 
-/// Where the next block's magic stands in `bytes`, from `from` on.
+/// The offset of the next magic in `bytes`, starting at `from`.
 pub(crate) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    // The magics begin with five different letters; most bytes are none of them.
+    // The magics begin with five different letters, and most bytes are none of these.
     let mut at = 0;
     while let Some(found) =
         rest.get(at..).and_then(|r| r.iter().position(|b| matches!(b, b'D' | b'I' | b'B' | b'M' | b'F')))

@@ -1,4 +1,4 @@
-//! Cells in their plain form, as blocks without an encoding hold them and the decoders of the others make them.
+//! Cells in plain form, as stored in blocks without an encoding, and as decoders of encodings produce them.
 //!
 //! ```text
 //! cell | key length i32 | value length i32 | key | value | [tags length u16 | tags] | [sequence id VLong] |
@@ -10,10 +10,10 @@
 use coldframe_encoding::Cursor;
 use coldframe_encoding::{Error, Result};
 
-/// Bytes of a key besides row, family and qualifier.
+/// The length of a key without row, family and qualifier.
 pub(crate) const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
 
-/// What stands behind a value.
+/// Which parts follow a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CellLayout {
     /// Tags.
@@ -22,7 +22,7 @@ pub struct CellLayout {
     pub sequence_ids: bool,
 }
 
-/// Where the parts of one cell stand in its block.
+/// The offsets and lengths of a cell's parts within its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellRef {
     /// The key.
@@ -39,7 +39,7 @@ pub struct CellRef {
     pub value: u32,
     /// Its length.
     pub value_len: u32,
-    /// The sequence id, 0 where there is none.
+    /// The sequence id; 0 if there is none.
     pub sequence_id: i64,
 }
 
@@ -52,7 +52,7 @@ pub struct Cell<'a> {
     pub family: &'a [u8],
     /// The qualifier.
     pub qualifier: &'a [u8],
-    /// Milliseconds, or whatever its user made of it.
+    /// Milliseconds, unless the user gave timestamps another meaning.
     pub timestamp: i64,
     /// One of [`kinds`](crate::kinds).
     pub kind: u8,
@@ -64,7 +64,7 @@ pub struct Cell<'a> {
     pub sequence_id: i64,
 }
 
-/// Takes cells one after another.
+/// Receives cells in order.
 pub trait CellSink {
     /// Takes the next cell.
     fn cell(&mut self, cell: &Cell<'_>) -> Result<()>;
@@ -99,27 +99,27 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The row that a key begins with; keys of indexes may be cut off behind it.
+/// The row at the start of a key. Keys in an index may be cut off after the row.
 pub fn row_of(key: &[u8]) -> Option<&[u8]> {
     let (len, rest) = key.split_first_chunk::<2>()?;
     rest.get(..usize::from(u16::from_be_bytes(*len)))
 }
 
 impl CellLayout {
-    /// Reads the cell at `at` of a block; returns it and where it ends. Errors name the place inside the block.
+    /// Parses the cell at `at`; returns it and its end. Errors name the offset inside the block.
     #[inline(always)]
     pub fn cell(self, block: &[u8], at: usize) -> Result<(Cell<'_>, usize)> {
         self.parse(block, at).ok_or_else(|| self.explain(block, at))
     }
 
-    /// The same by the places of its parts.
+    /// The same, returning the offsets of its parts.
     #[inline]
     pub fn read(self, block: &[u8], at: usize) -> Result<(CellRef, usize)> {
         let (cell, end) = self.cell(block, at)?;
         CellRef::of(&cell, at).map(|cell| (cell, end)).ok_or_else(|| self.explain(block, at))
     }
 
-    /// Hands all cells of a block to `sink`.
+    /// Passes all cells of a block to `sink`.
     #[inline]
     pub fn each(self, block: &[u8], sink: &mut impl CellSink) -> Result<()> {
         let mut at = 0;
@@ -152,7 +152,7 @@ impl CellLayout {
             if first >= -112 {
                 (sequence_id, rest) = (first.into(), behind);
             } else if let (-120..=-113, Some(eight)) = (first, behind.first_chunk::<8>()) {
-                // One to eight bytes of a number that is not negative, as they all are.
+                // The sequence id is not negative, so it takes one to eight more bytes.
                 let len = first.abs_diff(-112);
                 sequence_id = i64::from_ne_bytes(
                     (u64::from_be_bytes(*eight) >> (64 - 8 * u32::from(len))).to_ne_bytes(),
@@ -169,7 +169,7 @@ impl CellLayout {
         Some((cell, block.len() - rest.len()))
     }
 
-    /// Why there is no cell at `at`.
+    /// The reason why there is no valid cell at `at`.
     #[cold]
     #[inline(never)]
     fn explain(self, block: &[u8], at: usize) -> Error {
@@ -199,7 +199,7 @@ impl CellLayout {
 }
 
 impl CellRef {
-    /// Where the parts of the cell that begins at `at` of its block stand; `None` beyond 4 GiB.
+    /// The offsets of the parts of a cell that begins at `at` of its block; `None` beyond 4 GiB.
     #[inline]
     fn of(cell: &Cell<'_>, at: usize) -> Option<Self> {
         let key = u32::try_from(at).ok()?.checked_add(8)?;
@@ -278,13 +278,13 @@ impl CellRef {
     }
 }
 
-/// A part of a block whose place was checked when the cell was read.
+/// A part of a block whose bounds were checked when the cell was parsed.
 #[inline]
 fn part(block: &[u8], at: usize, len: usize) -> &[u8] {
     block.get(at..).and_then(|b| b.get(..len)).unwrap_or_default()
 }
 
-/// All cells of a block, behind one another in `cells`, which is cleared first.
+/// Clears `cells`, then parses all cells of a block into it.
 pub(crate) fn read_all(layout: CellLayout, block: &[u8], cells: &mut Vec<CellRef>) -> Result<()> {
     cells.clear();
     let mut at = 0;
@@ -296,7 +296,7 @@ pub(crate) fn read_all(layout: CellLayout, block: &[u8], cells: &mut Vec<CellRef
     Ok(())
 }
 
-/// The tags of a cell one after another: type and bytes.
+/// Iterates over the tags of a cell: type and bytes.
 #[derive(Clone, Debug)]
 pub struct Tags<'a>(pub Cursor<'a>);
 

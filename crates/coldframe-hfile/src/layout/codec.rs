@@ -1,4 +1,4 @@
-//! Codecs by the ordinals that trailers hold, and the cipher around them.
+//! Codecs by the ordinals in trailers, and the cipher around them.
 //!
 //! ```text
 //! data of a block       | [IV length u8 | IV] | AES-CTR( stream ) |      the first two only in encrypted files
@@ -20,22 +20,22 @@ use prost::Message;
 
 use crate::layout::proto::WrappedKey;
 
-/// A codec as trailers number them.
+/// A codec, by its ordinal in trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codec {
-    /// HBase's name of it.
+    /// Its name in HBase.
     pub name: &'static str,
     hadoop: Option<HadoopCodec>,
 }
 
-/// What zstd frames begin with: Hadoop's own codec writes them without framing.
+/// The magic of zstd frames. Hadoop's own codec writes them without framing.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl Codec {
     /// No compression.
     pub const NONE: Self = Self { name: "NONE", hadoop: None };
 
-    /// The codec of an ordinal.
+    /// The codec with this ordinal.
     pub fn from_ordinal(ordinal: u32) -> Result<Self> {
         let (name, algorithm) = match ordinal {
             0 => ("LZO", Algorithm::Lzo),
@@ -56,17 +56,17 @@ impl Codec {
         Ok(Self { name, hadoop: Some(hadoop) })
     }
 
-    /// Every codec that can be read: for files whose trailer is lost.
+    /// Every supported codec, for files whose trailer is lost.
     pub fn all() -> impl Iterator<Item = Self> {
         [2, 1, 3, 4, 6, 0, 8, 5].into_iter().filter_map(|n| Self::from_ordinal(n).ok())
     }
 
-    /// Whether data is stored as it is.
+    /// Whether data is stored uncompressed.
     pub fn is_none(self) -> bool {
         self.hadoop.is_none()
     }
 
-    /// Appends to `out` what `stream` holds, which must be `raw` bytes.
+    /// Decompresses `stream`, which must expand to `raw` bytes, and appends the result to `out`.
     pub fn decompress(
         self,
         decompressor: &mut Decompressor,
@@ -82,7 +82,7 @@ impl Codec {
             Some(codec) if codec.algorithm == Algorithm::Zstd && stream.starts_with(&ZSTD_MAGIC) => {
                 decompressor.decompress_exact(Algorithm::Zstd, stream, raw, out)
             }
-            // HBase's gzip stream of an empty block is a member of nothing; others write no bytes at all.
+            // For an empty block HBase writes an empty gzip member; other writers write no bytes.
             Some(codec) => codec.decompress_exact(decompressor, stream, raw, out),
         }
     }
@@ -99,8 +99,8 @@ impl fmt::Debug for DataKey {
 }
 
 impl DataKey {
-    /// What a trailer's wrapped key may be under each of the master keys: a wrong master key gives noise, which the
-    /// file info tells from a key.
+    /// The candidates for the data key: the trailer's wrapped key, unwrapped with each master key. A wrong master key
+    /// gives noise, which shows when the file info is read.
     pub fn candidates(wrapped: &[u8], masters: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Self>> {
         let corrupt = |e: &dyn fmt::Display| Error::corrupt(format!("wrapped key: {e}")).within("trailer");
         let wrapped = WrappedKey::decode_length_delimited(wrapped).map_err(|e| corrupt(&e))?;
@@ -121,14 +121,14 @@ impl DataKey {
             let cipher = AesCtr::new(master, &iv);
             cipher.within(|| format!("master key `{alias}`"))?.apply(&mut key);
             key.truncate(length);
-            // What is no key's length can be no data key.
+            // A result whose length no key has is dropped.
             AesCtr::new(&key, &iv).map_err(|e| corrupt(&e.reason()))?;
             found.push(Self(key));
         }
         Ok(found)
     }
 
-    /// Appends the decrypted form of a block's data to `out`.
+    /// Decrypts a block's data and appends it to `out`.
     pub fn decrypt(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let (len, rest) = data
             .split_first()

@@ -1,4 +1,4 @@
-//! From the bytes of a block to its content, and to its cells.
+//! Turns a block's bytes into its content and its cells.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::layout::cell::CellSink;
 use crate::layout::context::BlockContext;
 use crate::layout::encoding::{Decoder, Encoding, Plain};
 
-/// Plain cells of one block, and how they were encoded.
+/// The plain cells of one block, and their encoding.
 #[derive(Clone, Debug)]
 pub struct Cells {
     /// The cells.
     pub bytes: Bytes,
-    /// `None` where they were stored plain.
+    /// `None` if they were stored plain.
     pub encoding: Option<Encoding>,
 }
 
-/// Reads blocks; keeps working memory from one to the next.
+/// Reads blocks; reuses its buffers.
 #[derive(Debug)]
 pub struct BlockReader {
     context: Arc<BlockContext>,
@@ -32,7 +32,7 @@ pub struct BlockReader {
 }
 
 impl BlockReader {
-    /// A reader of blocks of one file.
+    /// A reader for the blocks of one file.
     pub fn new(context: Arc<BlockContext>) -> Self {
         Self {
             context,
@@ -43,12 +43,12 @@ impl BlockReader {
         }
     }
 
-    /// What the file says of its blocks.
+    /// The context of the file's blocks.
     pub fn context(&self) -> &Arc<BlockContext> {
         &self.context
     }
 
-    /// The content of the block `block`, which begins at `offset`, and its type. `raw` is its size in version 1.
+    /// The content and type of the block `block` at `offset`. `raw` is its uncompressed size in version 1.
     pub fn content(&mut self, block: &Bytes, offset: u64, raw: u32) -> Result<(BlockType, Bytes)> {
         let mut out = Vec::new();
         let (block_type, stored) = self.content_into(block, offset, raw, &mut out)?;
@@ -79,7 +79,7 @@ impl BlockReader {
         Ok(Cells { bytes: Bytes::from(plain.bytes), encoding: Some(encoding) })
     }
 
-    /// Hands the cells of a data block to `sink`, one after another. What it took of a block with an error is worthless.
+    /// Passes the cells of a data block to `sink`. If it fails, the cells already passed on must be discarded.
     pub fn each_cell(
         &mut self,
         block: &Bytes,
@@ -112,7 +112,7 @@ impl BlockReader {
         self.context.layout.each(content, sink).at(offset).within(|| block_type.name())
     }
 
-    /// Either a part of `block` or, appended to `out`, what its data becomes.
+    /// The content, either as a slice of `block` or appended to `out`.
     fn content_into(
         &mut self,
         block: &Bytes,

@@ -1,11 +1,11 @@
-//! What trailer and file info say of all blocks.
+//! Properties that trailer and file info set for all blocks.
 
 use coldframe_encoding::Limits;
 
 use crate::layout::cell::CellLayout;
 use crate::layout::codec::{Codec, DataKey};
 
-/// What the file says of all its blocks.
+/// Properties of all blocks of a file.
 #[derive(Clone, Debug)]
 pub struct BlockContext {
     /// The major version.
@@ -16,14 +16,14 @@ pub struct BlockContext {
     pub codec: Codec,
     /// The key of an encrypted file.
     pub key: Option<DataKey>,
-    /// Whether checksums are compared.
+    /// Whether checksums are verified.
     pub verify: bool,
-    /// Bytes of the file: what metadata becomes is bounded by them.
+    /// The length of the file. It bounds how much memory metadata may take.
     pub(crate) file_len: u64,
     /// Bounds.
     pub limits: Limits,
-    /// What cells have behind their values.
+    /// Which parts follow the values of cells.
     pub layout: CellLayout,
-    /// Whether the tags of encoded blocks are by dictionary.
+    /// Whether encoded blocks store tags through a dictionary.
     pub compressed_tags: bool,
 }

@@ -1,11 +1,11 @@
-//! Data block encodings: each is undone cell by cell, from the block and the key before, which alone is kept.
+//! Data block encodings. Each is decoded cell by cell, from the block and the previous key; no other state is kept.
 //!
 //! ```text
 //! content of an encoded data block | encoding u16 | encoded cells |
 //!   PREFIX, DIFF, FAST_DIFF        | size of the cells in plain form i32 | [DIFF: family length u8, family] | cell ... |
 //!   ROW_INDEX_V1                   | plain cell ... | rows i32 | offset of each row i32 ... | size of the cells i32 |
 //! integer                          | LEB128 |
-//! [tags length | tags] [sequence id VLong] behind each cell, as in plain form but that the length is LEB128
+//! [tags length | tags] [sequence id VLong] after each cell, as in plain form, except that the length is LEB128
 //! ```
 //!
 //! HBase: `DataBlockEncoding`, `BufferedDataBlockEncoder` and the encoders named like the encodings.
@@ -28,18 +28,18 @@ use tags::TagDictionary;
 /// How the cells of a block are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Prefixes of keys are left out.
+    /// Shared prefixes of keys are omitted.
     Prefix,
-    /// Parts of keys that equal the previous ones are left out; timestamps are differences.
+    /// Parts of keys that equal the previous ones are omitted; timestamps are differences.
     Diff,
-    /// The same, by bytes.
+    /// The same, byte by byte.
     FastDiff,
-    /// Plain cells with an index of rows behind them.
+    /// Plain cells followed by an index of rows.
     RowIndexV1,
 }
 
 impl Encoding {
-    /// The encoding that a block names.
+    /// The encoding with this id.
     pub fn from_id(id: u16) -> Result<Self> {
         match id {
             2 => Ok(Self::Prefix),
@@ -51,7 +51,7 @@ impl Encoding {
         }
     }
 
-    /// HBase's name of it.
+    /// Its name in HBase.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prefix => "PREFIX",
@@ -62,7 +62,7 @@ impl Encoding {
     }
 }
 
-/// Undoes encodings; keeps its memory from block to block.
+/// Decodes blocks; reuses its buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     dictionary: TagDictionary,
@@ -71,7 +71,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Hands the cells of an encoded block to `sink`. Errors have no place in the file.
+    /// Passes the cells of an encoded block to `sink`. Errors have no file offset.
     pub(crate) fn decode(
         &mut self,
         content: &[u8],
@@ -123,21 +123,21 @@ impl Decoder {
 enum TagForm<'d> {
     None,
     Plain,
-    /// With the plain form of a cell's tags.
+    /// By dictionary; the buffer holds the plain form of a cell's tags.
     Dictionary(&'d mut TagDictionary, &'d mut Vec<u8>),
 }
 
-/// Where decoded cells go.
+/// The destination of decoded cells.
 struct Out<'o, S> {
     sink: &'o mut S,
-    /// Bytes that the cells left may have in plain form.
+    /// How many bytes the remaining cells may take in plain form.
     left: usize,
     tags: TagForm<'o>,
     sequence_ids: bool,
 }
 
 impl<S: CellSink> Out<'_, S> {
-    /// Checks the lengths that a cell begins with.
+    /// Checks the lengths at the start of a cell.
     #[inline]
     fn begin(&mut self, key_len: usize, value_len: usize) -> Result<()> {
         let size = key_len.saturating_add(value_len).saturating_add(8);
@@ -152,7 +152,7 @@ impl<S: CellSink> Out<'_, S> {
         }
     }
 
-    /// Reads what stands behind a value, and hands the cell over.
+    /// Reads what follows a value and passes the cell on.
     #[inline(always)]
     fn end(&mut self, src: &mut Cursor<'_>, key: Key<'_>, value: &[u8]) -> Result<()> {
         let mut tags: &[u8] = &[];
@@ -176,7 +176,7 @@ impl<S: CellSink> Out<'_, S> {
     }
 }
 
-/// Cells in plain form, as searches in a block want them.
+/// Cells in plain form, as needed for searching a block.
 #[derive(Debug)]
 pub struct Plain {
     /// The cells.
@@ -185,7 +185,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// No cells yet; what stands behind the values of those to come.
+    /// An empty collection; `layout` names the parts that follow values.
     pub fn new(layout: CellLayout) -> Self {
         Self { bytes: Vec::new(), layout }
     }
@@ -221,7 +221,7 @@ impl CellSink for Plain {
     }
 }
 
-/// A LEB128 integer as a length.
+/// Reads a LEB128 length.
 #[inline]
 fn integer(src: &mut Cursor<'_>) -> Result<usize> {
     let at = src.offset();
@@ -232,8 +232,8 @@ fn integer(src: &mut Cursor<'_>) -> Result<usize> {
     }
 }
 
-/// Appends bytes. Rows, families and qualifiers are short: two copies of a fixed length that overlap are faster than a
-/// call with a length.
+/// Appends bytes. Rows, families and qualifiers are short: two overlapping copies of fixed length are faster than a
+/// call with a variable length.
 #[inline(always)]
 pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
@@ -246,7 +246,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends from `N` to twice as many bytes: the first `N`, then the last.
+/// Appends `N` to twice as many bytes: the first `N`, then the last `N`.
 #[inline(always)]
 fn put_twice<const N: usize>(out: &mut Vec<u8>, bytes: &[u8]) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {

@@ -1,4 +1,4 @@
-//! The file info: a sorted map of bytes to bytes, some of whose keys are the format's own.
+//! The file info: a sorted map of bytes to bytes, in which some keys belong to the format.
 //!
 //! ```text
 //! protobuf  | "PBUF" | FileInfoProto, length-delimited |                        version 2.2 on
@@ -17,7 +17,7 @@ use prost::Message;
 
 use crate::layout::proto::FileInfoProto;
 
-/// What a protobuf message in a block begins with.
+/// The magic of a protobuf message in a block.
 pub const PROTOBUF_MAGIC: &[u8; 4] = b"PBUF";
 
 /// `hfile.LASTKEY`
@@ -28,15 +28,15 @@ pub const AVG_KEY_LEN: &[u8] = b"hfile.AVG_KEY_LEN";
 pub const AVG_VALUE_LEN: &[u8] = b"hfile.AVG_VALUE_LEN";
 /// `hfile.CREATE_TIME_TS`
 pub const CREATE_TIME: &[u8] = b"hfile.CREATE_TIME_TS";
-/// `hfile.COMPARATOR`: the class in files of version 1.
+/// `hfile.COMPARATOR`: the class of the comparator, in files of version 1.
 pub const COMPARATOR: &[u8] = b"hfile.COMPARATOR";
-/// `hfile.MAX_TAGS_LEN`: present where cells have tags.
+/// `hfile.MAX_TAGS_LEN`: present if cells have tags.
 pub const MAX_TAGS_LEN: &[u8] = b"hfile.MAX_TAGS_LEN";
-/// `hfile.TAGS_COMPRESSED`: whether encoded blocks hold tags by a dictionary.
+/// `hfile.TAGS_COMPRESSED`: whether encoded blocks store tags through a dictionary.
 pub const TAGS_COMPRESSED: &[u8] = b"hfile.TAGS_COMPRESSED";
 /// `DATA_BLOCK_ENCODING`
 pub const DATA_BLOCK_ENCODING: &[u8] = b"DATA_BLOCK_ENCODING";
-/// `KEY_VALUE_VERSION`: 1 where cells have a sequence id.
+/// `KEY_VALUE_VERSION`: 1 if cells have a sequence id.
 pub const KEY_VALUE_VERSION: &[u8] = b"KEY_VALUE_VERSION";
 /// `MAX_MEMSTORE_TS_KEY`: the largest sequence id.
 pub const MAX_MEMSTORE_TS: &[u8] = b"MAX_MEMSTORE_TS_KEY";
@@ -49,7 +49,7 @@ pub const HUDI_SCHEMA: &[u8] = b"schema";
 /// Hudi: the smallest key.
 pub const HUDI_MIN_KEY: &[u8] = b"minRecordKey";
 
-/// A message behind its length, which is checked when it is decoded.
+/// A message after its length, which is checked during decoding.
 fn delimited(message: &[u8]) -> &[u8] {
     let length = message.iter().position(|b| *b < 0x80).map_or(message.len(), |last| last + 1);
     message.get(length..).unwrap_or_default()
@@ -60,7 +60,7 @@ fn delimited(message: &[u8]) -> &[u8] {
 pub struct FileInfo(pub BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl FileInfo {
-    /// Reads the content of a file info block, which begins at `offset` of the file.
+    /// Parses the content of a file info block at `offset` in the file.
     pub(crate) fn parse(bytes: &[u8], offset: u64, limits: &Limits, file_len: u64) -> Result<Self> {
         match bytes.strip_prefix(PROTOBUF_MAGIC) {
             Some(message) => {
@@ -73,13 +73,13 @@ impl FileInfo {
         }
     }
 
-    /// Reads the form of old files; what stands behind it is not looked at.
+    /// Parses the form of old files; bytes after it are ignored.
     pub(crate) fn parse_writable(c: &mut Cursor<'_>, limits: &Limits) -> Result<Self> {
         let at = c.offset();
         let entries = c.i32_be()?;
         let entries = u64::try_from(entries)
             .map_err(|_| Error::corrupt(format!("expected 0 entries or more, found {entries}")).at(at))?;
-        // An entry is three bytes at least.
+        // An entry takes at least three bytes.
         limits.metadata("a file info", entries.saturating_mul(3))?;
         let mut map = BTreeMap::new();
         for _ in 0..entries {
@@ -95,7 +95,7 @@ impl FileInfo {
         self.0.get(key).map(Vec::as_slice)
     }
 
-    /// The value of a key as text, if it is UTF-8.
+    /// The value of a key as text; `None` if it is not UTF-8.
     pub fn text(&self, key: &[u8]) -> Option<&str> {
         std::str::from_utf8(self.get(key)?).ok()
     }
@@ -110,7 +110,7 @@ impl FileInfo {
         }
     }
 
-    /// Whether cells have a sequence id behind them.
+    /// Whether cells have a sequence id.
     pub fn has_sequence_ids(&self) -> bool {
         self.integer(KEY_VALUE_VERSION) == Some(1)
     }
@@ -120,7 +120,7 @@ impl FileInfo {
         self.get(MAX_TAGS_LEN).is_some()
     }
 
-    /// Whether the tags of encoded blocks are by dictionary.
+    /// Whether encoded blocks store tags through a dictionary.
     pub fn has_compressed_tags(&self) -> bool {
         self.get(TAGS_COMPRESSED).is_some_and(|v| v.first().is_some_and(|b| *b != 0))
     }

@@ -1,22 +1,22 @@
-//! Binary search over sorted rows by numbers that stand side by side.
+//! Binary search over sorted rows, using numbers that are adjacent in memory.
 //!
 //! ```text
 //! rows   record-000017, record-000018, record-000042 ..
 //! common record-0000
-//! heads  "17", "18", "42" ..: the eight bytes behind what all have in common, as numbers that sort like them
+//! heads  "17", "18", "42" ..: the eight bytes after the common prefix, as numbers with the same order
 //! ```
 //!
-//! A step of a search over the rows themselves is a line of memory or two, one over these less, and the first steps are
-//! over every sixteenth of them.
+//! A step of a search over the rows themselves touches one or two cache lines. A step over heads touches fewer, and the first steps
+//! use only every sixteenth head.
 
-/// What tells rows apart.
+/// The distinguishing bytes of a block's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heads {
-    /// What all rows begin with, as far as there is room: a pointer to it would be one more line to wait for.
+    /// The prefix that all rows share, as far as it fits here: a pointer would cost one more cache line.
     common: [u8; ROOM],
     common_len: usize,
     heads: Vec<u64>,
-    /// Every [`STEP`]th head, from the first on.
+    /// Every [`STEP`]th head, starting with the first.
     samples: Vec<u64>,
 }
 
@@ -24,7 +24,7 @@ const ROOM: usize = 40;
 const STEP: usize = 16;
 
 impl Heads {
-    /// Those of rows in the order of their bytes; `None` if they are not.
+    /// The heads of rows in byte order; `None` if the rows are not sorted so.
     pub(crate) fn new<'r>(rows: impl DoubleEndedIterator<Item = &'r [u8]> + Clone) -> Option<Self> {
         let (first, last) = (rows.clone().next()?, rows.clone().next_back()?);
         let common_len = first.iter().zip(last).take(ROOM).take_while(|(a, b)| a == b).count();
@@ -36,17 +36,17 @@ impl Heads {
         heads.is_sorted().then_some(Self { common, common_len, heads, samples })
     }
 
-    /// The first of the heads from `from` on that is not below `wanted`.
+    /// The first head, starting at `from`, that is not below `wanted`.
     #[inline]
     fn first_of(&self, from: usize, wanted: u64) -> usize {
-        // The first head that is not below is in the stretch that ends with the first such sample.
+        // The first head that is not below `wanted` is in the group that ends with the first such sample.
         let end = self.samples.partition_point(|head| *head < wanted).saturating_mul(STEP);
         let start = end.saturating_sub(STEP).max(from);
         let end = end.min(self.heads.len()).max(start);
         start + self.heads.get(start..end).unwrap_or_default().partition_point(|head| *head < wanted)
     }
 
-    /// The first of the rows from `from` on that is not before `row`; `at` gives them.
+    /// The first row, starting at `from`, that is not before `row`; `at` returns rows.
     #[inline]
     pub(crate) fn lower_bound<'r>(&self, from: usize, row: &[u8], at: impl Fn(usize) -> &'r [u8]) -> usize {
         let common = self.common.get(..self.common_len).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Heads {
         };
         let wanted = head_of(rest);
         let first = self.first_of(from, wanted);
-        // Rows with the same head are told apart by themselves.
+        // Rows with equal heads are compared in full.
         let same = self.heads.get(first..).unwrap_or_default().iter().take_while(|h| **h == wanted).count();
         let (mut low, mut high) = (first, first + same);
         while low < high {
@@ -70,7 +70,7 @@ impl Heads {
     }
 }
 
-/// The first eight bytes as a number that sorts like them; zeros for those that are missing.
+/// The first eight bytes, zero-padded, as a number with the same order.
 #[inline]
 fn head_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -118,7 +118,7 @@ mod tests {
                 assert_eq!(heads.lower_bound(from, row, |i| rows[i]), expected, "{row:?} {from}");
             }
         }
-        // Many, some of them equal, with more in common than there is room for.
+        // Many rows, some of them equal, with a common prefix longer than fits.
         let many: Vec<Vec<u8>> =
             (0..500).map(|i| format!("{}{:04}", "x".repeat(38), i / 3 * 2).into_bytes()).collect();
         let long: Vec<Vec<u8>> = many.iter().map(|row| [&[b'y'; 50], row.as_slice()].concat()).collect();

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! root entry    | offset i64 | size on disk i32 | key: VInt length, bytes |         also the meta index; version 1: raw size
-//! behind them   | middle leaf's offset i64 | its size i32 | number in it i32 |      only where there are more levels
-//! other block   | entries i32 | place of each entry i32 ... | bytes of the entries i32 | entry ... |
+//! after them    | middle leaf's offset i64 | its size i32 | number in it i32 |      only if there are more levels
+//! other block   | entries i32 | offset of each entry i32 ... | bytes of the entries i32 | entry ... |
 //! other entry   | offset i64 | size on disk i32 | key |
 //! ```
 //!
-//! A key is that of the block's first cell, or one between it and the cell before; Hudi's own writer leaves it at the
-//! length and the bytes of the row. Leaf blocks stand behind the data blocks that they list. HBase: `HFileBlockIndex`.
+//! A key is that of the block's first cell, or one between it and the previous cell. Hudi's own writer stores only the length and the
+//! bytes of the row. Leaf blocks follow the data blocks that they list. HBase: `HFileBlockIndex`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -21,23 +21,23 @@ use crate::layout::cell::row_of;
 use crate::layout::heads::Heads;
 use crate::layout::order::RowOrder;
 
-/// Bytes behind the root entries of an index with more levels.
+/// The length of the part after the root entries of a multi-level index.
 const MIDDLE_LEN: usize = 16;
 
-/// Bytes of the smallest entry.
+/// The length of the smallest entry.
 const SMALLEST: u64 = 12;
 
-/// What an index says of a block.
+/// The location of a block, from an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
-    /// Where it begins.
+    /// The offset of the block.
     pub offset: u64,
-    /// Its bytes on disk, header and checksums included; in version 1 its bytes after decompression.
+    /// Its size on disk, including header and checksums; in version 1, its size after decompression.
     pub size: u32,
 }
 
 impl BlockRef {
-    /// Where it ends.
+    /// The end of the block.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.size.into())
     }
@@ -48,18 +48,18 @@ impl BlockRef {
 pub(crate) struct IndexBlock {
     bytes: Bytes,
     entries: Vec<(BlockRef, Range<usize>)>,
-    /// Made at the first search.
+    /// Built at the first search.
     heads: OnceLock<Option<Heads>>,
 }
 
 impl IndexBlock {
-    /// An error if an index of `raw` bytes may become more entries than a file of `file_len` justifies.
+    /// Fails if an index of `raw` bytes could hold more entries than a file of `file_len` bytes justifies.
     pub(crate) fn check_size(raw: usize, limits: &Limits, file_len: u64) -> Result<()> {
         let entries = raw as u64 / SMALLEST * size_of::<(BlockRef, Range<usize>)>() as u64;
         limits.decoded("an index block, decoded", entries.saturating_add(raw as u64), file_len)
     }
 
-    /// An index without keys over blocks that were found by walking.
+    /// An index without keys, for blocks that were found by walking.
     pub(crate) fn without_keys(blocks: Vec<BlockRef>) -> Self {
         Self {
             bytes: Bytes::new(),
@@ -68,7 +68,7 @@ impl IndexBlock {
         }
     }
 
-    /// An index of blocks by the first keys in them.
+    /// An index of blocks with their first keys.
     pub(crate) fn of_keys(blocks: Vec<(BlockRef, Vec<u8>)>) -> Self {
         let mut bytes = Vec::new();
         let mut entries = Vec::with_capacity(blocks.len());
@@ -80,7 +80,7 @@ impl IndexBlock {
         Self { bytes: Bytes::from(bytes), entries, heads: OnceLock::new() }
     }
 
-    /// Reads `count` root entries; `deep` where there are levels below. `offset` is the block's place for errors.
+    /// Parses `count` root entries; `deep` if there are levels below. `offset` is that of the block, for errors.
     pub(crate) fn parse_root(bytes: Bytes, count: u32, deep: bool, offset: u64) -> Result<Self> {
         let corrupt = |e: Error| Error::corrupt(e.reason()).at(offset);
         let mut c = Cursor::new(&bytes, 0);
@@ -98,7 +98,7 @@ impl IndexBlock {
         Ok(Self { bytes, entries, heads: OnceLock::new() })
     }
 
-    /// Reads a block below the root.
+    /// Parses a block below the root.
     pub(crate) fn parse_child(bytes: Bytes, offset: u64) -> Result<Self> {
         Self::parse_entries(bytes).map_err(|e| Error::corrupt(e.reason()).at(offset))
     }
@@ -107,7 +107,7 @@ impl IndexBlock {
         let mut c = Cursor::new(&bytes, 0);
         let count = c.i32_be()?;
         let count = usize::try_from(count).ok().filter(|n| *n > 0);
-        let count = count.ok_or_else(|| Error::corrupt("expected an entry or more"))?;
+        let count = count.ok_or_else(|| Error::corrupt("expected at least one entry"))?;
         let places = c.take(count.saturating_add(1).saturating_mul(4))?;
         let base = bytes.len() - c.remaining();
         let mut entries = Vec::with_capacity(count);
@@ -116,16 +116,14 @@ impl IndexBlock {
         let (first, last) = (place(places.first()), place(places.last()));
         if first != Some(0) || last != Some(c.remaining()) {
             let expected = c.remaining();
-            let message = format!("expected places from 0 to {expected}, found {first:?} to {last:?}");
+            let message = format!("expected offsets from 0 to {expected}, found {first:?} to {last:?}");
             return Err(Error::corrupt(message));
         }
         for pair in places.windows(2) {
             let (Some(start), Some(end)) = (place(pair.first()), place(pair.last())) else { continue };
             let entry = bytes.get(base.saturating_add(start)..base.saturating_add(end));
             let entry = entry.ok_or_else(|| {
-                Error::corrupt(format!(
-                    "expected entries one behind another, found one from {start} to {end}"
-                ))
+                Error::corrupt(format!("expected consecutive entries, found one from {start} to {end}"))
             })?;
             let mut c = Cursor::new(entry, 0);
             let block = block_ref(&mut c)?;
@@ -134,17 +132,17 @@ impl IndexBlock {
         Ok(Self { bytes, entries, heads: OnceLock::new() })
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Bytes held.
+    /// The number of bytes that it holds.
     pub(crate) fn size(&self) -> u64 {
         (self.bytes.len() as u64).saturating_add(self.entries.len() as u64 * 40)
     }
@@ -164,13 +162,13 @@ impl IndexBlock {
         self.entries.get(i).and_then(|(_, key)| self.bytes.get(key.clone())).unwrap_or_default()
     }
 
-    /// The row of the key of entry `i`; a key that has none is taken as a row.
+    /// The row in the key of entry `i`; a key without that structure is taken as a row.
     pub(crate) fn row(&self, i: usize) -> &[u8] {
         let key = self.key(i);
         row_of(key).unwrap_or(key)
     }
 
-    /// The entry of the last block whose row is before `row`, or the first one.
+    /// The entry of the last block whose row is before `row`; else the first one.
     pub(crate) fn last_before_row(&self, order: RowOrder, row: &[u8]) -> usize {
         let heads = self.heads.get_or_init(|| Heads::new((0..self.len()).map(|i| self.row(i))));
         match heads {
@@ -186,7 +184,8 @@ impl IndexBlock {
         .saturating_sub(1)
     }
 
-    /// The entry of the last block that may hold the first cell that is not `before`: the last one whose key is.
+    /// The entry of the last block that may hold the first cell for which `before` is false: the last one whose key is
+    /// `before`.
     pub(crate) fn last_before(&self, mut before: impl FnMut(&[u8]) -> bool) -> usize {
         let key = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.entries.partition_point(|(_, range)| before(key(range))).saturating_sub(1)
@@ -198,7 +197,7 @@ fn block_ref(c: &mut Cursor<'_>) -> Result<BlockRef> {
     match (u64::try_from(offset), u32::try_from(size)) {
         (Ok(offset), Ok(size)) => Ok(BlockRef { offset, size }),
         _ => Err(Error::corrupt(format!(
-            "expected a place and a size of 0 or more, found {offset} and {size}"
+            "expected an offset and a size of 0 or more, found {offset} and {size}"
         ))),
     }
 }

@@ -1,17 +1,17 @@
-//! The types of cells, which are those of `KeyValue.Type`.
+//! The types of cells: those of `KeyValue.Type`.
 
 /// A value.
 pub const PUT: u8 = 4;
-/// Deletes the cell of exactly this time.
+/// Deletes the cell with exactly this timestamp.
 pub const DELETE: u8 = 8;
-/// Deletes a family's cells of exactly this time.
+/// Deletes a family's cells with exactly this timestamp.
 pub const DELETE_FAMILY_VERSION: u8 = 10;
-/// Deletes a column's cells of this time and before.
+/// Deletes a column's cells up to this timestamp.
 pub const DELETE_COLUMN: u8 = 12;
-/// Deletes a family's cells of this time and before.
+/// Deletes a family's cells up to this timestamp.
 pub const DELETE_FAMILY: u8 = 14;
 
-/// The word for a type.
+/// The name of a type.
 pub fn type_name(kind: u8) -> Option<&'static str> {
     Some(match kind {
         0 => "Minimum",

@@ -1,7 +1,7 @@
-//! How rows are ordered: by bytes, but for HBase's own table `hbase:meta`.
+//! The order of rows: bytewise, except in HBase's own table `hbase:meta`.
 //!
 //! ```text
-//! row of hbase:meta | table | "," | start key | "," | region id |        by these parts, each by bytes
+//! row of hbase:meta | table | "," | start key | "," | region id |        part by part, each bytewise
 //! ```
 //!
 //! HBase: `CellComparatorImpl`, `MetaCellComparator`.
@@ -14,12 +14,12 @@ pub enum RowOrder {
     /// By unsigned bytes.
     #[default]
     Bytes,
-    /// That of `hbase:meta`.
+    /// The order of `hbase:meta`.
     Meta,
 }
 
 impl RowOrder {
-    /// The order of the class that a trailer names.
+    /// The order of the comparator class that a trailer names.
     pub fn of_comparator(class: &str) -> Self {
         if class.contains("Meta") { Self::Meta } else { Self::Bytes }
     }
@@ -34,7 +34,7 @@ impl RowOrder {
     }
 }
 
-/// Compares by bytes. Rows are short: a few comparisons of eight bytes are faster than a call.
+/// Compares bytewise. Rows are short: a few comparisons of eight bytes are faster than a call.
 #[inline]
 fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     let (mut a, mut b) = (a, b);
@@ -56,7 +56,7 @@ fn meta(a: &[u8], b: &[u8]) -> Ordering {
     compare_parts(a, b, first, |a, b| compare_parts(a, b, last, <[u8]>::cmp))
 }
 
-/// Compares what stands before the delimiter that `find` finds, then whether there is one, then what is behind it.
+/// Compares the parts before the delimiter that `find` finds, then whether there is one, then the parts after it.
 fn compare_parts(
     a: &[u8],
     b: &[u8],

@@ -1,4 +1,4 @@
-//! The protobuf messages of an HFile, field by field as `HFile.proto` and `Encryption.proto` of HBase number them.
+//! The protobuf messages of an HFile, with the field numbers of HBase's `HFile.proto` and `Encryption.proto`.
 
 use coldframe_encoding::limits::message::{Shape, Shaped};
 
@@ -13,10 +13,10 @@ pub(crate) struct BytesBytesPair {
     pub second: Vec<u8>,
 }
 
-/// The file info of files whose trailer is protobuf as well.
+/// The file info, in files with a protobuf trailer.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct FileInfoProto {
-    /// In order of keys, as the writers leave it.
+    /// Sorted by key, as the writers store it.
     #[prost(message, repeated, tag = "1")]
     pub map_entry: Vec<BytesBytesPair>,
 }
@@ -28,16 +28,16 @@ impl Shaped for FileInfoProto {
 /// The trailer from version 2, minor 2 on.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct FileTrailerProto {
-    /// Where the file info block begins.
+    /// The offset of the file info block.
     #[prost(uint64, optional, tag = "1")]
     pub file_info_offset: Option<u64>,
-    /// Where the blocks that are read on opening begin.
+    /// The offset of the blocks that are read on opening.
     #[prost(uint64, optional, tag = "2")]
     pub load_on_open_data_offset: Option<u64>,
-    /// Bytes of the data index; other sums in files of Hudi's own writer.
+    /// The uncompressed size of the data index; Hudi's own writer stores other sums.
     #[prost(uint64, optional, tag = "3")]
     pub uncompressed_data_index_size: Option<u64>,
-    /// Bytes of all blocks before compression; left out by Hudi's own writer.
+    /// The uncompressed size of all blocks; Hudi's own writer omits it.
     #[prost(uint64, optional, tag = "4")]
     pub total_uncompressed_bytes: Option<u64>,
     /// Entries of the root data index.
@@ -52,10 +52,10 @@ pub(crate) struct FileTrailerProto {
     /// Levels of the data index.
     #[prost(uint32, optional, tag = "8")]
     pub num_data_index_levels: Option<u32>,
-    /// Where the first data block begins; all ones in an empty file.
+    /// The offset of the first data block; all ones in an empty file.
     #[prost(uint64, optional, tag = "9")]
     pub first_data_block_offset: Option<u64>,
-    /// Where the last data block begins; all ones in an empty file.
+    /// The offset of the last data block; all ones in an empty file.
     #[prost(uint64, optional, tag = "10")]
     pub last_data_block_offset: Option<u64>,
     /// The Java class that orders the keys.
@@ -64,18 +64,18 @@ pub(crate) struct FileTrailerProto {
     /// The ordinal of the codec.
     #[prost(uint32, optional, tag = "12")]
     pub compression_codec: Option<u32>,
-    /// The data key, wrapped: a length-delimited [`WrappedKey`].
+    /// The wrapped data key: a length-delimited [`WrappedKey`].
     #[prost(bytes = "vec", optional, tag = "13")]
     pub encryption_key: Option<Vec<u8>>,
 }
 
-/// A data key, encrypted by a master key.
+/// A data key, encrypted with a master key.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct WrappedKey {
-    /// The cipher that the data key is for: `AES`.
+    /// The cipher that uses the data key: `AES`.
     #[prost(string, required, tag = "1")]
     pub algorithm: String,
-    /// Bytes of the data key.
+    /// The length of the data key.
     #[prost(uint32, required, tag = "2")]
     pub length: u32,
     /// The data key, encrypted.
@@ -87,7 +87,7 @@ pub(crate) struct WrappedKey {
     /// A digest of the data key.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub hash: Option<Vec<u8>>,
-    /// The name of that digest.
+    /// The name of the digest.
     #[prost(string, optional, tag = "6")]
     pub hash_algorithm: Option<String>,
 }

@@ -17,27 +17,27 @@ use prost::Message;
 
 use crate::layout::proto::FileTrailerProto;
 
-/// What a trailer begins with.
+/// The magic of a trailer.
 pub(crate) const MAGIC: &[u8; 8] = b"TRABLK\"$";
 /// The longest trailer.
 pub(crate) const MAX_LEN: u64 = 4096;
 
-/// A trailer, whatever its form.
+/// A trailer of any version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {
     /// 1, 2 or 3.
     pub major: u32,
-    /// What the writer of that major version added.
+    /// The minor version.
     pub minor: u32,
-    /// Where the file info begins.
+    /// The offset of the file info.
     pub file_info_offset: u64,
-    /// Where the blocks that are read on opening begin: the root data index is the first of them.
+    /// The offset of the blocks that are read on opening: the root data index is the first of them.
     pub load_on_open_offset: u64,
-    /// Where the meta index begins; only version 1 says so.
+    /// The offset of the meta index; only version 1 states it.
     pub meta_index_offset: Option<u64>,
-    /// As the writer summed it up; not to be relied on.
+    /// As the writer stated it; unreliable.
     pub uncompressed_data_index_size: Option<u64>,
-    /// As the writer summed it up; not to be relied on.
+    /// As the writer stated it; unreliable.
     pub total_uncompressed_bytes: Option<u64>,
     /// Entries of the root data index.
     pub data_index_count: u32,
@@ -47,9 +47,9 @@ pub struct Trailer {
     pub entry_count: u64,
     /// Levels of the data index.
     pub index_levels: u32,
-    /// Where the first data block begins, if there is one.
+    /// The offset of the first data block, if there is one.
     pub first_data_block: Option<u64>,
-    /// Where the last data block begins, if there is one.
+    /// The offset of the last data block, if there is one.
     pub last_data_block: Option<u64>,
     /// The Java class that orders the keys; empty in version 1.
     pub comparator: String,
@@ -59,7 +59,7 @@ pub struct Trailer {
     pub encryption_key: Option<Vec<u8>>,
 }
 
-/// How long the trailer of a major version is.
+/// The length of the trailer of a major version.
 pub(crate) fn len_of(major: u32) -> Option<u64> {
     match major {
         1 => Some(60),
@@ -69,13 +69,13 @@ pub(crate) fn len_of(major: u32) -> Option<u64> {
     }
 }
 
-/// Major and minor of the version that a file ends with.
+/// The major and minor version at the end of a file.
 pub(crate) fn version_of(tail: &[u8]) -> Option<(u32, u32)> {
     let version = u32::from_be_bytes(*tail.last_chunk()?);
     Some((version & 0x00ff_ffff, version >> 24))
 }
 
-/// Whether bytes that end a file end with a trailer, as far as they reach back.
+/// Whether bytes from the end of a file end with a trailer, as far as they reach back.
 pub(crate) fn probe(tail: &[u8]) -> bool {
     let Some((major, _)) = version_of(tail) else { return false };
     let start = len_of(major).and_then(|n| tail.len().checked_sub(usize::try_from(n).ok()?));
@@ -83,8 +83,8 @@ pub(crate) fn probe(tail: &[u8]) -> bool {
 }
 
 impl Trailer {
-    /// Reads the trailer at the end of `tail`, the last bytes of a file of `file_len` bytes: [`MAX_LEN`], or the
-    /// whole file.
+    /// Parses the trailer at the end of `tail`: the last [`MAX_LEN`] bytes of a file of `file_len` bytes, or the whole
+    /// file.
     pub fn parse(tail: &[u8], file_len: u64) -> Result<Self> {
         Self::parse_at_end(tail, file_len).within(|| "trailer")
     }
@@ -113,7 +113,7 @@ impl Trailer {
         Ok(trailer)
     }
 
-    /// Whether the header of a block holds checksum fields.
+    /// Whether block headers have checksum fields.
     pub fn has_checksums(&self) -> bool {
         self.major > 2 || (self.major == 2 && self.minor > 0)
     }
@@ -135,7 +135,7 @@ impl Trailer {
         for (what, place) in places {
             if let Some(place) = place.filter(|p| *p > start) {
                 let message =
-                    format!("expected the {what} before the trailer at {start}, found it at {place}");
+                    format!("expected the {what} before the trailer at {start}, found offset {place}");
                 return Err(Error::corrupt(message).at(start));
             }
         }
@@ -143,7 +143,7 @@ impl Trailer {
     }
 }
 
-/// An offset that is all ones where there is no block.
+/// An offset; all ones stands for none.
 fn place(offset: u64) -> Option<u64> {
     Some(offset).filter(|o| *o != u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! Cells of a range of rows, in either direction.
+//! The cells of a range of rows, in either direction.
 //!
-//! Backwards, rows come last first, the cells of each row in file order: a row is handed out once its first block was
-//! read.
+//! Backwards, the last row comes first, but the cells of each row stay in file order. So a row is returned only after
+//! its first block was read.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,31 +23,31 @@ use crate::prune::cursor::IndexCursor;
 use crate::scan::columns::Columns;
 use crate::scan::visible::{Policy, Visibility};
 
-/// Bytes of blocks that are read together at most. A scan begins with one block and doubles.
+/// Most bytes of blocks that are read together. A scan begins with one block and doubles.
 const RUN_BYTES: u64 = 4 << 20;
 
-/// Which cells to read.
+/// Selects cells.
 #[derive(Clone, Debug, Default)]
 pub struct RowQuery {
     /// The first row.
     pub start: Option<Vec<u8>>,
-    /// The first row behind the range.
+    /// The end of the range of rows, excluded.
     pub stop: Option<Vec<u8>>,
-    /// What rows begin with.
+    /// A prefix of the rows.
     pub prefix: Option<Vec<u8>>,
     /// Whether the last row comes first.
     pub reverse: bool,
     /// `family` or `family:qualifier`; empty is all.
     pub columns: Vec<String>,
-    /// Times of cells: from, and up to but not at.
+    /// The range of timestamps, with its end excluded.
     pub time_range: Option<(i64, i64)>,
-    /// The newest visible versions of each column, so many at most; `None` is all cells as stored.
+    /// At most this many of the newest visible versions of each column; `None` is all cells as stored.
     pub max_versions: Option<u32>,
     /// Most rows of a batch.
     pub batch_rows: usize,
 }
 
-/// Cells of a block: its plain form, and those of its cells that are meant.
+/// A block in plain form, and the selected ones of its cells.
 type Part = (Bytes, Vec<CellRef>);
 
 /// A scan of rows.
@@ -58,12 +58,12 @@ pub struct RowScan {
     columns: Columns,
     filter: Filter,
     way: Way,
-    /// Blocks that were read and not looked at yet.
+    /// Blocks that were read but not parsed yet.
     read: VecDeque<(BlockRef, Bytes)>,
     run: u64,
-    /// Cells to hand out, in this order.
+    /// Cells to return, in this order.
     ready: VecDeque<Part>,
-    /// Cells of a row whose first block was not read yet.
+    /// Cells of a row whose first block has not been read yet.
     pending: VecDeque<Part>,
     done: bool,
 }
@@ -71,7 +71,7 @@ pub struct RowScan {
 #[derive(Debug)]
 enum Way {
     Forward(IndexCursor),
-    /// Blocks left, in file order.
+    /// The remaining blocks, in file order.
     Backward(Vec<BlockRef>),
 }
 
@@ -87,7 +87,7 @@ struct Filter {
     visible: Visibility,
 }
 
-/// The next block that may hold rows before the filter's end; the first one is handed out in any case.
+/// The next block that may hold rows before the filter's end; the first block is always returned.
 fn next_block(cursor: &mut IndexCursor, filter: &Filter, first: bool) -> Result<Option<BlockRef>> {
     let entry = cursor.next_entry()?;
     let behind =
@@ -133,7 +133,7 @@ impl Filter {
         start..before(&self.stop, cells.len()).max(start)
     }
 
-    /// Keeps the cells that are asked for.
+    /// Drops the cells that are not selected.
     fn retain(&mut self, block: &[u8], cells: &mut Vec<CellRef>) -> Result<()> {
         if self.columns.is_empty()
             && self.time_range.is_none()
@@ -163,7 +163,7 @@ impl Filter {
     }
 }
 
-/// The first string behind all that begin with `prefix`; `None` if there is none.
+/// The smallest string after all those that begin with `prefix`; `None` if there is none.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b < 0xff)?;
     let mut end = prefix.get(..=last)?.to_vec();
@@ -174,7 +174,7 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl RowScan {
-    /// The cells of `raw` that `query` asks for.
+    /// The cells of `raw` that `query` selects.
     pub(crate) fn new(raw: &Arc<RawFile>, view: View, schema: &SchemaRef, query: &RowQuery) -> Result<Self> {
         raw.check()?;
         let of_cells =
@@ -217,7 +217,7 @@ impl RowScan {
         self.columns.schema()
     }
 
-    /// The next batch that has rows.
+    /// The next batch; never empty.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while !self.columns.is_full() {
             if let Some((block, cells)) = self.ready.front_mut() {
@@ -237,7 +237,7 @@ impl RowScan {
         if self.columns.is_empty() { Ok(None) } else { self.columns.finish().map(Some) }
     }
 
-    /// Reads the next block and makes its cells ready.
+    /// Reads the next block and selects its cells.
     fn advance(&mut self) -> Result<()> {
         let Some((block, bytes)) = self.next_read()? else {
             self.done = true;
@@ -261,7 +261,7 @@ impl RowScan {
         self.take_rows(&plain, cells)
     }
 
-    /// Takes the rows of a block, last first; the first one may have begun in an earlier block.
+    /// Takes the rows of a block, last first. The first of them may have begun in an earlier block.
     fn take_rows(&mut self, plain: &Bytes, mut cells: Vec<CellRef>) -> Result<()> {
         while let Some(row) = cells.last().map(|c| c.row(plain)) {
             let first = cells.iter().rposition(|c| c.row(plain) != row).map_or(0, |i| i + 1);
@@ -276,7 +276,7 @@ impl RowScan {
         Ok(())
     }
 
-    /// Filters cells that stand in file order and makes them ready.
+    /// Filters cells in file order, and adds them to those to return.
     fn hand_out(&mut self, parts: VecDeque<Part>) -> Result<()> {
         for (block, mut cells) in parts {
             self.filter.retain(&block, &mut cells)?;
@@ -287,7 +287,7 @@ impl RowScan {
         Ok(())
     }
 
-    /// The next block with its bytes; some are read ahead.
+    /// The next block with its bytes. Reads some blocks ahead.
     fn next_read(&mut self) -> Result<Option<(BlockRef, Bytes)>> {
         if let Some(next) = self.read.pop_front() {
             return Ok(Some(next));

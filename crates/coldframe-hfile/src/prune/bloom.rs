@@ -1,4 +1,4 @@
-//! Bloom filters: the meta block on opening, the bits in chunks between the data blocks.
+//! Bloom filters: a meta block that is read on opening, and the bits in chunks between the data blocks.
 //!
 //! ```text
 //! meta block  | version i32 = 3 | bytes of all chunks i64 | hashes i32 | hash function i32 | keys i64 | room for keys i64 |
@@ -28,7 +28,7 @@ use crate::layout::file_info;
 use crate::layout::index::IndexBlock;
 use crate::open::RawFile;
 
-/// What the keys of a filter are.
+/// What a filter's keys consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Row,
@@ -47,12 +47,12 @@ pub(crate) struct Bloom {
 
 type Hash = fn(&[u8], u32) -> u32;
 
-/// Where the bits are.
+/// Where a filter's bits are.
 #[derive(Debug)]
 enum Bits {
-    /// In chunks, by the first key of each.
+    /// In chunks, indexed by the first key of each.
     Chunks(IndexBlock),
-    /// All at once: version 1.
+    /// In one piece: version 1.
     Whole(Bytes),
 }
 
@@ -60,17 +60,17 @@ enum Bits {
 const META_V1: &[u8] = b"BLOOM_FILTER_META";
 const DATA_V1: &[u8] = b"BLOOM_FILTER_DATA";
 
-/// Which of a file's filters.
+/// Selects one of a file's filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// That of rows, or of rows and columns.
+    /// The filter of rows, or of rows and columns.
     General,
-    /// That of rows in which a whole family is deleted.
+    /// The filter of rows in which a whole family is deleted.
     DeleteFamily,
 }
 
 impl Bloom {
-    /// Reads the filter's meta block, if the file has it.
+    /// Reads the filter's meta block; `None` if the file has none.
     pub(crate) fn open(file: &RawFile, which: Which) -> Result<Option<Self>> {
         let wanted = match which {
             Which::General => BlockType::BloomMeta,
@@ -127,7 +127,7 @@ impl Bloom {
         Ok(Self { keys, hashes, hash, bits: Bits::Chunks(chunks) })
     }
 
-    /// The filter of a file of version 1, whose `bits` are a meta block.
+    /// Parses the filter of a version 1 file, whose `bits` are a meta block.
     fn parse_v1(meta: &[u8], bits: Option<Bytes>, keys: Keys) -> Result<Self> {
         let mut c = Cursor::new(meta, 0);
         let corrupt = |e: Error| Error::corrupt(e.reason());
@@ -144,12 +144,12 @@ impl Bloom {
         }
     }
 
-    /// Whether the filter can tell about a row without a qualifier.
+    /// Whether the filter applies to a row without a qualifier.
     pub(crate) fn tells_rows(&self) -> bool {
         self.keys != Keys::RowCol
     }
 
-    /// The place of the chunk that a key's bits are in, if there is one.
+    /// The location of the chunk with a key's bits, if there is one.
     fn chunk(
         &self,
         chunks: &IndexBlock,
@@ -165,7 +165,7 @@ impl Bloom {
         first.then(|| chunks.block(chunks.last_before(behind))).flatten()
     }
 
-    /// `false` only if the file has no such row or, for a filter of columns, no such column in it.
+    /// `false` only if the file certainly lacks the row or, for a filter of columns, the column in it.
     pub(crate) fn might_contain(
         &self,
         file: &RawFile,
@@ -220,7 +220,7 @@ impl Bloom {
     }
 }
 
-/// The hash function of a number, for so many hashes.
+/// The hash function with this number, for the given number of hashes.
 fn hash_of(hashes: u32, function: i32) -> Result<Hash> {
     if hashes > 1024 {
         return Err(Error::corrupt(format!("expected at most 1024 hashes, found {hashes}")));

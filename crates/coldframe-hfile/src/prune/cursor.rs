@@ -1,7 +1,7 @@
-//! Walks the index from data block to data block, reading the levels below the root as it gets there.
+//! Walks the index from data block to data block, reading levels below the root on demand.
 //!
-//! Writers leave the blocks of each level in the order of their keys, as they do data blocks: where a walk comes to one
-//! that does not stand behind the last one of its level, the index goes in circles.
+//! Writers store the blocks of each level in key order, just like data blocks. So if a block is not after the previous
+//! one of its level, the index contains a cycle.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::layout::block::HEADER_LEN;
 use crate::layout::index::{BlockRef, IndexBlock};
 use crate::open::RawFile;
 
-/// A place in the index.
+/// A position in the index.
 #[derive(Debug)]
 pub struct IndexCursor {
     file: Arc<RawFile>,
-    /// The index blocks from the root down, and the next entry of each.
+    /// The index blocks from the root down, each with its next entry.
     path: Vec<(Arc<IndexBlock>, usize)>,
-    /// Where the last data block handed out began.
+    /// The offset of the last data block returned.
     last: Option<u64>,
-    /// The blocks that were read of each level below the root.
+    /// For each level below the root, the blocks read so far.
     read: Vec<Walk>,
-    /// Leaf blocks before it are passed over but for the last one: they stand behind what they list.
+    /// Leaf blocks before this offset are skipped, except the last of them: a leaf follows the blocks that it lists.
     from: u64,
 }
 
-/// A data block, and where its entry is.
+/// A data block and the position of its index entry.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The block.
@@ -50,12 +50,12 @@ impl IndexCursor {
         Self { file, path, last: None, read: Vec::new(), from: 0 }
     }
 
-    /// Passes over leaf blocks all of whose data blocks begin before `offset`, and are not the last to do so.
+    /// Skips leaf blocks all of whose data blocks begin before `offset`, except the last such leaf.
     pub(crate) fn skip_before(&mut self, offset: u64) {
         self.from = offset;
     }
 
-    /// Goes to the last block whose row is before `row`, or to the first block.
+    /// Moves to the last block whose row is before `row`, or to the first block.
     pub fn seek(&mut self, row: &[u8]) -> Result<()> {
         self.last = None;
         self.read.clear();
@@ -75,7 +75,7 @@ impl IndexCursor {
         usize::try_from(self.file.trailer.index_levels).unwrap_or(usize::MAX).max(1)
     }
 
-    /// The index block of the lowest open block's next entry, which is passed.
+    /// Reads the index block of the next entry of the lowest open block, and moves past that entry.
     fn child(&mut self) -> Result<Option<Arc<IndexBlock>>> {
         let level = self.path.len();
         let Some((block, at)) = self.path.last_mut() else { return Ok(None) };
@@ -90,7 +90,7 @@ impl IndexCursor {
         self.file.index_block(child).map(Some).within(|| "data index")
     }
 
-    /// The next data block. Blocks stand in the order of the index, so that no index is endless.
+    /// The next data block. Blocks must be in file order, so that no index is endless.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         let levels = self.levels();
         loop {
@@ -104,7 +104,7 @@ impl IndexCursor {
                 continue;
             };
             if depth < levels {
-                // The last of them lists the block that ends before `from`: what stands behind it is looked at.
+                // The last of them lists the block that ends before `from`; what follows that block must be examined.
                 let is_before = |block: BlockRef| block.offset < self.from;
                 let passed = is_before(block) && index.block(*at + 1).is_some_and(is_before);
                 if depth + 1 == levels && passed {
@@ -121,7 +121,7 @@ impl IndexCursor {
             if self.last.is_some_and(|last| last >= block.offset) {
                 let last = self.last.unwrap_or(0);
                 let message =
-                    format!("expected a data block behind byte {last}, found one at {}", block.offset);
+                    format!("expected a data block after byte {last}, found one at {}", block.offset);
                 return Err(Error::corrupt(message).within("data index"));
             }
             self.last = Some(block.offset);
@@ -129,7 +129,7 @@ impl IndexCursor {
         }
     }
 
-    /// The row of the key of the block that `next_entry` would hand out, if no index block has to be read for it.
+    /// The row in the key of the block that `next_entry` would return, if that needs no read.
     pub(crate) fn peek_row(&self) -> Option<&[u8]> {
         if self.path.len() < self.levels() {
             return None;

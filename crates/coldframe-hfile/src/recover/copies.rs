@@ -1,11 +1,11 @@
-//! Blocks that stand in a file twice, as where a disk or a copying program has written some sectors again.
+//! Detects blocks that occur in a file twice, as when a disk or a copying program wrote some sectors again.
 //!
 //! ```text
 //! | data block 7 | data block 8 | data block 8 | data block 9 ..      an index would name it once
 //! ```
 //!
-//! Whoever finds blocks by walking would give their cells twice. A header says where the block before it stood
-//! (`prevBlockOffset`), so equal blocks are copies; of writers that leave it out, cells have their keys in order.
+//! A walk over the blocks would return their cells twice. A header states the offset of the previous block (`prevBlockOffset`), so
+//! equal blocks are copies. If the writer omits it, equal blocks are still copies, since cells are sorted by key.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -16,20 +16,20 @@ use coldframe_core::{ReadAt, Result};
 use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
-/// What two copies have in common and most other blocks have not: the block before, the length.
+/// What copies share and most other blocks do not: the previous block and the length.
 type Look = (i64, u64);
 
-/// The blocks that were seen.
+/// The blocks seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
-    /// The first block of each look, until its bytes have been looked at.
+    /// The first block with each look, until its bytes have been hashed.
     first: HashMap<Look, Option<BlockRef>>,
-    /// Hashes of bytes, of looks that several blocks have.
+    /// Hashes of the bytes, for looks that several blocks have.
     hashes: HashSet<(Look, u64)>,
 }
 
 impl Copies {
-    /// Whether a block has the same bytes as one before it.
+    /// Whether a block has the same bytes as an earlier one.
     pub(crate) fn has(&mut self, source: &dyn ReadAt, block: BlockRef, header: &Header) -> Result<bool> {
         let look = (header.previous, header.block_len());
         match self.first.entry(look) {

@@ -1,12 +1,12 @@
-//! An index over all cells of a file that lost its trailer or its index, and nothing else.
+//! Rebuilds an index over all cells of a file that lost its trailer or its index and nothing else.
 //!
 //! ```text
 //! | data block | data block .. | index and meta blocks .. | root index | file info | .. trailer
 //! |<------ each block ends where the next one begins ------>|            |<-- what was lost is from here on
 //! ```
 //!
-//! Tables of many files have to know which rows a file may have had, how new it is and which files it replaced. All that
-//! is known if no byte before the root index is without a block, if each block can be read, and if the file info is there.
+//! A table of many files must know which rows a file can have had, how new it is and which files it replaced. All of that is known if
+//! every byte before the root index belongs to a block, every block can be read, and the file info exists.
 
 use coldframe_core::{Error, ErrorContext, Result};
 
@@ -18,17 +18,17 @@ use crate::layout::index::{BlockRef, IndexBlock};
 use crate::open::{Parts, RawFile};
 use crate::options::Options;
 
-/// Bytes of a plain cell before its key: the lengths of key and value.
+/// The bytes before the key of a plain cell: the lengths of key and value.
 const BEFORE_KEY: usize = 8;
 
-/// The file with an index, by reading all its blocks. Its damage is still told.
+/// The file with an index, built by reading all its blocks. The damage is still reported.
 ///
 /// # Errors
 ///
-/// Why cells may be missing, or how new they are is not known.
+/// Why cells may be missing, or why it is unknown how new they are.
 pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     let lost = || raw.damage.as_ref().map_or_else(|| Error::corrupt("damage"), |d| d.to_error());
-    // Without file info nobody knows what the file replaced.
+    // Without the file info it is unknown which files this one replaced.
     if raw.info.0.is_empty() || raw.pairs || raw.context.major < 2 {
         return Err(lost());
     }
@@ -43,14 +43,14 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
             let (cell, _) = raw.context.layout.cell(&cells, 0)?;
             let after = last_row.as_ref().is_some_and(|last| raw.order.compare(last, cell.row).is_gt());
             if after {
-                return Err(Error::corrupt("expected rows in their order"));
+                return Err(Error::corrupt("expected sorted rows"));
             }
             let len = cells.first_chunk::<4>().map_or(0, |len| u32::from_be_bytes(*len));
             let end = BEFORE_KEY.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
             Ok(cells.get(BEFORE_KEY..end).unwrap_or_default().to_vec())
         };
         let key = first().map_err(|e| Error::corrupt(e.reason()).at(block.offset)).within(|| "data block")?;
-        // What is compressed to nothing may begin with a key of megabytes.
+        // A block that compresses well may begin with a key of megabytes.
         held = held.saturating_add(key.len() as u64);
         raw.context.limits.decoded("the first keys of blocks", held, raw.source.len())?;
         last_row = row_of(&key).map(<[u8]>::to_vec);
@@ -70,7 +70,7 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
     Ok(RawFile::new(raw.source.clone(), parts, options))
 }
 
-/// All data blocks; `None` if one may be missing, or is there twice.
+/// All data blocks; `None` if one may be missing or duplicated.
 fn data_blocks(raw: &RawFile) -> Result<Option<Vec<BlockRef>>> {
     let len = raw.source.len();
     let mut walk = Walk::new(raw.source.clone(), raw.context.with_checksums, raw.context.limits, 0..len);

@@ -1,4 +1,4 @@
-//! Walks from block to block by their headers; behind damage, goes on at the next header that fits.
+//! Walks from block to block by their headers. After damage it continues at the next header that fits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use coldframe_core::{Error, Limits, ReadAt, Result};
 
 use crate::layout::block::{BlockType, HEADER_LEN, Header, MAGIC_LEN, find_magic};
 
-/// Bytes read at a time.
+/// How many bytes are read at a time.
 const WINDOW: u64 = 256 << 10;
-/// Bytes searched for a magic at a time: few, so that a search that ends soon does not read the window anew.
+/// How many bytes are searched for a magic at a time: few, so that a short search does not read another window.
 const STRETCH: u64 = 4 << 10;
-/// Stretches of damage that are told apart: behind them, one reaches to the next block that holds cells or file info.
+/// After this many stretches of damage, one stretch extends to the next block with cells or file info.
 const MOST_DAMAGE: usize = 1024;
 
-/// What a walk comes across.
+/// An item that a walk finds.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// A block whose header is in order.
+    /// A block with a valid header.
     Block(u64, Header),
-    /// Bytes that are no block, up to the next one or the end, and why.
+    /// Bytes that are not a block, up to the next block or the end, and the reason.
     Damage(Range<u64>, Error),
 }
 
 impl Step {
-    /// Where it begins.
+    /// Its offset.
     pub(crate) fn start(&self) -> u64 {
         match self {
             Self::Block(at, _) => *at,
@@ -42,14 +42,14 @@ pub(crate) struct Walk {
     limits: Limits,
     at: u64,
     end: u64,
-    /// Stretches of damage so far.
+    /// The number of damaged stretches so far.
     damage: usize,
-    /// Bytes of blocks whose checksums may still be compared: no more than there are, however blocks overlap.
+    /// How many bytes may still be checksummed: no more than the range has, however much blocks overlap.
     spare: u64,
 }
 
 impl Walk {
-    /// Walks from `range.start`, which should be the place of a block.
+    /// Walks from `range.start`, which should be the offset of a block.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,
         with_checksums: bool,
@@ -62,7 +62,7 @@ impl Walk {
         Self { window, with_checksums, limits, at: range.start, end, damage: 0, spare }
     }
 
-    /// Goes on at the next header: for a walk that may begin inside a block.
+    /// Moves to the next header, for a walk that may begin inside a block.
     pub(crate) fn align(&mut self) -> Result<()> {
         self.at = self.resume(self.at)?;
         Ok(())
@@ -97,8 +97,8 @@ impl Walk {
         }
     }
 
-    /// Where the next block begins and what is wrong with the block at `at`, if it lost bytes: no header stands where it
-    /// says that it ends, its checksums do not fit, and a header stands before its end.
+    /// If the block at `at` lost bytes, the offset of the next block and the error. That is so if no header is at its
+    /// stated end, its checksums do not match, and there is a header before its end.
     fn cut_short(&mut self, at: u64, header: &Header) -> Result<Option<(u64, Error)>> {
         let len = header.block_len();
         let end = at.saturating_add(len);
@@ -115,7 +115,7 @@ impl Walk {
         Ok((next < end).then_some((next, e)))
     }
 
-    /// Goes to the next block that holds cells or the file info, or to the end.
+    /// Moves to the next block with cells or file info, or to the end.
     fn pass_over(&mut self) -> Result<()> {
         while self.at < self.end {
             match self.header(self.at) {
@@ -128,7 +128,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The header of the block at `at`, which must end in the range.
+    /// The header of the block at `at`. The block must end inside the range.
     fn header(&mut self, at: u64) -> Result<Header> {
         let bytes = self.window.read_up_to(at, (HEADER_LEN as u64).min(self.end - at))?;
         let header = Header::parse(&bytes, at, self.with_checksums, &self.limits)?;
@@ -140,7 +140,7 @@ impl Walk {
         Ok(header)
     }
 
-    /// The place of the first header from `from` on that fits, or the end.
+    /// The offset of the first header from `from` on that fits, or the end.
     fn resume(&mut self, from: u64) -> Result<u64> {
         let mut at = from;
         while at < self.end {
@@ -162,7 +162,7 @@ impl Walk {
             if last {
                 break;
             }
-            // A header may begin in the last bytes of the stretch, a magic in fewer still.
+            // A header may begin in the last bytes of the stretch; a magic needs even fewer bytes.
             at = cut.unwrap_or(at + (bytes.len() as u64).saturating_sub(MAGIC_LEN as u64 - 1).max(1));
         }
         Ok(self.end)

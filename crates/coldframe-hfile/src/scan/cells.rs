@@ -1,4 +1,4 @@
-//! Cells one after another, where they stand in their blocks, without Arrow: what tables of many HFiles merge.
+//! Cells one by one, without copying and without Arrow: the input for merging many HFiles.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -14,9 +14,9 @@ use crate::layout::order::RowOrder;
 use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
 
-/// All cells of a file in its order; one block in memory at a time.
+/// All cells of a file in order, with one block in memory at a time.
 ///
-/// Of one of Hudi's pairs, the row is the key's content.
+/// For Hudi's key-value pairs, the row is the content of the key.
 #[derive(Debug)]
 pub struct CellReader {
     file: Arc<RawFile>,
@@ -25,14 +25,14 @@ pub struct CellReader {
     cells: Bytes,
     at: usize,
     block: u64,
-    /// The rows that it may hold, from the first to the last, where the index tells.
+    /// The first and, if the index tells, the last row that the current block may hold.
     rows: (Vec<u8>, Option<Vec<u8>>),
-    /// Blocks that cannot have one of these rows are passed over.
+    /// If set, blocks that cannot have any of these rows are skipped.
     only: Option<Arc<BTreeSet<Vec<u8>>>>,
 }
 
 impl CellReader {
-    /// The cells of all blocks; also of a file without its trailer or index, as [`RawFile::check`] tells.
+    /// Reads all blocks, even of a file without its trailer or index (see [`RawFile::check`]).
     pub fn new(file: Arc<RawFile>) -> Self {
         Self {
             cursor: IndexCursor::new(file.clone()),
@@ -46,13 +46,13 @@ impl CellReader {
         }
     }
 
-    /// Those of the blocks that may have one of `rows`, by the index; of all blocks where that is damaged.
+    /// Reads only the blocks that may have one of `rows` according to the index; all blocks if the index is damaged.
     pub fn near(file: Arc<RawFile>, rows: Arc<BTreeSet<Vec<u8>>>) -> Self {
         let searchable = file.damage.is_none() && file.order == RowOrder::Bytes;
         Self { only: searchable.then_some(rows), ..Self::new(file) }
     }
 
-    /// Goes to the first cell whose row is not before `row`.
+    /// Moves to the first cell whose row is not before `row`.
     pub fn seek(&mut self, row: &[u8]) -> Result<()> {
         if self.file.damage.is_some() {
             self.cursor = IndexCursor::new(self.file.clone());
@@ -76,7 +76,7 @@ impl CellReader {
         while let Some(entry) = self.cursor.next_entry()? {
             let next = self.cursor.peek_row();
             if let Some(only) = &self.only {
-                // Cells of one row may go on in the next block.
+                // The cells of one row may continue in the next block.
                 let end = next.map_or(Bound::Unbounded, Bound::Included);
                 let bounds = (Bound::Included(entry.row()), end);
                 let disordered = matches!(bounds, (Bound::Included(a), Bound::Included(b)) if a > b);
@@ -105,7 +105,7 @@ impl CellReader {
         Ok(true)
     }
 
-    /// The next cell. Behind an error, [`Self::skip_block`] goes on.
+    /// The next cell. After an error, [`Self::skip_block`] continues.
     #[expect(clippy::should_implement_trait, reason = "what it returns borrows from the block")]
     pub fn next(&mut self) -> Result<Option<Cell<'_>>> {
         if !self.fill()? {
@@ -117,18 +117,18 @@ impl CellReader {
         Ok(Some(cell))
     }
 
-    /// Goes on behind the block being read, such as one that is damaged.
+    /// Continues after the current block, for example if it is damaged.
     pub fn skip_block(&mut self) {
         self.at = self.cells.len();
     }
 
-    /// The rows that the block being read may hold: the first, and the last if it is known. All of them where an error was
-    /// about the index.
+    /// The first and, if known, the last row that the current block may hold. All rows if the last error concerned the
+    /// index.
     pub fn rows_of_block(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         self.rows.clone()
     }
 
-    /// Where the block being read stands in the file.
+    /// The offset of the current block in the file.
     pub fn block(&self) -> u64 {
         self.block
     }

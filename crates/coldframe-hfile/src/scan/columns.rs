@@ -1,7 +1,7 @@
-//! Cells to Arrow: the columns of both views.
+//! Collects cells into Arrow columns, for both views.
 //!
-//! Cells are taken one after another, each into all columns: a block goes through the caches once. A block in which
-//! something is wrong is taken back as a whole.
+//! Each cell is appended to all columns before the next one, so a block passes through the caches once. A block with an
+//! error is removed again as a whole.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::layout::kinds::type_name;
 use crate::options::View;
 use crate::scan::strings::{MOST_BYTES, Strings, TagLists, not_text, tag_fields};
 
-/// Bytes after which a batch is handed out, whatever its rows: what is written last stays in the caches for its reader.
+/// Bytes after which a batch is returned, whatever its rows: few enough that the consumer finds it in the caches.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The columns of a view.
@@ -37,7 +37,7 @@ pub fn schema_of(view: View, type_names: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// How much a batch took: rows, and of each column of strings bytes and strings.
+/// The size of a batch: its rows, and the bytes and strings of each string column.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
     rows: usize,
@@ -49,17 +49,17 @@ pub struct Room {
 pub struct Columns {
     schema: SchemaRef,
     parts: Parts,
-    /// Bytes of the cells taken since the last batch, by their refs.
+    /// Bytes taken since the last batch by cells that were appended through refs.
     taken: usize,
-    /// Rows before the block taken last, and those of it.
+    /// The number of rows before the last block, and of the last block.
     begun: usize,
     last: usize,
     batch_rows: usize,
-    /// Whether cells were taken one by one, so that nobody has made room for a block of them.
+    /// Whether cells were pushed one by one, so that no room was reserved for a block of them.
     singly: bool,
 }
 
-/// The columns asked for.
+/// The requested columns.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     row: Option<Strings>,
@@ -150,7 +150,7 @@ impl Parts {
         [row, key, family, qualifier, kind_name, value].into_iter().flatten()
     }
 
-    /// Leaves the first `rows` rows.
+    /// Keeps the first `rows` rows.
     fn truncate(&mut self, rows: usize) {
         for strings in self.strings_mut() {
             strings.truncate(rows);
@@ -167,7 +167,7 @@ impl Parts {
         self.rows = rows;
     }
 
-    /// Makes room for so many times what there is.
+    /// Reserves room for `times` the current content.
     fn reserve_times(&mut self, times: usize) {
         for strings in self.strings_mut() {
             strings.reserve_times(times, BATCH_BYTES);
@@ -188,7 +188,7 @@ impl Parts {
         Room { rows: self.rows, strings: self.strings().map(Strings::room).collect() }
     }
 
-    /// Makes room for as much.
+    /// Reserves this much room.
     fn reserve(&mut self, Room { rows, strings }: &Room) {
         let rows = *rows;
         self.strings_mut().zip(strings).for_each(|(column, room)| column.reserve(*room));
@@ -200,13 +200,13 @@ impl Parts {
         }
     }
 
-    /// The bytes of the column that has most.
+    /// The bytes of the largest column.
     fn widest(&self) -> usize {
         let tags = self.tags.as_ref().map_or(0, TagLists::size);
         self.strings().map(Strings::size).fold(tags, usize::max)
     }
 
-    /// Checks the rows from `row` on as a whole.
+    /// Checks the rows from `row` on.
     fn check(&self, row: usize) -> Result<()> {
         if let Some(keys) = &self.key {
             keys.check_text(row, "key")?;
@@ -249,41 +249,41 @@ impl Parts {
 }
 
 impl Columns {
-    /// For the columns of `schema`, in batches of at most `batch_rows` rows.
+    /// Collects the columns of `schema`, in batches of at most `batch_rows` rows.
     pub fn new(schema: SchemaRef, batch_rows: usize) -> Result<Self> {
         let parts = Parts::new(&schema)?;
         Ok(Self { schema, parts, taken: 0, begun: 0, last: 0, batch_rows: batch_rows.max(1), singly: false })
     }
 
-    /// Begins a block: what its cells are handed to.
+    /// Begins a block: returns the sink for its cells.
     pub(crate) fn begin_block(&mut self) -> &mut Parts {
         self.begun = self.parts.rows;
         &mut self.parts
     }
 
-    /// Ends a block; an error if its cells are not what the columns hold.
+    /// Ends a block. Fails if the columns cannot hold its cells.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)
     }
 
-    /// Rows of the block that ended last.
+    /// The number of rows of the block that ended last.
     pub(crate) fn last_rows(&self) -> usize {
         self.last
     }
 
-    /// Takes back what was handed over since the block began.
+    /// Removes what was appended since the block began.
     pub(crate) fn drop_block(&mut self) {
         self.parts.truncate(self.begun);
         self.last = 0;
     }
 
-    /// Makes room for `blocks` more like the last one.
+    /// Reserves room for `blocks` more blocks like the last one.
     pub(crate) fn expect_blocks(&mut self, blocks: usize) {
         self.parts.reserve_times(blocks);
     }
 
-    /// Checks what copying would find wrong with some cells of a block.
+    /// Checks some cells of a block as appending them would.
     pub(crate) fn check(&self, block: &[u8], cells: &[CellRef]) -> Result<()> {
         if self.parts.key.is_some() && cells.iter().any(|c| simdutf8::basic::from_utf8(c.row(block)).is_err())
         {
@@ -298,13 +298,12 @@ impl Columns {
         Ok(())
     }
 
-    /// Appends cells of one block, as many as the batch takes; returns how many. None fit only into a batch that is
-    /// full then.
+    /// Appends as many of a block's cells as fit the batch, and returns how many. If none fit, the batch is full.
     pub(crate) fn append(&mut self, block: &[u8], cells: &[CellRef]) -> Result<usize> {
         let most = self.batch_rows.saturating_sub(self.parts.rows).min(cells.len());
         for (taken, cell) in cells.iter().take(most).enumerate() {
             let size = cell.key_len as usize + cell.value_len as usize + usize::from(cell.tags_len);
-            // The values of a huge block are cut so that offsets of 32 bits reach.
+            // The values of a huge block are split so that 32-bit offsets suffice.
             if self.parts.rows > 0 && self.taken.saturating_add(size) > BATCH_BYTES.max(block.len()) {
                 self.taken = self.taken.max(BATCH_BYTES);
                 return Ok(taken);
@@ -315,18 +314,18 @@ impl Columns {
         Ok(most)
     }
 
-    /// What the cells since the last batch take.
+    /// The size of the cells since the last batch.
     pub fn room(&self) -> Room {
         self.parts.room()
     }
 
-    /// Makes room for a batch like another one of the same columns: columns that grow by and by are copied as often as
-    /// they grow.
+    /// Reserves room for a batch of the size of another one with the same columns: growing step by step would copy the
+    /// columns at each step.
     pub fn reserve(&mut self, room: &Room) {
         self.parts.reserve(room);
     }
 
-    /// Appends one cell; what is [full](Self::is_full) is to be handed out before.
+    /// Appends one cell. If the batch [is full](Self::is_full), it must be finished first.
     #[inline(always)]
     pub fn push(&mut self, cell: &Cell<'_>) -> Result<()> {
         let key = cell.row.len() + cell.family.len() + cell.qualifier.len();
@@ -345,13 +344,13 @@ impl Columns {
         &self.schema
     }
 
-    /// Whether a batch is to be handed out before more is appended.
+    /// Whether the batch must be finished before more is appended.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.parts.rows >= self.batch_rows || self.taken >= BATCH_BYTES
     }
 
-    /// Whether a batch is to be handed out before the next block is taken, one of at most `bytes` in plain form.
+    /// Whether the batch must be finished before a block of at most `bytes` in plain form is appended.
     pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
         let rows = self.parts.rows;
         if rows == 0 {
@@ -368,12 +367,12 @@ impl Columns {
         self.parts.rows == 0
     }
 
-    /// Most rows of a batch that is handed out.
+    /// Most rows of a batch.
     pub(crate) fn batch_rows(&self) -> usize {
         self.batch_rows
     }
 
-    /// The cells since the last batch, where none follow.
+    /// The cells since the last batch, if no more follow.
     pub fn finish_last(&mut self) -> Result<RecordBatch> {
         self.singly = false;
         self.finish()
@@ -382,7 +381,7 @@ impl Columns {
     /// The cells since the last batch.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         let fields = self.schema.fields();
-        // What follows is mostly as large: columns that grow by and by are copied as often as they grow.
+        // The next batch is usually as large; growing step by step would copy the columns at each step.
         let room = self.singly.then(|| self.parts.room());
         let arrays = fields.iter().map(|f| self.parts.finish(f)).collect::<Result<Vec<_>>>()?;
         if let Some(room) = &room {

@@ -1,4 +1,4 @@
-//! A run of blocks to batches.
+//! Decodes a run of blocks into batches.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,13 +21,13 @@ use crate::scan::tally::Open;
 pub(crate) enum Piece {
     /// A data block.
     Data(BlockRef, Range<u64>),
-    /// What is between two of them: leaf index blocks, bloom chunks.
+    /// The bytes between two data blocks: leaf index blocks, bloom chunks.
     Between(Range<u64>),
-    /// Bytes that were given up before the piece that follows; the damage is recorded.
+    /// Bytes given up before the next piece. The damage is already recorded.
     Lost(Range<u64>),
 }
 
-/// A run of blocks, to be decoded.
+/// A run of blocks to decode.
 pub(crate) struct DecodeRun(pub(crate) Blocks);
 
 impl DecodeUnit for DecodeRun {
@@ -39,7 +39,7 @@ impl DecodeUnit for DecodeRun {
     }
 }
 
-/// The data blocks of a run one after another.
+/// The data blocks of a run, in order.
 pub(crate) struct Blocks {
     reader: BlockReader,
     bytes: Bytes,
@@ -47,19 +47,19 @@ pub(crate) struct Blocks {
     pieces: VecDeque<Piece>,
     skips: bool,
     request: PlanRequest,
-    /// The cells of the block read last.
+    /// The cells of the current block.
     pub(crate) cells: Vec<CellRef>,
-    /// Where that block is.
+    /// The offset of the current block.
     pub(crate) offset: u64,
-    /// What was given up since it was last asked.
+    /// Bytes given up since the last call of [`Self::take_lost`].
     lost: Option<Range<u64>>,
-    /// Damage from here on is another split's to record.
+    /// Damage from this offset on is recorded by another split.
     foreign: u64,
     tally: Option<Open>,
 }
 
 impl Blocks {
-    /// The run `pieces`, which begins at `start` of the file.
+    /// The run `pieces`, which begins at `start` in the file.
     pub(crate) fn new(
         context: Arc<BlockContext>,
         request: PlanRequest,
@@ -83,12 +83,12 @@ impl Blocks {
         }
     }
 
-    /// Gives it what was fetched.
+    /// Supplies the fetched bytes.
     pub(crate) fn set_bytes(&mut self, bytes: Vec<Bytes>) {
         self.bytes = bytes.into_iter().next().unwrap_or_default();
     }
 
-    /// Reads the next data block: returns its plain form, and leaves its cells in `cells`.
+    /// Decodes the next data block: returns its plain form and puts its cells into `cells`.
     pub(crate) fn next_block(&mut self) -> Result<Option<Bytes>> {
         let mut cells = std::mem::take(&mut self.cells);
         cells.clear();
@@ -128,7 +128,7 @@ impl Blocks {
         }
     }
 
-    /// What was given up before the block read last, or before the end, since this was last asked.
+    /// The bytes given up before the current block or the end, since the last call.
     pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
         self.lost.take()
     }
@@ -141,7 +141,7 @@ impl Blocks {
         self.lost = Some(start..range.end);
     }
 
-    /// What `read` makes of the next data block that it can read.
+    /// Applies `read` to the next data block, skipping those that it cannot read.
     fn next_with<T>(
         &mut self,
         mut read: impl FnMut(&mut BlockReader, &Bytes, BlockRef) -> Result<T>,
@@ -183,7 +183,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes that the plain form of a block may have.
+    /// Most bytes of a block in plain form.
     fn most_bytes(&self) -> usize {
         usize::try_from(self.reader.context().limits.max_block_bytes).unwrap_or(usize::MAX)
     }
@@ -195,7 +195,7 @@ impl Blocks {
         self.bytes.slice(place(range.start)..place(range.end).max(place(range.start)))
     }
 
-    /// Bytes between data blocks must be blocks of other types.
+    /// Checks that bytes between data blocks are blocks of other types.
     fn between(&self, range: &Range<u64>) -> Result<()> {
         let context = self.reader.context();
         let mut at = range.start;
@@ -220,7 +220,7 @@ impl Blocks {
 struct Batches {
     blocks: Blocks,
     columns: Columns,
-    /// Rows that are being handed out: a block may have more than a batch.
+    /// Rows to return next: a block may have more than a batch.
     ready: Option<RecordBatch>,
     done: bool,
 }
@@ -247,7 +247,7 @@ impl Batches {
         Ok(Some(self.hand_out(batch)))
     }
 
-    /// The first rows of `batch`, as many as may be; the others are kept.
+    /// Returns as many rows of `batch` as allowed; keeps the others.
     fn hand_out(&mut self, batch: RecordBatch) -> RecordBatch {
         let (most, rows) = (self.columns.batch_rows(), batch.num_rows());
         if rows <= most {

@@ -1,11 +1,12 @@
-//! A wide table: one row for each row key, the newest visible value of each column, stored as [`values`](super::values) says.
+//! A wide table: one row per row key, with the newest visible value of each column, decoded as in
+//! [`values`](super::values).
 //!
-//! A row may go on from block to block and beyond a split. As lines of text are shared among splits, so are rows here:
-//! a split leaves the first row of its first block to the one before, and reads on behind its end through the first
-//! row of the next block.
+//! A row may continue from block to block and beyond a split. Rows are shared among splits like lines of text: a split
+//! leaves the first row of its first block to the previous split, and reads beyond its end through the first row of the
+//! next block.
 //!
-//! The newest cells of a row come first. Where bytes are given up, the row before may go on in them and the row behind
-//! may begin there, so that what is left of both may be old or deleted: they are left out, each with a record.
+//! The newest cells of a row come first. If bytes are given up, the row before may continue in them and the row after
+//! may begin in them, so the remainders of both may be outdated or deleted. Both rows are dropped, each with a record.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,7 @@ use crate::scan::plan::BlockPlan;
 use crate::scan::values::{BYTES_TYPES, Values, bytes_type};
 use crate::scan::visible::{Policy, Visibility};
 
-/// What a wide table shows of a column.
+/// The visible cells of a column: the newest one.
 const NEWEST: Policy = Policy::newest(1, None);
 
 /// The columns that the option names: the row key and these.
@@ -45,17 +46,17 @@ pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// One column asked for.
+/// A requested column.
 #[derive(Debug)]
 struct Column {
     /// `None` is the row key.
     name: Option<(Vec<u8>, Vec<u8>)>,
     values: Values,
-    /// Whether the current row has its value.
+    /// Whether the current row has a value for it.
     set: bool,
 }
 
-/// Goes from unit to unit with the row that is not complete.
+/// The state carried from unit to unit, with the incomplete row.
 #[derive(Debug)]
 struct State {
     schema: SchemaRef,
@@ -64,28 +65,28 @@ struct State {
     row: Option<Vec<u8>>,
     /// Whether the current row has any visible cell.
     seen: bool,
-    /// Whether the current row is left to the split before.
+    /// Whether the current row belongs to the previous split.
     foreign: bool,
-    /// Whether no row was begun yet.
+    /// Whether no row has begun yet.
     first: bool,
-    /// Whether a cell behind the split's end was taken.
+    /// Whether a cell after the split's end was taken.
     behind: bool,
-    /// What was given up inside the current row or right before it.
+    /// The bytes given up inside the current row or directly before it.
     torn: Option<Range<u64>>,
-    /// What was given up since the last cell.
+    /// The bytes given up since the last cell.
     lost: Option<Range<u64>>,
     rows: usize,
-    /// Which of them are not handed out.
+    /// Rows that are dropped, by index.
     left_out: Vec<usize>,
     bytes: usize,
-    /// Whether the first row behind the split's end was read.
+    /// Whether the first row after the split's end has been read.
     ended: bool,
     on_error: OnError,
     request: PlanRequest,
     split_end: u64,
 }
 
-/// Bytes of values after which a batch is handed out.
+/// Bytes of values after which a batch is returned.
 const BATCH_BYTES: usize = 32 << 20;
 
 impl State {
@@ -122,7 +123,7 @@ impl State {
         if self.row.as_deref() != Some(cell.row) {
             let foreign = self.foreign && self.first;
             self.end_row();
-            // Behind the split's end, only the row that the next block begins with is of this split.
+            // After the split's end, only the row that the next block begins with belongs to this split.
             if self.behind {
                 self.ended = true;
                 return Ok(());
@@ -131,7 +132,7 @@ impl State {
             self.row = Some(cell.row.to_vec());
             self.torn = self.lost.take();
         } else if self.foreign && offset >= self.split_end {
-            // The row of the split before goes on behind this one: so does that split.
+            // A row of the previous split continues beyond this split, and so does that split.
             self.ended = true;
         }
         self.lost = None;
@@ -166,7 +167,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes bytes that were given up behind the cell taken last.
+    /// Notes bytes that were given up after the last cell.
     fn lose(&mut self, range: Range<u64>) {
         if self.row.is_some() {
             self.torn.get_or_insert_with(|| range.clone());
@@ -174,9 +175,9 @@ impl State {
         self.lost = Some(range);
     }
 
-    /// Leaves the current row out: its newest cells may be among what was given up.
+    /// Drops the current row: its newest cells may have been given up.
     fn leave_out(&mut self, row: &[u8], torn: Range<u64>) {
-        let reason = "what is left of the row may be older than what was lost with a block beside it";
+        let reason = "the remaining cells of the row may be older than cells in a lost block next to them";
         let structure = format!("row \"{}\"", row.escape_ascii());
         self.request.damage.push(Damage {
             bytes: torn,
@@ -187,7 +188,7 @@ impl State {
         self.left_out.push(self.rows);
     }
 
-    /// Completes the current row: it is one if it has a visible cell.
+    /// Completes the current row. It is returned if it has a visible cell.
     fn end_row(&mut self) {
         let torn = self.torn.take();
         let Some(row) = self.row.take().filter(|_| self.seen) else {
@@ -214,7 +215,7 @@ impl State {
         self.rows >= self.request.scan.batch_rows || self.bytes >= BATCH_BYTES
     }
 
-    /// The complete rows. Values of the current one may be in their columns: it has to be complete.
+    /// Returns the complete rows. The columns may hold values of the current row, so it must be complete.
     fn finish(&mut self) -> Result<RecordBatch> {
         let arrays = self.columns.iter_mut().map(|c| c.values.finish()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
@@ -226,7 +227,7 @@ impl State {
     }
 }
 
-/// Hands out runs of blocks, at last what completes the last row.
+/// Plans runs of blocks, and at the end whatever completes the last row.
 pub(crate) struct PivotPlan {
     blocks: BlockPlan,
     state: Arc<Mutex<State>>,
@@ -236,7 +237,7 @@ pub(crate) struct PivotPlan {
 }
 
 impl PivotPlan {
-    /// A plan of the rows of `split`.
+    /// Plans the rows of `split`.
     pub(crate) fn new(
         file: Arc<RawFile>,
         request: PlanRequest,
@@ -244,7 +245,7 @@ impl PivotPlan {
         keys: KeyRange,
     ) -> Result<Self> {
         let state = State::new(&request, &split)?;
-        // Which row is the first of a split is known by its first block.
+        // The first block of a split determines its first row, so it cannot be pruned.
         let keys = if split.start == 0 { keys } else { KeyRange::default() };
         let mut blocks = BlockPlan::new(file, request, split.start..u64::MAX, keys)?;
         blocks.pause_at(split.end);
@@ -287,7 +288,7 @@ struct DecodePivot {
     state: Arc<Mutex<State>>,
     /// `None` completes the last row.
     blocks: Option<Blocks>,
-    /// What was given up behind the last data block.
+    /// Bytes given up after the last data block.
     lost: Option<Range<u64>>,
 }
 
@@ -327,7 +328,7 @@ impl Batches {
                 if state.row.as_deref().is_some_and(|row| row != cell.row) {
                     state.end_row();
                 }
-                // Between two rows, all values are of complete ones.
+                // Between two rows, all values belong to complete rows.
                 if state.row.is_none() && state.is_full() {
                     let batch = state.finish()?;
                     if batch.num_rows() > 0 {

@@ -1,4 +1,4 @@
-//! The runs of blocks of a split: by the index or, where it is damaged and damage is to be skipped, by walking.
+//! The runs of blocks of a split: by the index or, if it is damaged and damage is tolerated, by walking.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,28 +17,28 @@ use crate::recover::walk::{Step, Walk};
 use crate::scan::decode::{Blocks, DecodeRun, Piece};
 use crate::scan::tally::Tally;
 
-/// Bytes on disk after which a run ends: what is read should still be in the caches when it is decoded.
+/// Bytes on disk after which a run ends: few enough that they are still in the caches when they are decoded.
 const RUN_BYTES: u64 = 2 << 20;
 
-/// Hands out runs of blocks.
+/// Plans runs of blocks.
 pub(crate) struct BlockPlan {
     file: Arc<RawFile>,
     request: PlanRequest,
     way: Way,
     split: Range<u64>,
     keys: KeyRange,
-    /// Where the block handed out last ends, if blocks follow it without a gap that nobody accounts for.
+    /// The end of the last block returned; `None` if the bytes up to the next block are not checked.
     at: Option<u64>,
-    /// The data block found last.
+    /// The last data block found.
     last: Option<u64>,
-    /// Read from the index, not handed out yet.
+    /// A block read from the index but not returned yet.
     held: Option<BlockRef>,
     runs: u64,
-    /// A block that begins here or behind it ends its run; damage there is another split's to record.
+    /// A block at or after this offset ends its run. Damage there is recorded by another split.
     pause: u64,
-    /// What was given up since the last data block.
+    /// Bytes given up since the last data block.
     lost: Option<Range<u64>>,
-    /// Of a scan of the whole file.
+    /// Set for a scan of the whole file.
     tally: Option<Arc<Tally>>,
 }
 
@@ -50,7 +50,7 @@ enum Way {
 }
 
 impl BlockPlan {
-    /// A plan of the blocks that begin in `split` and may hold rows in `keys`.
+    /// Plans the blocks that begin in `split` and may hold rows in `keys`.
     pub(crate) fn new(
         file: Arc<RawFile>,
         request: PlanRequest,
@@ -60,7 +60,7 @@ impl BlockPlan {
         let skips = request.scan.on_error != OnError::Raise;
         match &file.damage {
             Some(damage) if !skips => return Err(damage.to_error()),
-            // Of several splits, the first tells.
+            // With several splits, the first one records it.
             Some(damage) if split.start == 0 => request.damage.push(damage.clone()),
             _ => {}
         }
@@ -101,7 +101,7 @@ impl BlockPlan {
         self.request.scan.on_error != OnError::Raise
     }
 
-    /// Where data blocks end at the latest.
+    /// The offset before which all data blocks end.
     fn data_end(&self) -> u64 {
         let trailer = &self.file.trailer;
         let end = match (self.file.damage.is_some(), trailer.major) {
@@ -112,7 +112,7 @@ impl BlockPlan {
         end.min(self.file.source.len())
     }
 
-    /// Records damage of the index and goes on by walking; or raises.
+    /// Records damage of the index and continues by walking; under `raise`, fails.
     fn lose_index(&mut self, e: Error) -> Result<()> {
         if !self.skips() || !e.is_damage() || self.file.context.major == 1 {
             return Err(e);
@@ -131,7 +131,7 @@ impl BlockPlan {
         Ok(())
     }
 
-    /// The next data block of the split, whatever way it is found.
+    /// The next data block of the split, by index or by walking.
     fn next_block(&mut self) -> Result<Option<BlockRef>> {
         if let Some(block) = self.held.take() {
             return Ok(Some(block));
@@ -181,12 +181,12 @@ impl BlockPlan {
         Ok(Some(entry.block))
     }
 
-    /// Whether the index ends where the trailer says that data blocks end; without a trailer, whether the file does not go
-    /// on with what is no block.
+    /// Checks that the index ends where the trailer states that data blocks end; without a trailer, that only blocks
+    /// follow.
     fn check_end(&mut self) -> Result<()> {
         if let (Some(at), true) = (self.at, self.file.damage.is_some()) {
             let end = self.data_end();
-            // The last split tells.
+            // The last split reports it.
             let foreign = if self.split.end.min(self.pause) >= end { end } else { 0 };
             return self.cross(at..end, foreign);
         }
@@ -199,7 +199,7 @@ impl BlockPlan {
         }
         let place = |block: Option<u64>| block.map_or_else(|| "none".to_owned(), |at| at.to_string());
         let (expected, found) = (place(trailer.last_data_block), place(self.last));
-        // Writers of empty files say 0 or nothing.
+        // Writers of empty files state 0 or nothing.
         if self.last.is_none()
             && matches!(trailer.last_data_block, None | Some(0))
             && trailer.entry_count == 0
@@ -216,7 +216,7 @@ impl BlockPlan {
             match step {
                 Step::Block(offset, header) if header.block_type.is_data() => {
                     let size = u32::try_from(header.block_len()).unwrap_or(u32::MAX);
-                    // What is between blocks was accounted for here.
+                    // The bytes between blocks were checked here.
                     self.at = Some(offset);
                     return Ok(Some(BlockRef { offset, size }));
                 }
@@ -231,7 +231,7 @@ impl BlockPlan {
         Ok(None)
     }
 
-    /// Ends runs at the first block at or behind `at`.
+    /// Ends runs at the first block at or after `at`.
     pub(crate) fn pause_at(&mut self, at: u64) {
         self.pause = at;
         if at < self.file.source.len() {
@@ -239,12 +239,12 @@ impl BlockPlan {
         }
     }
 
-    /// What was given up behind the last data block.
+    /// The bytes given up after the last data block.
     pub(crate) fn take_lost(&mut self) -> Option<Range<u64>> {
         self.lost.take()
     }
 
-    /// Walks over what is between two data blocks where that is too much to come with a run.
+    /// Walks over the bytes between two data blocks if they are too many to fetch with a run.
     fn cross(&mut self, range: Range<u64>, foreign: u64) -> Result<()> {
         let context = &self.file.context;
         if context.major == 1 {
@@ -271,7 +271,7 @@ impl BlockPlan {
         Ok(())
     }
 
-    /// The pieces of the next run; there may be none although more follow.
+    /// The pieces of the next run. It may be empty although more runs follow.
     fn next_pieces(&mut self) -> Result<VecDeque<Piece>> {
         let mut pieces = VecDeque::new();
         let mut bytes = 0u64;
@@ -282,7 +282,8 @@ impl BlockPlan {
                 if range.start - at <= RUN_BYTES {
                     pieces.push_back(Piece::Between(at..range.start));
                 } else {
-                    // Meta blocks may stand before the first data block, index blocks between: rarely so many.
+                    // Meta blocks may precede the first data block, and index blocks may lie between, but rarely this
+                    // many bytes.
                     self.cross(at..range.start, self.pause)?;
                     self.at = Some(range.start);
                     if !pieces.is_empty() {
@@ -330,7 +331,7 @@ impl BlockPlan {
         }
     }
 
-    /// Compares what was read with what the trailer says, if all was read by now.
+    /// Once everything is read, compares the number of cells with the trailer's.
     fn end(&mut self) -> Result<()> {
         let Some(tally) = self.tally.take() else { return Ok(()) };
         match tally.planned(self.lost.is_some()) {
@@ -352,7 +353,7 @@ impl BlockPlan {
     }
 }
 
-/// Records bytes that are given up, unless another split does, and adds them to what is `lost` before the next block.
+/// Records bytes that are given up (unless another split does), and extends the range `lost` before the next block.
 fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e: &Error, range: Range<u64>) {
     if range.start < foreign {
         request.damage.push(Damage::from_error(e, range.clone(), None));
@@ -361,7 +362,7 @@ fn give_up(lost: &mut Option<Range<u64>>, request: &PlanRequest, foreign: u64, e
     *lost = Some(start..range.end);
 }
 
-/// The bytes of pieces that follow one another.
+/// The byte range of consecutive pieces.
 fn span(pieces: &VecDeque<Piece>) -> Option<Range<u64>> {
     let mut ranges = pieces.iter().filter_map(|piece| match piece {
         Piece::Data(_, range) | Piece::Between(range) => Some(range),

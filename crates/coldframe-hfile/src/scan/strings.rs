@@ -1,4 +1,4 @@
-//! Byte strings and tags on their way into Arrow: what the columns of a batch are collected in.
+//! Collects byte strings and tags for Arrow columns.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use coldframe_core::{Error, Result, arrow_error};
 use crate::layout::cell::Tags;
 use crate::layout::encoding::put;
 
-/// Bytes that the offsets of a batch reach.
+/// Most bytes that 32-bit offsets can address.
 pub(crate) const MOST_BYTES: usize = 0x7fff_ffff;
 
-/// Byte strings while they are collected.
+/// Collects byte strings.
 #[derive(Debug)]
 pub(crate) struct Strings {
-    /// Where each string ends, behind a 0. Offsets beyond 31 bits are found by [`Self::check_size`].
+    /// The end offset of each string, after a leading 0. [`Self::check_size`] detects offsets beyond 31 bits.
     ends: Vec<i32>,
     bytes: Vec<u8>,
 }
@@ -26,19 +26,19 @@ impl Strings {
         Self { ends: vec![0], bytes: Vec::new() }
     }
 
-    /// Makes room for so many times what there is, and a little more.
+    /// Reserves room for `times` the current content, and a little more.
     pub(crate) fn reserve_times(&mut self, times: usize, most: usize) {
         let more = |len: usize| (len.saturating_mul(times) + len / 4).min(most);
         self.bytes.reserve(more(self.bytes.len()));
         self.ends.reserve(more(self.ends.len()));
     }
 
-    /// Bytes and strings.
+    /// The bytes and strings in it.
     pub(crate) fn room(&self) -> (usize, usize) {
         (self.bytes.len(), self.ends.len())
     }
 
-    /// Makes room for so many bytes and strings.
+    /// Reserves room for this many bytes and strings.
     pub(crate) fn reserve(&mut self, (bytes, strings): (usize, usize)) {
         self.bytes.reserve(bytes);
         self.ends.reserve(strings);
@@ -51,24 +51,24 @@ impl Strings {
         self.ends.push(i32::try_from(self.bytes.len()).unwrap_or(i32::MAX));
     }
 
-    /// Leaves the first `rows` strings.
+    /// Keeps the first `rows` strings.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows.saturating_add(1));
         self.bytes.truncate(self.start(rows));
     }
 
-    /// Where string `row` begins.
+    /// The start of string `row`.
     fn start(&self, row: usize) -> usize {
         let end = self.ends.get(row).or(self.ends.last());
         end.and_then(|n| usize::try_from(*n).ok()).unwrap_or(0)
     }
 
-    /// The bytes that all strings take.
+    /// The total size of the strings.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// An error if the strings from `row` on are not UTF-8 one by one.
+    /// Fails unless each string from `row` on is UTF-8.
     pub(crate) fn check_text(&self, row: usize, what: &str) -> Result<()> {
         let bytes = self.bytes.get(self.start(row)..).unwrap_or_default();
         if bytes.is_ascii() {
@@ -99,7 +99,7 @@ impl Strings {
     }
 }
 
-/// What a column of text says of bytes that are none.
+/// The error for bytes that are not text, in a text column.
 pub(crate) fn not_text(what: &str) -> Error {
     Error::corrupt(format!("{what}: expected UTF-8; `view=\"cells\"` shows the bytes"))
 }
@@ -109,14 +109,14 @@ pub(crate) fn tag_fields() -> Fields {
     Fields::from(vec![Field::new("type", DataType::UInt8, true), Field::new("value", DataType::Binary, true)])
 }
 
-/// The tags of cells while they are collected.
+/// Collects the tags of cells.
 #[derive(Debug)]
 pub(crate) struct TagLists {
-    /// Where each cell's tags end among all, behind a 0.
+    /// The end of each cell's tags among all tags, after a leading 0.
     ends: Vec<i32>,
     kinds: Vec<u8>,
     values: Strings,
-    /// How many tags there are.
+    /// The number of tags.
     end: i32,
 }
 
@@ -125,7 +125,7 @@ impl TagLists {
         Self { ends: vec![0], kinds: Vec::new(), values: Strings::new(), end: 0 }
     }
 
-    /// Appends the tags of a cell as they are stored.
+    /// Appends the tags of a cell, given as stored.
     #[inline(always)]
     pub(crate) fn push(&mut self, tags: &[u8]) -> Result<()> {
         if !tags.is_empty() {
@@ -145,12 +145,12 @@ impl TagLists {
         Ok(())
     }
 
-    /// Makes room for the tags of so many cells more, should they have none.
+    /// Reserves room for this many more cells, assuming that they have no tags.
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.ends.reserve(rows);
     }
 
-    /// Leaves the tags of the first `rows` cells.
+    /// Keeps the tags of the first `rows` cells.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows.saturating_add(1));
         self.end = self.ends.last().copied().unwrap_or(0);
@@ -159,7 +159,7 @@ impl TagLists {
         self.values.truncate(tags);
     }
 
-    /// The bytes that all tags take.
+    /// The total size of the tags.
     pub(crate) fn size(&self) -> usize {
         self.values.size()
     }

@@ -1,16 +1,17 @@
-//! Whether as many cells are read as the trailer says.
+//! Checks that the number of cells read equals the trailer's.
 //!
-//! The runs of a scan may be decoded in any order, and before the last of them is planned: whoever comes last compares.
+//! The runs of a scan may be decoded in any order, and before the last of them is planned: whichever finishes last
+//! compares.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coldframe_core::{Error, Result};
 
-/// The cells of a scan of a whole file.
+/// Counts the cells of a scan of a whole file.
 #[derive(Debug)]
 pub(crate) struct Tally {
     expected: u64,
-    /// Where the trailer stands.
+    /// The offset of the trailer.
     at: u64,
     state: Mutex<State>,
 }
@@ -19,13 +20,13 @@ pub(crate) struct Tally {
 struct State {
     cells: u64,
     lost: bool,
-    /// Runs that were handed out and not read to their end.
+    /// Runs that were planned but not read to their end.
     open: u64,
-    /// Whether all runs were handed out.
+    /// Whether all runs were planned.
     planned: bool,
 }
 
-/// What one run counts.
+/// The counter of one run.
 #[derive(Debug)]
 pub(crate) struct Open {
     tally: Arc<Tally>,
@@ -36,7 +37,7 @@ pub(crate) struct Open {
 }
 
 impl Tally {
-    /// A scan that is to find so many cells, by the trailer at `at`.
+    /// A scan that should find `expected` cells, according to the trailer at `at`.
     pub(crate) fn new(expected: u64, at: u64) -> Self {
         Self { expected, at, state: Mutex::default() }
     }
@@ -47,7 +48,7 @@ impl Tally {
         Open { tally: self.clone(), cells: 0, lost: false }
     }
 
-    /// Notes that no run follows, and whether the plan gave bytes up.
+    /// Notes that no further run follows, and whether the plan gave up bytes.
     pub(crate) fn planned(&self, lost: bool) -> Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.planned = true;
@@ -55,7 +56,7 @@ impl Tally {
         self.compare(&state)
     }
 
-    /// An error if all is read and is not what the trailer says; what was lost may be what is missing.
+    /// Fails if everything was read and the count differs. If cells were lost, they may account for the difference.
     fn compare(&self, state: &State) -> Result<()> {
         let (expected, found) = (self.expected, state.cells);
         let fits = found == expected || (state.lost && found < expected);

@@ -1,7 +1,7 @@
-//! The values of HBase's `Bytes` as columns of Arrow.
+//! Decodes values written by HBase's `Bytes` into Arrow columns.
 //!
 //! ```text
-//! binary  | as it is            string | UTF-8           boolean | 1 byte, not 0
+//! binary  | unchanged           string | UTF-8           boolean | 1 byte, not 0
 //! short   | i16                 int    | i32             long    | i64            big-endian
 //! float   | IEEE 754, 4 bytes   double | 8 bytes
 //! ```
@@ -18,10 +18,10 @@ use arrow_array::builder::{
 use arrow_schema::DataType;
 use coldframe_core::{Error, Result};
 
-/// The types that [`bytes_type`] knows.
+/// The type names that [`bytes_type`] accepts.
 pub const BYTES_TYPES: &str = "binary, string, long, int, short, float, double, boolean";
 
-/// The type of what `Bytes` makes of a Java type.
+/// The Arrow type for a type name of `Bytes`.
 pub fn bytes_type(name: &str) -> Option<DataType> {
     Some(match name {
         "binary" => DataType::Binary,
@@ -36,7 +36,7 @@ pub fn bytes_type(name: &str) -> Option<DataType> {
     })
 }
 
-/// Values of one column while they are collected.
+/// Collects the values of one column.
 #[derive(Debug)]
 pub struct Values(Kind);
 
@@ -53,7 +53,7 @@ enum Kind {
 }
 
 impl Values {
-    /// For a type that [`bytes_type`] gives.
+    /// A collector for a type that [`bytes_type`] returned.
     pub fn new(data_type: &DataType) -> Result<Self> {
         Ok(Self(match data_type {
             DataType::Binary => Kind::Binary(BinaryBuilder::new()),
@@ -68,7 +68,7 @@ impl Values {
         }))
     }
 
-    /// Appends a value; `false` and nothing appended if it is not of the column's type.
+    /// Appends a value. Returns `false`, and appends nothing, if it is not of the column's type.
     pub fn append(&mut self, value: &[u8]) -> bool {
         macro_rules! number {
             ($builder:ident, $type:ty) => {
@@ -110,7 +110,7 @@ impl Values {
         }
     }
 
-    /// All values since the last time.
+    /// Takes all values since the last call.
     pub fn finish(&mut self) -> ArrayRef {
         match &mut self.0 {
             Kind::Binary(b) => Arc::new(b.finish()),

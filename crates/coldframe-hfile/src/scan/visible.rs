@@ -1,15 +1,15 @@
-//! Which cells of a row a reader of HBase sees: delete markers honoured, the newest versions only.
+//! Which cells of a row are visible to a reader of HBase: delete markers are honoured, and only the newest versions count.
 //!
 //! ```text
 //! order in a row      | family | qualifier | timestamp, newest first | type, deletes first | sequence id, newest first |
-//! DeleteFamily        | hides its family's cells of its time and before; stands under the empty qualifier, so before them
+//! DeleteFamily        | hides its family's cells up to its time; has an empty qualifier, so it precedes them
 //! DeleteFamilyVersion | hides those of exactly its time
-//! DeleteColumn        | hides its column's cells of its time and before
+//! DeleteColumn        | hides its column's cells up to its time
 //! Delete              | hides its column's cell of exactly its time
 //! ```
 //!
-//! A marker hides what was put later, too, if its time says so: HBase does the same until a major compaction.
-//! What a table says of a family (how many versions it keeps and for how long) is its [`Policy`]; a single file has none.
+//! A marker also hides cells that were put later, if their timestamp is covered: HBase does the same until a major compaction.
+//! The [`Policy`] of a family (how many versions are kept and for how long) comes from its table; a single file has none.
 //! HBase: `ScanDeleteTracker`, `ExplicitColumnTracker`, `NormalUserScanQueryMatcher`.
 
 use std::collections::BTreeSet;
@@ -20,23 +20,23 @@ use crate::layout::cell::Cell;
 use crate::layout::encoding::put;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT};
 
-/// Most times of deleted versions that are kept for a family in one row: some 24 MiB.
+/// Most timestamps of deleted versions kept for a family in one row: some 24 MiB.
 const MOST_MARKERS: usize = 1 << 20;
 
-/// What a reader sees of the cells of a family.
+/// Which cells of a family are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// So many of the newest versions of a column.
+    /// At most this many of the newest versions of a column.
     pub versions: u32,
-    /// So many the table keeps: what a reader of all versions sees.
+    /// How many versions the table keeps: those visible to a reader of all versions.
     pub kept: u32,
-    /// So many of them even if they are older than `oldest`.
+    /// This many are visible even if they are older than `oldest`.
     pub min_versions: u32,
-    /// Cells of earlier times have expired.
+    /// Cells with earlier timestamps have expired.
     pub oldest: i64,
-    /// Times from, and up to but not at; cells of others are passed over before anything is counted.
+    /// The range of timestamps, with its end excluded. Other cells are skipped before anything is counted.
     pub time_range: Option<(i64, i64)>,
-    /// Whether markers from the end of the time range on hide nothing (`KEEP_DELETED_CELLS`).
+    /// Whether markers at or after the end of the time range hide nothing (`KEEP_DELETED_CELLS`).
     pub sees_past_markers: bool,
 }
 
@@ -53,34 +53,34 @@ impl Policy {
         }
     }
 
-    /// Whether a marker of a time counts.
+    /// Whether a marker with this timestamp counts.
     #[inline]
     pub fn heeds(&self, time: i64) -> bool {
         !self.sees_past_markers || self.time_range.is_none_or(|(_, end)| time < end)
     }
 
-    /// Whether cells of a time are asked for.
+    /// Whether cells with this timestamp are requested.
     #[inline]
     pub fn is_asked(&self, time: i64) -> bool {
         self.time_range.is_none_or(|(start, end)| (start..end).contains(&time))
     }
 }
 
-/// What of a cell is not that of the cell before it.
+/// The first part in which a cell differs from the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The row, at least.
+    /// Another row.
     Row,
-    /// The family, at least.
+    /// Another family of the same row.
     Family,
-    /// The qualifier.
+    /// Another qualifier of the same family.
     Column,
-    /// It is another cell of the same column.
+    /// None: another cell of the same column.
     Version,
 }
 
 impl Step {
-    /// From one cell to the next.
+    /// Compares a cell with the previous one.
     #[inline(always)]
     pub fn between(before: &Cell<'_>, cell: &Cell<'_>) -> Self {
         if !is_same(before.row, cell.row) {
@@ -95,8 +95,8 @@ impl Step {
     }
 }
 
-/// Whether two rows, families or qualifiers are equal. They are short: two comparisons of a fixed length that overlap are
-/// faster than a call with a length.
+/// Whether two rows, families or qualifiers are equal. They are short: two overlapping comparisons of fixed length are
+/// faster than a call with a variable length.
 #[inline(always)]
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     fn twice<const N: usize>(a: &[u8], b: &[u8]) -> bool {
@@ -114,55 +114,55 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
-/// Follows the cells of a file or of a merge in their order.
+/// Tracks the cells of a file or of a merge, in order.
 #[derive(Debug, Default)]
 pub struct Visibility {
     row: Vec<u8>,
     family: Vec<u8>,
     qualifier: Vec<u8>,
     started: bool,
-    /// Whether any marker is known that may hide a cell of the column.
+    /// Whether there is any marker that may hide a cell of the column.
     marked: bool,
-    /// The newest time that the family is deleted at.
+    /// The newest timestamp up to which the family is deleted.
     family_deleted: Option<i64>,
-    /// Times at which versions of the family are deleted.
+    /// Timestamps at which single versions of the family are deleted.
     family_versions: BTreeSet<i64>,
     column_deleted: Option<i64>,
-    /// The time of the last version of the column that is deleted: what it hides follows it.
+    /// The timestamp of the last single-version marker of the column; the cell that it hides follows it.
     column_version: Option<i64>,
-    /// Versions of the column seen so far, and the time and type of the last one.
+    /// The number of versions of the column so far, and the timestamp and type of the last one.
     versions: u32,
     last: Option<(i64, u8)>,
-    /// What was seen to be there for those who ask for more.
+    /// Visible cells that were skipped because they were not requested.
     passed: Passed,
 }
 
-/// How many cells are passed over because of what is asked for.
+/// How many visible cells were skipped because of what is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Versions that a reader of all versions sees.
     pub versions: u64,
-    /// Cells of other times that no marker hides.
+    /// Cells outside the time range that no marker hides.
     pub times: u64,
 }
 
 impl Visibility {
-    /// Whether a reader with `policy` sees a cell.
+    /// Whether a cell is visible to a reader with `policy`.
     #[inline]
     pub fn admits(&mut self, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         self.enter(cell);
         self.judge(cell, policy)
     }
 
-    /// The same of a cell by what it does not share with the one before, for a caller that has both at hand: nothing is
-    /// kept of it, so that the last one is to be [`settled`](Self::settle) before a caller goes on otherwise.
+    /// The same, given how the cell differs from the previous one, for a caller that has both at hand. The cell's names
+    /// are not kept, so the caller must [`settle`](Self::settle) the last cell before it calls anything else.
     #[inline(always)]
     pub fn admits_next(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> Result<bool> {
         self.forget(step);
         self.judge(cell, policy)
     }
 
-    /// What a cell does not share with the one that was [`settled`](Self::settle), or with the one before.
+    /// How a cell differs from the [`settled`](Self::settle) or previous one.
     pub fn step(&self, cell: &Cell<'_>) -> Step {
         if !self.started || !is_same(&self.row, cell.row) {
             Step::Row
@@ -175,7 +175,7 @@ impl Visibility {
         }
     }
 
-    /// Keeps the row and column of the cell that was handed over last.
+    /// Keeps the row and column of the last cell.
     pub fn settle(&mut self, cell: &Cell<'_>) {
         for (held, of) in [
             (&mut self.row, cell.row),
@@ -198,9 +198,10 @@ impl Visibility {
         Ok(false)
     }
 
-    /// Whether who asks for all that is stored sees a cell, be it a marker, in the manner of
-    /// [`admits_next`](Self::admits_next). What is put twice at one time is one cell, the later putting first. Puts count as
-    /// versions, markers do not; behind the last version nothing of the column is seen, markers neither.
+    /// Whether a cell, even a marker, is visible to a reader of everything stored; otherwise like
+    /// [`admits_next`](Self::admits_next). A value put twice with one timestamp is one cell, the later put coming
+    /// first. Puts count as versions, markers do not. After the last version nothing of the column is visible,
+    /// including markers.
     #[inline]
     pub fn admits_raw(&mut self, step: Step, cell: &Cell<'_>, policy: &Policy) -> bool {
         self.forget(step);
@@ -231,7 +232,7 @@ impl Visibility {
         Ok(())
     }
 
-    /// Notes a time at which a version of the family is deleted.
+    /// Notes a timestamp at which a version of the family is deleted.
     fn delete_family_version(&mut self, time: i64) -> Result<()> {
         if self.family_versions.len() >= MOST_MARKERS && !self.family_versions.contains(&time) {
             let message = format!("more than {MOST_MARKERS} deleted versions of a family in one row");
@@ -257,7 +258,7 @@ impl Visibility {
             self.passed.times += 1;
             return false;
         }
-        // The same cell written twice is one version: the later writing comes first.
+        // The same cell written twice is one version: the later write comes first.
         let version = Some((time, PUT));
         if self.last == version {
             return false;
@@ -272,12 +273,12 @@ impl Visibility {
         !is_old
     }
 
-    /// What was passed over since this was asked last.
+    /// The number of skipped cells since the last call.
     pub fn take_passed(&mut self) -> Passed {
         std::mem::take(&mut self.passed)
     }
 
-    /// Goes on to a cell.
+    /// Moves to a cell.
     #[inline]
     fn enter(&mut self, cell: &Cell<'_>) {
         let step = self.step(cell);
@@ -295,7 +296,7 @@ impl Visibility {
         self.forget(step);
     }
 
-    /// Forgets what does not reach beyond a row, a family, a column.
+    /// Drops the state that ends with a row, a family or a column.
     #[inline(always)]
     fn forget(&mut self, step: Step) {
         match step {
@@ -315,7 +316,7 @@ impl Visibility {
     }
 }
 
-/// Keeps a row, family or qualifier.
+/// Keeps a copy of a row, family or qualifier.
 #[inline(always)]
 fn keep(held: &mut Vec<u8>, of: &[u8]) {
     held.clear();
@@ -455,7 +456,7 @@ mod tests {
         assert_eq!([between(1), between(2), between(3)], [Step::Row, Step::Column, Step::Version]);
     }
 
-    /// Cells judged by what they share with the one before are seen like those of which the state is kept.
+    /// Cells judged by how they differ from the previous one are visible exactly when those judged by kept names are.
     #[test]
     fn steps_and_kept_names_agree() {
         let mut cells = Vec::new();

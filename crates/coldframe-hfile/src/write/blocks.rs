@@ -1,7 +1,7 @@
-//! Blocks on their way to the file: compressed, with header and checksums.
+//! Writes blocks: compresses them and adds header and checksums.
 //!
-//! The layout is in [`crate::layout::block`]. Every block is compressed, also where that makes it longer; a checksum of kind 0
-//! still takes its four bytes, as HBase writes it.
+//! The layout is in [`crate::layout::block`]. Every block is compressed, even if that enlarges it. A checksum of kind 0
+//! still takes four bytes, as in HBase.
 
 use std::io::Write;
 
@@ -12,26 +12,26 @@ use coldframe_encoding::codec::Compressor;
 use super::options::{Checksum, WriteOptions};
 use crate::layout::block::{BlockType, HEADER_LEN};
 
-/// Where a block was written.
+/// The location of a written block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Its first byte.
+    /// Its offset.
     pub(super) offset: u64,
-    /// Its bytes, header and checksums included.
+    /// Its size, including header and checksums.
     pub(super) size: u32,
 }
 
-/// Writes blocks behind one another.
+/// Writes consecutive blocks.
 pub(super) struct Blocks<W> {
     sink: W,
     position: u64,
     options: WriteOptions,
     compressor: Compressor,
-    /// The block being put together.
+    /// The block being assembled.
     block: Vec<u8>,
-    /// The last block of each type.
+    /// The offset of the last block of each type.
     previous: Vec<(BlockType, u64)>,
-    /// Headers and contents before compression.
+    /// The total size of headers and uncompressed contents.
     raw_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ impl<W: Write> Blocks<W> {
         self.raw_bytes
     }
 
-    /// Writes a block that holds `content`.
+    /// Writes a block with this content.
     pub(super) fn write(&mut self, block_type: BlockType, content: &[u8]) -> Result<Place> {
         self.block.clear();
         self.block.resize(HEADER_LEN, 0);
@@ -111,7 +111,7 @@ impl<W: Write> Blocks<W> {
         Ok(header)
     }
 
-    /// Writes the trailer as it is, and flushes. Returns the sink and the file's length.
+    /// Writes the trailer unchanged, and flushes. Returns the sink and the file's length.
     pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(W, u64)> {
         self.sink.write_all(trailer)?;
         self.sink.flush()?;

@@ -6,8 +6,8 @@
 //!         | chunks i32 | comparator: VInt length, name | offset i64, size i32, first key: VInt length, bytes | ... |
 //! ```
 //!
-//! A chunk takes as many keys as its size allows for the error rate; the last one is folded in halves while it is less
-//! than half full. Bit `i` of a key is `|h1 + i * h2| mod bits`, with h1 the key's hash of seed 0, h2 that of seed h1.
+//! A chunk takes as many keys as its size allows for the error rate. The last chunk is folded in half as long as it is less than half
+//! full. Bit `i` of a key is `|h1 + i * h2| mod bits`, where h1 is the key's hash with seed 0 and h2 its hash with seed h1.
 //! HBase: `CompoundBloomFilterWriter`, `BloomFilterChunk`, `BloomFilterUtil`.
 
 use std::io::Write;
@@ -20,16 +20,16 @@ use super::blocks::Blocks;
 use super::index::FlatIndex;
 use crate::layout::block::BlockType;
 
-/// The only version there is.
+/// The only existing version.
 const VERSION: i32 = 3;
-/// HBase's number of Murmur, its default.
+/// HBase's number for Murmur, its default.
 const MURMUR: i32 = 1;
-/// Chunks can be halved so many times.
+/// How often a chunk can be halved.
 const FOLDS: u32 = 7;
-/// What columns are ordered by.
+/// The comparator of column keys.
 const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// How large chunks are, and what fits them.
+/// The size of chunks, and how many keys fit.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     bytes: usize,
@@ -69,7 +69,7 @@ struct Chunk {
 
 /// A filter being filled.
 pub(super) struct Bloom {
-    /// Which block its meta is in.
+    /// The type of its meta block.
     meta: BlockType,
     of_columns: bool,
     shape: Shape,
@@ -84,9 +84,9 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// A filter of rows, or of rows and qualifiers, whose meta is in a block of type `meta`.
+    /// A filter of rows, or of rows and qualifiers. Its meta block has the type `meta`.
     pub(super) fn new(meta: BlockType, of_columns: bool, size: usize, error_rate: f64) -> Result<Self> {
-        // A look-up of a column asks two filters: for the column and for deletes of its row.
+        // A look-up of a column consults two filters: for the column, and for deletes of its row.
         let error_rate = if of_columns { 1.0 - (1.0 - error_rate).sqrt() } else { error_rate };
         Ok(Self {
             meta,
@@ -102,7 +102,7 @@ impl Bloom {
         })
     }
 
-    /// Adds a key, unless it was the last one.
+    /// Adds a key, unless it equals the previous one.
     pub(super) fn push(&mut self, key: &[u8]) {
         if self.keys > 0 && self.last == key {
             return;
@@ -140,7 +140,7 @@ impl Bloom {
         self.full.push(chunk);
     }
 
-    /// Writes the full chunks, and the one begun if it is the last.
+    /// Writes the full chunks, and the current one if it is the last.
     pub(super) fn write_chunks<W: Write>(&mut self, blocks: &mut Blocks<W>, last: bool) -> Result<()> {
         if last || self.chunk.as_ref().is_some_and(|c| c.keys >= c.most_keys) {
             self.end_chunk();
@@ -152,7 +152,7 @@ impl Bloom {
         Ok(())
     }
 
-    /// Writes what finds the chunks.
+    /// Writes the meta block, by which chunks are found.
     pub(super) fn write_meta<W: Write>(&self, blocks: &mut Blocks<W>) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -187,8 +187,8 @@ impl Chunk {
         self.keys += 1;
     }
 
-    /// Halves the chunk while it stays at least half empty: bits are counted modulo its size, so the halves are put
-    /// onto each other.
+    /// Halves the chunk while it stays at most half full. Bits are counted modulo the size, so the halves are combined
+    /// with OR.
     fn fold(&mut self) {
         while self.bits.len().is_multiple_of(2) && self.most_keys > self.keys * 2 {
             let half = self.bits.len() / 2;

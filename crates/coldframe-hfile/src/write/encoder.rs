@@ -1,7 +1,7 @@
-//! The content of data blocks: cells in plain form or in an encoding.
+//! Encodes the content of data blocks: cells in plain form or in an encoding.
 //!
-//! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. An encoding's content begins with its number and, but for
-//! ROW_INDEX_V1, the size that the cells have in plain form, which is known at the end.
+//! The layouts are in [`crate::layout::cell`] and [`crate::layout::encoding`]. The content of an encoding begins with
+//! its number and, except for ROW_INDEX_V1, with the size of its cells in plain form, which is known only at the end.
 
 use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::{put_hadoop_vlong, put_uleb128};
@@ -11,17 +11,17 @@ use crate::layout::block::BlockType;
 use crate::layout::cell::Cell;
 use crate::layout::encoding::Encoding;
 
-/// Makes one block after another.
+/// Encodes one block after another.
 pub(super) struct Encoder {
     encoding: Option<Encoding>,
     with_tags: bool,
     content: Vec<u8>,
-    /// What the cells would take in plain form.
+    /// The size of the cells in plain form.
     plain_bytes: usize,
     cells: usize,
-    /// The value before, for encodings that leave out a repeated one.
+    /// The previous value, for encodings that omit repeated ones.
     value: Vec<u8>,
-    /// Where the first cell of each row stands.
+    /// The offset of the first cell of each row.
     rows: Vec<u32>,
 }
 
@@ -53,27 +53,27 @@ impl Encoder {
         }
     }
 
-    /// What blocks are.
+    /// The type of the blocks.
     pub(super) fn block_type(&self) -> BlockType {
         if self.encoding.is_some() { BlockType::EncodedData } else { BlockType::Data }
     }
 
-    /// What the block's cells take in plain form: by that its size is measured.
+    /// The size of the block's cells in plain form, by which blocks are measured.
     pub(super) fn plain_bytes(&self) -> usize {
         self.plain_bytes
     }
 
-    /// Whether the block has no cell.
+    /// Whether the block has no cells.
     pub(super) fn is_empty(&self) -> bool {
         self.cells == 0
     }
 
-    /// Whether cells of more than one family cannot be told apart.
+    /// Whether the encoding allows only one family.
     pub(super) fn has_one_family(&self) -> bool {
         matches!(self.encoding, Some(Encoding::FastDiff | Encoding::Diff))
     }
 
-    /// Appends a cell; `last` is the key of the cell before it.
+    /// Appends a cell; `last` is the key of the previous cell.
     pub(super) fn push(&mut self, cell: &Cell<'_>, key: &Key, last: &Key) -> Result<()> {
         let first = self.cells == 0;
         match self.encoding {
@@ -200,7 +200,7 @@ impl Encoder {
                 self.content.extend_from_slice(key.qualifier());
             }
         }
-        // The only integer of the format with its low byte first.
+        // The only little-endian integer of the format.
         let stored = stored.unsigned_abs().to_le_bytes();
         self.content.extend_from_slice(stored.get(..width).unwrap_or_default());
         if flags & SAME_TYPE == 0 {
@@ -209,7 +209,8 @@ impl Encoder {
         self.content.extend_from_slice(cell.value);
     }
 
-    /// Lengths where they differ, how much of the key is the last one's, and the rest of row and qualifier.
+    /// Writes the lengths that differ, the number of bytes shared with the previous key, and the rest of row and
+    /// qualifier.
     fn put_key_head(
         &mut self,
         cell: &Cell<'_>,
@@ -239,7 +240,7 @@ impl Encoder {
         }
     }
 
-    /// The content of the block, once its last cell is there.
+    /// Ends the block and returns its content.
     pub(super) fn end(&mut self) -> Result<&[u8]> {
         let int = |n: usize| {
             let n = i32::try_from(n);
@@ -263,7 +264,7 @@ impl Encoder {
     }
 }
 
-/// What blocks in an encoding begin with.
+/// The id at the start of blocks in an encoding.
 fn number(encoding: Encoding) -> u16 {
     match encoding {
         Encoding::Prefix => 2,
@@ -274,16 +275,16 @@ fn number(encoding: Encoding) -> u16 {
 }
 
 fn too_long(what: &str, bytes: &[u8]) -> Error {
-    Error::invalid(format!("a {what} of {} bytes is more than the format can say", bytes.len()))
+    Error::invalid(format!("a {what} of {} bytes is longer than the format allows", bytes.len()))
 }
 
-/// How many bytes two begin with alike.
+/// The length of the common prefix.
 #[inline]
 fn shared(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes a number takes without its sign.
+/// The number of bytes that a number takes without its sign.
 fn bytes_of(n: i64) -> usize {
     (71 - (n.unsigned_abs() | 1).leading_zeros() as usize) / 8
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! root entry            | offset i64 | size i32 | key: VInt length, bytes |
-//! behind them           | offset of the middle leaf i64 | its size i32 | entry in it i32 |    if there are leaves
-//! leaf, intermediate    | n i32 | place of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
+//! after them            | offset of the middle leaf i64 | its size i32 | entry in it i32 |    if there are leaves
+//! leaf, intermediate    | n i32 | offset of each entry i32 ... | their end i32 | offset i64, size i32, key | ...
 //! ```
 //!
-//! Entries gather in a leaf. One that has reached `index_block_size` is written between the data blocks and becomes an
-//! entry of the root; if none ever was, the leaf's entries are the root's. A root that is too large at the end is cut into
-//! intermediate blocks, level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
+//! Entries collect in a leaf. Once it reaches `index_block_size` it is written between the data blocks and becomes an entry of the
+//! root. If no leaf was written, its entries become the root's. A root that is too large at the end is split into intermediate blocks,
+//! level by level. HBase: `HFileBlockIndex.BlockIndexWriter`.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use coldframe_encoding::varint::put_hadoop_text;
 use super::blocks::{Blocks, Place};
 use crate::layout::block::BlockType;
 
-/// More levels than any file has: entries with keys of any length end somewhere.
+/// More levels than any file needs. The bound ends the loop whatever the keys.
 const MOST_LEVELS: u32 = 16;
 
 struct Entry {
@@ -26,7 +26,7 @@ struct Entry {
     place: Place,
 }
 
-/// Entries of one level.
+/// The entries of one level.
 #[derive(Default)]
 struct Entries {
     entries: Vec<Entry>,
@@ -36,7 +36,7 @@ struct Entries {
 
 impl Entries {
     fn push(&mut self, key: Vec<u8>, place: Place) {
-        // A VInt is 1 byte up to 127; more exactness is not needed to compare with a threshold.
+        // A VInt takes 1 byte up to 127; comparing with a threshold needs no more precision than this.
         let length = if key.len() < 128 { 1 } else { 3 };
         self.root_bytes += 12 + length + key.len();
         self.key_bytes += key.len();
@@ -84,7 +84,7 @@ fn put_place(place: Place, out: &mut Vec<u8>) {
     out.extend_from_slice(&place.size.to_be_bytes());
 }
 
-/// What the trailer says of an index.
+/// What the trailer states of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     pub(super) root: u64,
@@ -93,13 +93,13 @@ pub(super) struct Summary {
     pub(super) raw_bytes: u64,
 }
 
-/// Gathers the entries of an index.
+/// Collects the entries of an index.
 pub(super) struct Index {
     leaf_size: usize,
     least_entries: usize,
     leaf: Entries,
     root: Entries,
-    /// Data blocks up to and with each of the root's leaves.
+    /// The number of data blocks up to and including each leaf of the root.
     blocks_up_to: Vec<u64>,
     blocks: u64,
     raw_bytes: u64,
@@ -118,7 +118,7 @@ impl Index {
         }
     }
 
-    /// Adds a block, which begins with `key` or behind it.
+    /// Adds a block whose first key is `key` or a later one.
     pub(super) fn push(&mut self, key: Vec<u8>, place: Place) {
         self.leaf.push(key, place);
         self.blocks += 1;
@@ -137,7 +137,7 @@ impl Index {
         })
     }
 
-    /// Writes a block of entries; returns the one that points to it.
+    /// Writes a block of entries; returns the entry that points to it.
     fn write_level<W: Write>(
         &mut self,
         blocks: &mut Blocks<W>,
@@ -177,7 +177,7 @@ impl Index {
         Ok(Summary { root, root_entries: self.root.entries.len(), levels, raw_bytes })
     }
 
-    /// Cuts the root into blocks; returns the entries that point to them.
+    /// Splits the root into blocks; returns the entries that point to them.
     fn write_intermediate<W: Write>(&mut self, blocks: &mut Blocks<W>) -> Result<Entries> {
         let mut above = Entries::default();
         let mut level = Entries::default();
@@ -195,7 +195,7 @@ impl Index {
         Ok(above)
     }
 
-    /// The leaf that holds the data block in the middle of the file, and which of its entries that is.
+    /// The leaf with the middle data block of the file, and the entry of that block in it.
     fn put_middle(&self, out: &mut Vec<u8>) -> Result<()> {
         let middle = self.blocks.saturating_sub(1) / 2;
         let leaf = self.blocks_up_to.partition_point(|n| *n <= middle);
@@ -210,7 +210,7 @@ impl Index {
     }
 }
 
-/// Entries in the form of a root, of one level: as meta blocks and bloom chunks are found.
+/// A single-level index in the form of a root, as used for meta blocks and bloom chunks.
 #[derive(Default)]
 pub(super) struct FlatIndex(Entries);
 

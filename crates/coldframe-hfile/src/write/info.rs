@@ -1,13 +1,13 @@
-//! What the file info says: what HBase's region servers and Hudi's readers look for.
+//! The file info: the entries that HBase's region servers and Hudi's readers look for.
 //!
 //! | key | value |
 //! |---|---|
 //! | `hfile.LASTKEY`, `hfile.AVG_KEY_LEN`, `hfile.AVG_VALUE_LEN`, `hfile.CREATE_TIME_TS` | last key; i32, i32; milliseconds i64 |
 //! | `hfile.KEY_OF_BIGGEST_CELL`, `hfile.LEN_OF_BIGGEST_CELL` | a key; i64 |
-//! | `hfile.MAX_TAGS_LEN`, `hfile.TAGS_COMPRESSED` | i32, 00; only where cells have tags |
+//! | `hfile.MAX_TAGS_LEN`, `hfile.TAGS_COMPRESSED` | i32, 00; only if cells have tags |
 //! | `DATA_BLOCK_ENCODING` | name; not for NONE |
 //! | `KEY_VALUE_VERSION`, `MAX_MEMSTORE_TS_KEY` | 1 i32, i64: cells have a sequence id, this is the largest |
-//! | `TIMERANGE`, `EARLIEST_PUT_TS`, `DELETE_FAMILY_COUNT` | least and largest i64; i64; i64. Cells view only, as all below |
+//! | `TIMERANGE`, `EARLIEST_PUT_TS`, `DELETE_FAMILY_COUNT` | least and largest i64; i64; i64. Cells view only, like all below |
 //! | `BLOOM_FILTER_TYPE`, `LAST_BLOOM_KEY` | ROW or ROWCOL; row or key |
 //! | `BULKLOAD_TIMESTAMP`, `BULKLOAD_SOURCE_TASK` | milliseconds i64; text: the file may be loaded into a table |
 //! | `MAJOR_COMPACTION_KEY`, `EXCLUDE_FROM_MINOR_COMPACTION` | ff, 00 |
@@ -32,7 +32,7 @@ use crate::layout::kinds::{DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, 
 use crate::layout::proto::{BytesBytesPair, FileInfoProto};
 use crate::options::View;
 
-/// What is gathered cell by cell.
+/// Statistics collected cell by cell.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) cells: u64,
@@ -72,7 +72,7 @@ impl Tally {
         self.cells += 1;
         self.key_bytes += key.bytes().len() as u64;
         self.value_bytes += cell.value.len() as u64;
-        // As HBase serialises a cell: two lengths, key, value, tags, and the length of it all.
+        // The size of a cell as HBase serialises it: two lengths, key, value, tags, and the total length.
         let tags = if cell.tags.is_empty() { 0 } else { 2 + cell.tags.len() };
         let size = 12 + key.bytes().len() + cell.value.len() + tags;
         if size > self.largest_cell {
@@ -85,7 +85,7 @@ impl Tally {
         let (mut least, most) = (cell.timestamp, cell.timestamp);
         match cell.kind {
             PUT => self.earliest_put = self.earliest_put.min(cell.timestamp),
-            // These reach back to the beginning.
+            // These apply to all times back to 0.
             DELETE_COLUMN | DELETE_FAMILY => least = least.min(0),
             _ => {}
         }
@@ -140,7 +140,7 @@ impl Tally {
         Ok(out)
     }
 
-    /// What the files of a table have besides.
+    /// Additional entries for files of a table.
     fn put_store_keys(
         &self,
         options: &WriteOptions,

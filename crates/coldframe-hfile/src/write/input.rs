@@ -1,19 +1,19 @@
-//! Record batches as cells.
+//! Reads cells from record batches.
 //!
-//! | column | types | where it is absent or null |
+//! | column | types | if absent or null |
 //! |---|---|---|
 //! | `row` | binary, string | error |
 //! | `family` | the same | option `family` |
 //! | `qualifier`, `value` | the same | empty |
 //! | `timestamp` | integer, timestamp of any unit | option `timestamp` |
-//! | `type` | integer, or the word for it | Put |
+//! | `type` | integer, or its name | Put |
 //! | `tags` | list of struct of type and value | none |
 //! | `sequence_id` | integer | 0 |
 //!
 //! | `key` (Hudi) | binary, string | error |
 //! | `value` | the same | empty |
 //!
-//! A key of Hudi is the row of a cell without family and qualifier, of the largest timestamp.
+//! A Hudi key is the row of a cell without family and qualifier, with the largest timestamp.
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ use crate::layout::cell::Cell;
 use crate::layout::kinds::{DELETE, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT, type_name};
 use crate::options::View;
 
-/// The types that cells have.
+/// The valid types of cells.
 const TYPES: [u8; 5] = [PUT, DELETE, DELETE_FAMILY_VERSION, DELETE_COLUMN, DELETE_FAMILY];
 
-/// Where the columns of batches are.
+/// The positions of the columns in batches.
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) view: View,
@@ -128,7 +128,7 @@ impl Input {
     }
 }
 
-/// The columns of a batch in the types that cells are made of.
+/// The columns of a batch, cast to the types of cells.
 pub(super) struct Cells<'a> {
     input: &'a Input,
     row: Bytes,
@@ -142,7 +142,7 @@ pub(super) struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// The cell of row `i`; its tags are put into `tags`.
+    /// The cell of row `i`. Its tags are written to `tags`.
     pub(super) fn get<'c>(&'c self, i: usize, tags: &'c mut Vec<u8>) -> Result<Cell<'c>> {
         let row = self.row.get(i).unwrap_or_default();
         let value = self.value.as_ref().and_then(|v| v.get(i)).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Cells<'_> {
         cell.qualifier = self.qualifier.as_ref().and_then(|q| q.get(i)).unwrap_or_default();
         let timestamp = value_of(self.timestamp.as_ref(), i).or(self.input.default_timestamp);
         cell.timestamp = timestamp.ok_or_else(|| {
-            Error::invalid("a null timestamp: the option `timestamp` says what it is to be written as")
+            Error::invalid("a null timestamp: set the option `timestamp` to the value to write")
         })?;
         let kind = self.kind.as_ref().filter(|k| k.is_valid(i)).map(|k| k.value(i));
         cell.kind = kind.unwrap_or(PUT);
@@ -178,9 +178,7 @@ impl Cells<'_> {
             column.put(i, tags)?;
             cell.tags = tags;
             if !self.input.with_tags && !cell.tags.is_empty() {
-                return Err(Error::invalid(
-                    "a cell with tags, while the option `tags` says that there are none",
-                ));
+                return Err(Error::invalid("a cell with tags, although the option `tags` excludes them"));
             }
         }
         Ok(cell)
@@ -225,7 +223,7 @@ impl Bytes {
         }
     }
 
-    /// The value of row `i`, if it is not null.
+    /// The value of row `i`; `None` if it is null.
     #[inline]
     fn get(&self, i: usize) -> Option<&[u8]> {
         match self {
@@ -251,7 +249,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     cast_with_options(array, to, &strict).map_err(|e| Error::invalid(e.to_string()))
 }
 
-/// Integers, or timestamps as milliseconds.
+/// Integers; timestamps become milliseconds.
 fn integers(array: &ArrayRef) -> Result<Int64Array> {
     let array = match array.data_type() {
         DataType::Timestamp(_, zone) => {
@@ -263,7 +261,7 @@ fn integers(array: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// Types of cells, as numbers.
+/// Cell types as numbers.
 fn types(array: &ArrayRef) -> Result<UInt8Array> {
     match array.data_type() {
         t if t.is_integer() || *t == DataType::Null => {
@@ -310,7 +308,7 @@ impl Tags {
         Ok(Self { kinds: types_of_tags(part("type")?)?, values: Bytes::new(part("value")?)?, lists })
     }
 
-    /// Appends the tags of row `i` as they are stored.
+    /// Appends the tags of row `i` in stored form.
     fn put(&self, i: usize, out: &mut Vec<u8>) -> Result<()> {
         if self.lists.is_null(i) {
             return Ok(());

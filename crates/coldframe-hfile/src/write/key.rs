@@ -1,4 +1,4 @@
-//! Keys as they are written, their order, and short keys between two of them.
+//! Keys in stored form, their order, and short keys between two of them.
 //!
 //! ```text
 //! key | row length u16 | row | family length u8 | family | qualifier | timestamp i64 | type u8 |
@@ -14,10 +14,10 @@ use coldframe_core::{Error, Result};
 use crate::layout::cell::Cell;
 use crate::layout::kinds::type_name;
 
-/// The type of keys that are no cell's: they stand before all cells of their column.
+/// The type of keys that belong to no cell: they sort before all cells of their column.
 const MAXIMUM: u8 = 0xff;
 
-/// A key in the form of files.
+/// A key in stored form.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Key {
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Becomes the key of a cell; its memory is kept.
+    /// Sets it to the key of a cell, reusing its buffer.
     pub(super) fn set(&mut self, cell: &Cell<'_>) -> Result<()> {
         self.put(cell.row, cell.family, cell.qualifier, cell.timestamp, cell.kind)
     }
@@ -61,7 +61,7 @@ impl Key {
         self.bytes.get(2..self.row_end).unwrap_or_default()
     }
 
-    /// Where the row ends: what stands before the family.
+    /// The end of the row: the part before the family.
     pub(super) fn row_end(&self) -> usize {
         self.row_end
     }
@@ -70,12 +70,12 @@ impl Key {
         self.bytes.get(self.row_end.saturating_add(1)..self.family_end).unwrap_or_default()
     }
 
-    /// The length of the family and the family.
+    /// The family, preceded by its length.
     pub(super) fn sized_family(&self) -> &[u8] {
         self.bytes.get(self.row_end..self.family_end).unwrap_or_default()
     }
 
-    /// Where the family ends: what stands before the qualifier.
+    /// The end of the family: the part before the qualifier.
     pub(super) fn family_end(&self) -> usize {
         self.family_end
     }
@@ -103,7 +103,7 @@ impl Key {
         self.row().cmp(other.row()).then_with(columns).then_with(versions)
     }
 
-    /// As it is shown to people.
+    /// Formats it for people.
     pub(super) fn describe(&self) -> String {
         let (row, family) = (self.row().escape_ascii(), self.family().escape_ascii());
         let kind = type_name(self.kind).unwrap_or("?");
@@ -111,8 +111,7 @@ impl Key {
     }
 }
 
-/// A key that is greater than `left` and not greater than `right`, as short as is easily found: what an index needs
-/// to tell two blocks apart.
+/// A short key that is greater than `left` and not greater than `right`: enough for an index to separate two blocks.
 pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
     let mut key = Key::default();
     if left.row() != right.row() {
@@ -126,7 +125,7 @@ pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
     Ok(key.bytes)
 }
 
-/// The key that stands before all cells of a column, without its family: what bloom filters of columns are made of.
+/// The key before all cells of a column, without its family: the key in bloom filters of columns.
 pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
     let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // keys have shorter rows
     out.extend_from_slice(&row_len.to_be_bytes());
@@ -137,7 +136,7 @@ pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
     out.push(MAXIMUM);
 }
 
-/// The shortest bytes found that are greater than `left` and not greater than `right`, which is the greater one.
+/// A short string that is greater than `left` and not greater than `right`, which is the greater one.
 fn middle(left: &[u8], right: &[u8]) -> Vec<u8> {
     let shared = left.iter().zip(right).take_while(|(l, r)| l == r).count();
     let mut middle = right.get(..shared.saturating_add(1)).unwrap_or(right).to_vec();

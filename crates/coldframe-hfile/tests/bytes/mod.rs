@@ -1,4 +1,4 @@
-//! Files for tests: written, or put together block by block.
+//! Files for tests: written, or assembled block by block.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -17,12 +17,12 @@ pub(crate) fn cell(row: &str, qualifier: &str, timestamp: i64, kind: u8, value: 
     (row.to_owned(), qualifier.to_owned(), timestamp, kind, value.to_owned())
 }
 
-/// What the writer makes of a batch.
+/// Writes a batch.
 pub(crate) fn try_write(batch: &RecordBatch, options: &[(&str, Value)]) -> Result<Bytes, Error> {
     written(&HFileFormat, std::slice::from_ref(batch), options)
 }
 
-/// A file of these cells, in this order.
+/// A file with these cells, in this order.
 pub(crate) fn write(cells: &[Cell], options: &[(&str, Value)]) -> Bytes {
     let text = |of: fn(&Cell) -> &String| -> ArrayRef {
         Arc::new(BinaryArray::from_iter_values(cells.iter().map(|c| of(c).as_bytes())))
@@ -79,7 +79,7 @@ pub(crate) fn plain_cell(row: &str, value: &str) -> Vec<u8> {
     cell
 }
 
-/// An entry of an index: of the root with the length of the key, else without.
+/// An entry of an index: of the root if `root` (with the length of the key), else of a block below.
 pub(crate) fn entry(at: usize, size: usize, row: &str, root: bool) -> Vec<u8> {
     let mut key = u16::try_from(row.len()).unwrap().to_be_bytes().to_vec();
     key.extend(row.as_bytes());
@@ -114,7 +114,7 @@ fn put_varint(out: &mut Vec<u8>, mut n: u64) {
     out.push(u8::try_from(n).unwrap());
 }
 
-/// What stands behind the data blocks in `file`: root index, meta index, file info, trailer of version 3.3.
+/// Appends what follows the data blocks in `file`: root index, meta index, file info, and a trailer of version 3.3.
 pub(crate) fn complete(
     mut file: Vec<u8>,
     root: &[Vec<u8>],

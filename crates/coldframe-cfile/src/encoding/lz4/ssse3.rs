@@ -1,14 +1,14 @@
-//! The same decoder with pointers, for processors that have SSSE3.
+//! The same decoder using pointers, for processors with SSSE3.
 //!
 //! ```text
-//! src  | read | at ▸ .. | end                        a copy reads 16 or 32 bytes at a time: only where so many are left
-//! dst  | start .. | to ▸ .. | end | SLACK |          and may write as many behind what was asked for
+//! src  | read | at ▸ .. | end                        a copy reads 16 or 32 bytes at a time: only if that many are left
+//! dst  | start .. | to ▸ .. | end | SLACK |          and may write as many beyond the requested output
 //! ```
 //!
-//! The tests put each end of both memories beside a page that cannot be touched: no copy reaches farther than this says.
+//! The tests put each end of both buffers next to an inaccessible page: no copy reaches farther than stated here.
 //!
-//! What is checked is what the safe decoder checks, once for each literal run and match instead of once for each 16 bytes. On the
-//! chunks of a table of numbers, prices and times it decodes 4 to 15 GB/s, the safe one 1.0 to 3.4 (a shared x86-64 machine, one core).
+//! It checks the same as the safe decoder, but once per literal run and match instead of once per 16 bytes. On the chunks of a table of
+//! numbers, prices and times it decodes 4 to 15 GB/s, the safe one 1.0 to 3.4 (a shared x86-64 machine, one core).
 
 #![expect(unsafe_code, reason = "four times as fast as the safe decoder, which a test compares it with")]
 
@@ -17,7 +17,7 @@ use std::ptr;
 
 use super::SLACK;
 
-/// For each distance below 16, which byte of the pattern each of sixteen bytes repeats.
+/// For each distance below 16, the byte of the pattern that each of sixteen bytes repeats.
 static PATTERN: [[u8; 16]; 16] = [
     [0; 16],
     [0; 16],
@@ -37,24 +37,25 @@ static PATTERN: [[u8; 16]; 16] = [
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0],
 ];
 
-/// The greatest multiple of each distance that is at most 16.
+/// The largest multiple of each distance that is at most 16.
 static STEP: [u8; 16] = [16, 16, 16, 15, 16, 15, 12, 14, 16, 9, 10, 11, 12, 13, 14, 15];
 
-/// Decodes all of `src` into the first `size` bytes of `dst`, which has [`SLACK`] bytes more; `false` if that is not what `src`
-/// holds.
+/// Decodes all of `src` into the first `size` bytes of `dst`, which must have [`SLACK`] more bytes; `false` if `src`
+/// does not decode to exactly that size.
 #[target_feature(enable = "ssse3")]
 pub(super) fn decode(src: &[u8], dst: &mut [u8], size: usize) -> bool {
     if dst.len() < size.saturating_add(SLACK) {
         return false;
     }
     let start = dst.as_mut_ptr();
-    // SAFETY: `size` and SLACK bytes behind `start` are `dst`'s, as was just checked.
+    // SAFETY: `dst` has `size` and SLACK bytes from `start` on, as was just checked.
     unsafe { Decoder { src: src.as_ptr_range(), start, to: start, end: start.add(size) }.run().is_some() }
 }
 
-/// Places in both memories. Always: `src.start <= src.end`, `start <= to <= end`, and `end + SLACK` is not behind the output.
+/// Positions in both buffers. Invariant: `src.start <= src.end`, `start <= to <= end`, and `end + SLACK` is within the
+/// output buffer.
 struct Decoder {
-    /// What is not read yet.
+    /// The input that has not been read yet.
     src: std::ops::Range<*const u8>,
     start: *mut u8,
     to: *mut u8,
@@ -62,26 +63,25 @@ struct Decoder {
 }
 
 impl Decoder {
-    /// Bytes not read yet.
+    /// The number of bytes not read yet.
     #[inline(always)]
     fn left(&self) -> usize {
         self.src.end.addr() - self.src.start.addr()
     }
 
-    /// Bytes not written yet.
+    /// The number of bytes not written yet.
     #[inline(always)]
     fn room(&self) -> usize {
         self.end.addr() - self.to.addr()
     }
 
-    /// SAFETY: the places are as their type says.
+    /// SAFETY: the positions satisfy the invariant of the type.
     #[inline]
     #[target_feature(enable = "ssse3")]
     unsafe fn run(mut self) -> Option<()> {
         loop {
             let token = usize::from(self.byte()?);
-            // SAFETY: each call keeps the places as they have to be; so does `match_of` with the two bytes that
-            // `literals` left.
+            // SAFETY: each call preserves the invariant; so does `match_of`, given the two bytes that `literals` left.
             unsafe {
                 if !self.literals(token >> 4)? {
                     return (self.to == self.end).then_some(());
@@ -96,7 +96,7 @@ impl Decoder {
         if self.src.is_empty() {
             return None;
         }
-        // SAFETY: there is a byte left, so that the place behind it is the end at most.
+        // SAFETY: a byte is left, so the position after it is at most the end.
         unsafe {
             let byte = *self.src.start;
             self.src.start = self.src.start.add(1);
@@ -104,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// The rest of a length whose token has 15.
+    /// The rest of a length whose token says 15.
     #[inline(always)]
     fn longer(&mut self) -> Option<usize> {
         let mut length = 15usize;
@@ -117,14 +117,14 @@ impl Decoder {
         }
     }
 
-    /// Copies literals; whether a match follows, of which two bytes are then there.
+    /// Copies literals. Returns whether a match follows; at least two bytes are then left for its distance.
     ///
-    /// SAFETY: the places are as their type says.
+    /// SAFETY: the positions satisfy the invariant of the type.
     #[inline(always)]
     unsafe fn literals(&mut self, length: usize) -> Option<bool> {
         if length < 15 && self.left() >= 18 && self.room() >= length {
-            // SAFETY: 16 bytes and the two of a distance are left; behind the end there is room for what is more than
-            // `length`, which is below 15.
+            // SAFETY: 16 bytes and the two of a distance are left. `length` is below 15; there is room after the end
+            // for what exceeds it.
             unsafe {
                 copy::<16>(self.src.start, self.to);
                 self.src.start = self.src.start.add(length);
@@ -136,8 +136,8 @@ impl Decoder {
         if length > self.left() || length > self.room() {
             return None;
         }
-        // SAFETY: so many bytes are left, and there is room for them. A copy of 32 bytes at a time reads and writes less
-        // than 32 more, which are left in the one and at most SLACK in the other.
+        // SAFETY: that many bytes are left, and there is room for them. Copying 32 bytes at a time reads and writes
+        // fewer than 32 extra bytes, which are left in the input, and at most SLACK in the output.
         unsafe {
             if self.left() - length >= 32 {
                 let mut done = 0;
@@ -158,9 +158,9 @@ impl Decoder {
         }
     }
 
-    /// Copies what was written before.
+    /// Copies earlier output.
     ///
-    /// SAFETY: the places are as their type says, and two bytes are left.
+    /// SAFETY: the positions satisfy the invariant of the type, and two bytes are left.
     #[inline]
     #[target_feature(enable = "ssse3")]
     unsafe fn match_of(&mut self, length: usize) -> Option<()> {
@@ -174,8 +174,9 @@ impl Decoder {
         if distance == 0 || distance > self.to.addr() - self.start.addr() || length > self.room() {
             return None;
         }
-        // SAFETY: `distance` bytes were written before, and there is room for `length` more. Sixteen bytes at a time write less
-        // than SLACK behind them, and read less than that behind what was written: all of it is the output's.
+        // SAFETY: `distance` bytes were written before, and there is room for `length` more. Sixteen bytes at a time
+        // write fewer than SLACK bytes beyond them, and read fewer than that beyond what was written: all within the
+        // output buffer.
         unsafe {
             let from = self.to.sub(distance).cast_const();
             let mut done = 0;
@@ -201,7 +202,7 @@ impl Decoder {
 
 /// Copies `N` bytes.
 ///
-/// SAFETY: they are the caller's, in both memories, which do not overlap there.
+/// SAFETY: the caller guarantees that they exist in both buffers and do not overlap.
 #[inline(always)]
 unsafe fn copy<const N: usize>(from: *const u8, to: *mut u8) {
     // SAFETY: as above.

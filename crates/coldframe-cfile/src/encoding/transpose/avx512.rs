@@ -6,12 +6,12 @@
 //! bytes 0 .. W-1 of 64 values ──unpack──▶ values
 //! ```
 //!
-//! `gf2p8affineqb` multiplies bytes with a matrix of 8 x 8 bits; where the bytes are the unit matrix, what comes out is the
-//! matrix, and as the instruction counts its rows from the other end, transposed. The unpacking stays within 16 bytes, so the
-//! bytes are permuted first such that whole vectors come out in order.
+//! `gf2p8affineqb` multiplies bytes with a matrix of 8 x 8 bits. If the bytes are the unit matrix, the result is the matrix itself,
+//! transposed, because the instruction counts its rows from the other end. Unpacking stays within 16 bytes, so the bytes are first
+//! permuted such that whole vectors come out in order.
 //!
-//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 22 GB/s of values of four and of eight bytes, where SSE2
-//! does 4.8 and 4.5. The functions are safe but for the need of the instructions.
+//! Measured on one core of a shared x86-64 machine, chunks of 8 KiB: 22 GB/s for values of four and of eight bytes; SSE2 reaches
+//! 4.8 and 4.5. The functions are safe except that they need these instructions.
 
 #![expect(unsafe_code, reason = "loads and stores of whole vectors, five times as fast as SSE2")]
 
@@ -24,10 +24,10 @@ use std::arch::x86_64::{
 
 use arrow_buffer::ArrowNativeType;
 
-/// Values of a tile.
+/// The number of values in a tile.
 pub(super) const TILE: usize = 512;
 
-/// Whether the processor has what the functions here need.
+/// Whether the processor has the instructions that the functions here need.
 #[inline]
 pub(super) fn available() -> bool {
     std::arch::is_x86_feature_detected!("avx512vbmi")
@@ -36,7 +36,7 @@ pub(super) fn available() -> bool {
         && std::arch::is_x86_feature_detected!("gfni")
 }
 
-/// Takes byte `g` of each of eight planes to bytes `8g ..`, the last plane's first.
+/// Moves byte `g` of each of eight planes to the bytes from `8g` on, the last plane's first.
 static MATRICES: [u8; 64] = {
     let mut all = [0; 64];
     let (mut rest, mut to): (&mut [u8], u8) = (&mut all, 0);
@@ -47,8 +47,8 @@ static MATRICES: [u8; 64] = {
     all
 };
 
-/// Bytes of 64 values as they have to stand before they are unpacked to values of `width` bytes: each of the `width` vectors that
-/// come out takes as many from each 16 bytes.
+/// The order of the bytes of 64 values before they are unpacked to values of `width` bytes: each of the `width`
+/// resulting vectors takes the same number from each 16 bytes.
 const fn places(width: u8) -> [u8; 64] {
     let (vector, piece) = (64 / width, 16 / width);
     let mut all = [0; 64];
@@ -66,11 +66,11 @@ static PLACES: [[u8; 64]; 5] = [places(1), places(2), places(4), places(8), plac
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn load(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: 64 bytes are there.
+    // SAFETY: `bytes` has 64 bytes.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
-/// Turns whole tiles of values of `W` bytes. `planes` has those of `stride * 8` values.
+/// Transposes whole tiles of values of `W` bytes. `planes` are those of `stride * 8` values.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(super) fn tiles<const W: usize, T: ArrowNativeType>(
     planes: &[u8],
@@ -92,7 +92,7 @@ pub(super) fn tiles<const W: usize, T: ArrowNativeType>(
     }
 }
 
-/// Byte `k` of 512 values, 64 a vector, in the order in which they are unpacked.
+/// Byte `k` of 512 values, 64 per vector, in unpacking order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn byte_of(
@@ -104,7 +104,7 @@ fn byte_of(
     places: __m512i,
 ) -> [__m512i; 8] {
     let row = |j: usize| {
-        // Every caller has them.
+        // Every caller has checked that they exist.
         let plane = planes.get((k * 8 + j) * stride + at..).and_then(|p| p.first_chunk());
         plane.map_or(_mm512_setzero_si512(), |bytes| load(bytes))
     };
@@ -120,7 +120,8 @@ fn byte_of(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn turned([r0, r1, r2, r3, r4, r5, r6, r7]: [__m512i; 8]) -> [__m512i; 8] {
-    // Words 0 (even) and 1 (odd) of each 16 bytes, of two rows; of four rows, those of 16 bytes 0 and 2, 1 and 3; of eight.
+    // First words 0 (even) and 1 (odd) of each 16 bytes, of two rows; then, of four rows, those of 16 bytes 0 and 2, 1
+    // and 3; then of eight.
     let even = |a, b| _mm512_unpacklo_epi64(a, b);
     let odd = |a, b| _mm512_unpackhi_epi64(a, b);
     let front = |a, b| _mm512_shuffle_i64x2::<0b10_00_10_00>(a, b);
@@ -133,7 +134,7 @@ fn turned([r0, r1, r2, r3, r4, r5, r6, r7]: [__m512i; 8]) -> [__m512i; 8] {
     [front(a, b), front(c, d), front(e, f), front(g, h), back(a, b), back(c, d), back(e, f), back(g, h)]
 }
 
-/// Bytes 0 to `W` - 1 of 64 values as the values, in the first `W` vectors.
+/// Combines bytes 0 to `W` - 1 of 64 values into values, in the first `W` vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn unpacked<const W: usize>(bytes: [__m512i; 16]) -> [__m512i; 16] {
@@ -199,8 +200,8 @@ fn octets([b0, b1, b2, b3, b4, b5, b6, b7]: [__m512i; 8]) -> [__m512i; 8] {
 fn store<const W: usize, T: ArrowNativeType>(out: &mut [T; 64], vectors: [__m512i; 16]) {
     let to = out.as_mut_ptr().cast::<[u8; 64]>();
     for (i, vector) in vectors.into_iter().take(W).enumerate() {
-        // SAFETY: 64 values of `W` bytes are `W` times 64 bytes; any bits are a value of a native type of Arrow. The tests write
-        // to memory that ends at a page which cannot be touched.
+        // SAFETY: 64 values of `W` bytes take `W` times 64 bytes, and any bits are a valid value of Arrow's native
+        // types. The tests write to memory that ends at an inaccessible page.
         unsafe { _mm512_storeu_si512(to.add(i).cast(), vector) };
     }
 }

@@ -23,7 +23,7 @@ const SAME_TYPE: u8 = 1 << 2;
 const IS_DIFFERENCE: u8 = 1 << 3;
 const NEGATIVE: u8 = 1 << 7;
 
-/// Decodes cells to the end; `key` is memory for the previous one.
+/// Decodes all cells; `key` is a buffer for the previous key.
 pub(super) fn decode<S: CellSink>(
     src: &mut Cursor<'_>,
     key: &mut Vec<u8>,

@@ -21,7 +21,7 @@ const SAME_VALUE_LEN: u8 = 1 << 4;
 const SAME_TYPE: u8 = 1 << 5;
 const SAME_VALUE: u8 = 1 << 6;
 
-/// Decodes cells to the end; `key` is memory for the previous one.
+/// Decodes all cells; `key` is a buffer for the previous key.
 pub(super) fn decode<S: CellSink>(
     src: &mut Cursor<'_>,
     key: &mut Vec<u8>,
@@ -62,11 +62,11 @@ pub(super) fn decode<S: CellSink>(
     Ok(())
 }
 
-/// The timestamp whose first `shared` bytes, 7 at most, are the previous one's; the others are stored.
+/// The timestamp whose first `shared` bytes (at most 7) equal the previous one's; the others are stored.
 #[inline]
 fn change_timestamp(src: &mut Cursor<'_>, previous: i64, shared: u8) -> Result<i64> {
     let stored = match src.rest().first_chunk() {
-        // Mostly there are as many bytes: one load, of which what is not the timestamp's is shifted out.
+        // Usually enough bytes follow for a single load; the bytes beyond the timestamp are shifted out.
         Some(window) => {
             src.skip(8 - usize::from(shared))?;
             u64::from_be_bytes(*window) >> (8 * shared)
@@ -89,7 +89,7 @@ mod tests {
             let n = 8 - usize::from(shared);
             let mut expected = previous.to_be_bytes();
             expected[usize::from(shared)..].copy_from_slice(&stored[..n]);
-            // With and without bytes behind it.
+            // With and without bytes after it.
             for bytes in [&stored[..n], &[&stored[..n], &[9; 8]].concat()] {
                 let mut src = Cursor::new(bytes, 0);
                 let found = change_timestamp(&mut src, previous, shared).unwrap();

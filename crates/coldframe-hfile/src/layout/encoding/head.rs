@@ -1,4 +1,4 @@
-//! The key up to its timestamp, as DIFF and FAST_DIFF pass it on from cell to cell.
+//! The head of a key (everything before the timestamp), as DIFF and FAST_DIFF carry it from cell to cell.
 //!
 //! ```text
 //! row length u16 | row | family length u8 | family | qualifier |
@@ -11,10 +11,10 @@ use coldframe_encoding::{Error, Result};
 use super::integer;
 use super::put;
 
-/// Bytes of a key behind its head: timestamp and type.
+/// The length of a key after its head: timestamp and type.
 pub(super) const TAIL: usize = 9;
 
-/// The lengths of a cell's key and value, each stored where it is not that of the cell before.
+/// The lengths of a cell's key and value, each stored only if it differs from the previous cell's.
 #[derive(Default)]
 pub(super) struct Lengths {
     pub(super) key: usize,
@@ -22,8 +22,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Reads those that are not the same; returns what stands behind them: how many bytes of the previous key the key
-    /// begins with.
+    /// Reads the lengths that differ. Returns the number after them: how many bytes of the previous key the key begins
+    /// with.
     #[inline(always)]
     pub(super) fn read(&mut self, src: &mut Cursor<'_>, same_key: bool, same_value: bool) -> Result<usize> {
         if !same_key {
@@ -36,24 +36,24 @@ impl Lengths {
     }
 }
 
-/// The head of the previous key; becomes that of the next.
+/// The head of the previous key; it is changed into the next one's.
 pub(super) struct Head<'k> {
     bytes: &'k mut Vec<u8>,
-    /// Where a head with a row of another length is made.
+    /// A buffer for building a head whose row has another length.
     spare: Vec<u8>,
-    /// Where the row ends.
+    /// The end of the row.
     row: usize,
-    /// Where the family ends.
+    /// The end of the family.
     family: usize,
 }
 
 impl<'k> Head<'k> {
-    /// Before the first cell; `bytes` is empty.
+    /// The state before the first cell; `bytes` is empty.
     pub(super) fn new(bytes: &'k mut Vec<u8>) -> Self {
         Self { bytes, spare: Vec::new(), row: 0, family: 0 }
     }
 
-    /// Whether there was a cell.
+    /// Whether no cell has been read yet.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -66,14 +66,14 @@ impl<'k> Head<'k> {
         (row, family, self.bytes.get(self.family..).unwrap_or_default())
     }
 
-    /// Whether the row stays if the first `common` bytes do.
+    /// Whether the row stays the same if the first `common` bytes do.
     #[inline]
     pub(super) fn keeps_row(&self, common: usize) -> bool {
         common >= self.row && !self.bytes.is_empty()
     }
 
-    /// Keeps the first `common` bytes, which are the row at least; what follows up to `len` bytes is stored. `tail` is
-    /// the time and type of the previous key.
+    /// Keeps the first `common` bytes, which include the row; the rest, up to `len` bytes, is stored. `tail` is the
+    /// timestamp and type of the previous key.
     #[inline]
     pub(super) fn change_behind(
         &mut self,
@@ -83,7 +83,7 @@ impl<'k> Head<'k> {
         tail: (i64, u8),
     ) -> Result<()> {
         if common > self.bytes.len() {
-            // A qualifier may go on with bytes that the previous key has in its timestamp.
+            // A qualifier may share bytes with the previous key's timestamp.
             self.bytes.extend_from_slice(&tail.0.to_be_bytes());
             self.bytes.push(tail.1);
             if common > self.bytes.len() {
@@ -99,8 +99,8 @@ impl<'k> Head<'k> {
         Ok(())
     }
 
-    /// Takes the first `common` bytes, less than the row, from the previous key, then the stored rest of the row, a
-    /// `family` with its length or the previous one, and the stored qualifier up to `len` bytes.
+    /// Takes the first `common` bytes (less than the row) from the previous key, then the stored rest of the row,
+    /// `family` with its length (or the previous one), and the stored qualifier, up to `len` bytes.
     #[inline(always)]
     pub(super) fn change_row(
         &mut self,
@@ -111,7 +111,7 @@ impl<'k> Head<'k> {
     ) -> Result<()> {
         let previous = self.bytes.get(self.row..self.family);
         if common >= 2 && family.is_none_or(|family| previous == Some(family)) {
-            // A row of the same length: its end changes where it stands.
+            // A row of the same length: its end is overwritten in place.
             let rest = src.take(self.row.saturating_sub(common))?;
             if let Some(end) = self.bytes.get_mut(common..self.row) {
                 set(end, rest);
@@ -146,7 +146,7 @@ impl<'k> Head<'k> {
         Ok(())
     }
 
-    /// The first head of a block: all `len` bytes are stored, none can be `common`.
+    /// The first head of a block: all `len` bytes are stored, none can be shared.
     pub(super) fn set_whole(&mut self, src: &mut Cursor<'_>, common: usize, len: usize) -> Result<()> {
         if common > 0 {
             return Err(no_part(0, common));
@@ -172,7 +172,7 @@ impl<'k> Head<'k> {
     }
 }
 
-/// Copies a few bytes: rows that follow one another differ at their end.
+/// Copies a few bytes: consecutive rows differ at their ends.
 #[inline]
 fn set(to: &mut [u8], from: &[u8]) {
     if let ([a, b], [c, d]) = (&mut *to, from) {
@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_qualifier_may_begin_in_the_timestamp_before_it() {
-        // Row "r", family "f", no qualifier; the next one's is the first bytes of the timestamp and one more.
+        // Row "r", family "f", no qualifier; the next qualifier consists of the first bytes of the timestamp and one
+        // more.
         let mut bytes = Vec::new();
         let mut head = Head::new(&mut bytes);
         head.set_whole(&mut Cursor::new(b"\0\x01r\x01f", 0), 0, 5).unwrap();

@@ -13,7 +13,7 @@ use super::put;
 use super::{Out, integer};
 use crate::layout::cell::{CellSink, Key};
 
-/// Decodes cells to the end; `key` holds the previous one.
+/// Decodes all cells; `key` holds the previous key.
 pub(super) fn decode<S: CellSink>(
     src: &mut Cursor<'_>,
     key: &mut Vec<u8>,

@@ -1,7 +1,7 @@
-//! ROW_INDEX_V1: plain cells with the place of each row behind them, for a binary search inside the block.
+//! ROW_INDEX_V1: plain cells followed by the offset of each row, for binary search inside the block.
 //!
 //! ```text
-//! block | plain cell ... | rows i32 | place of the first cell of a row i32 ... | bytes of the cells i32 |
+//! block | plain cell ... | rows i32 | offset of the first cell of a row i32 ... | bytes of the cells i32 |
 //! ```
 //!
 //! HBase: `RowIndexCodecV1`.

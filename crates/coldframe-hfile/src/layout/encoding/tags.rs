@@ -1,11 +1,11 @@
-//! Tags by a dictionary that reader and writer build alike, afresh in each block.
+//! Tags stored through a dictionary, which reader and writer build alike, starting empty in each block.
 //!
 //! ```text
 //! tag | 0xff | length LEB128 | type u8, bytes |      new: becomes the next entry
 //!     | index u16, below 0x8000 |                     as that entry
 //! ```
 //!
-//! The dictionary holds 32,767 entries; a new one then takes the place of the one not used for longest.
+//! The dictionary holds 32,767 entries; then a new one replaces the least recently used.
 //! HBase: `TagCompressionContext`, `LRUDictionary`.
 
 use std::ops::Range;
@@ -19,7 +19,7 @@ const NEW: u8 = 0xff;
 /// `Short.MAX_VALUE`
 const CAPACITY: usize = 32_767;
 
-/// The dictionary. Entries are linked from the one used last to the one not used for longest.
+/// The dictionary. Entries are linked from the most to the least recently used.
 #[derive(Debug, Default)]
 pub(super) struct TagDictionary {
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ impl TagDictionary {
         self.entries.clear();
     }
 
-    /// Appends tags whose plain form is `len` bytes.
+    /// Appends tags whose plain form takes `len` bytes.
     pub(super) fn decode(&mut self, src: &mut Cursor<'_>, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let end = out.len().saturating_add(len);
         while out.len() < end {
@@ -103,7 +103,7 @@ impl TagDictionary {
         index
     }
 
-    /// Makes an entry the one used last.
+    /// Makes an entry the most recently used.
     fn touch(&mut self, index: usize) {
         if index == self.newest {
             return;
@@ -131,7 +131,7 @@ impl TagDictionary {
 mod tests {
     use super::*;
 
-    /// Status bytes and tags as a writer with an unbounded dictionary makes them.
+    /// The encoding of a new tag, as a writer with an unbounded dictionary produces it.
     fn new(tag: &[u8]) -> Vec<u8> {
         [&[NEW, u8::try_from(tag.len()).unwrap()], tag].concat()
     }
@@ -145,7 +145,7 @@ mod tests {
             dictionary.decode(&mut Cursor::new(&new(&tag), 0), 4, &mut out).unwrap();
         }
         out.clear();
-        // Entry 0 is used, so that entry 1 is the oldest when the next one comes.
+        // Using entry 0 makes entry 1 the oldest when the next one is added.
         dictionary.decode(&mut Cursor::new(&[0, 0], 0), 4, &mut out).unwrap();
         dictionary.decode(&mut Cursor::new(&new(b"xyz"), 0), 5, &mut out).unwrap();
         dictionary.decode(&mut Cursor::new(&[0, 1, 0, 2], 0), 9, &mut out).unwrap();

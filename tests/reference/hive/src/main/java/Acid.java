@@ -53,7 +53,7 @@ public final class Acid {
   private static final StructObjectInspector PLAIN = (StructObjectInspector) ObjectInspectorFactory
       .getReflectionObjectInspector(PlainRow.class, ObjectInspectorFactory.ObjectInspectorOptions.JAVA);
 
-  /** A row of the tables, and where it is. */
+  /** A row of the tables, with its identity. */
   static final class Row {
     Long id;
     Text name;
@@ -91,7 +91,7 @@ public final class Acid {
   private final JobConf conf = new JobConf(new HiveConf());
   private final FileSystem files;
   private final List<String> lists = new ArrayList<>();
-  /** Whether there are files that the reader of batches takes in a planned job alone: without identities, or without an end. */
+  /** Whether there are files that the batch reader only reads in a planned job: without identities, or without an end. */
   private boolean rowsAlone;
 
   private Acid(Path dir, String name) throws IOException {
@@ -132,7 +132,7 @@ public final class Acid {
     }
   }
 
-  /** The rows that a statement of this write sees and `which` asks for, in the order of their places, changed or deleted. */
+  /** The rows that a statement of this write sees and `which` selects, in identity order, changed or deleted. */
   private void change(long write, int statement, Predicate<Row> which, String name, String list) throws Exception {
     List<Row> rows = new ArrayList<>(read(list).stream().filter(which).toList());
     rows.sort(Comparator.comparing(row -> row.ROW__ID));
@@ -163,7 +163,7 @@ public final class Acid {
     rowsAlone = true;
   }
 
-  /** A base of all rows, as an overwrite leaves it. */
+  /** A base of all rows, as an overwrite writes it. */
   private void overwrite(long write, long from, long to, String name) throws IOException {
     for (int bucket = 0; bucket < BUCKETS; bucket++) {
       RecordUpdater updater =
@@ -191,12 +191,12 @@ public final class Acid {
         }
         updater.flush();
       }
-      // The process that wrote it is gone: the file has no end of its own but the last flushed one.
+      // The writing process is gone: the file ends at the last flush.
     }
     rowsAlone = true;
   }
 
-  /** What a compaction's tasks do with each bucket. */
+  /** The tasks of a compaction, for each bucket. */
   private void compact(boolean major, long highest, long visible, String list) throws Exception {
     ValidWriteIdList valid = ValidReaderWriteIdList.fromValue(list);
     AcidDirectory state = AcidUtils.getAcidState(files, root, conf, valid, null, false);
@@ -257,7 +257,7 @@ public final class Acid {
     List<Row> rows = new ArrayList<>();
     OrcInputFormat format = new OrcInputFormat();
     if (job.get("transactional_properties", "").equals("insert_only")) {
-      // Such a table's rows have no identities: Hive picks the directories, and reads their files as of any table.
+      // The rows of such a table have no identities: Hive selects the directories and reads their files like those of any table.
       List<org.apache.hadoop.fs.Path> paths = new ArrayList<>();
       List<org.apache.hadoop.fs.Path> originals = new ArrayList<>();
       HiveInputFormat.processPathsForMmRead(List.of(root), job, ValidReaderWriteIdList.fromValue(list), paths, originals);
@@ -292,7 +292,7 @@ public final class Acid {
     return rows;
   }
 
-  /** The same as Hive's other reader has it, which jobs use by default. */
+  /** The same with Hive's other reader, which jobs use by default. */
   private List<String> vectorized(String list) throws Exception {
     JobConf job = new JobConf(conf);
     job.set(ValidWriteIdList.VALID_WRITEIDS_KEY, list);
@@ -307,7 +307,7 @@ public final class Acid {
     return rows.stream().sorted(Comparator.comparing(row -> row.id)).map(Row::json).toList();
   }
 
-  /** What Hive reads by a list is to be kept, once all is written. */
+  /** Registers a list of write ids with which Hive reads the table, once everything is written. */
   private void truth(String list) {
     lists.add(list);
   }
@@ -325,7 +325,7 @@ public final class Acid {
     }
   }
 
-  /** All writes up to one, but for those that were aborted. */
+  /** All writes up to one, except the aborted ones. */
   private static String upTo(long highest, long... aborted) {
     StringBuilder list = new StringBuilder("default.t:" + highest + ":" + Long.MAX_VALUE + "::");
     for (int i = 0; i < aborted.length; i++) {

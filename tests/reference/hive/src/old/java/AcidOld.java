@@ -41,7 +41,7 @@ public final class AcidOld {
       "struct<operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,currentTransaction:bigint,"
           + "row:struct<id:bigint,name:string,price:double>>");
 
-  /** A row of the tables, and where it is. */
+  /** A row of the tables, with its identity. */
   static final class Row {
     Long id;
     Text name;
@@ -172,7 +172,7 @@ public final class AcidOld {
     return rows;
   }
 
-  /** Keeps what Hive reads, and the list in the form of Hive 3. */
+  /** Stores what Hive reads, and the list in the form of Hive 3. */
   private void truth(long highest, long... aborted) throws Exception {
     StringBuilder out = new StringBuilder("{\"list\": \"default.t:" + highest + ":" + Long.MAX_VALUE + "::");
     for (int i = 0; i < aborted.length; i++) {

@@ -4,14 +4,14 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.Locale;
 
-/** Runs one full read of a file again and again on this thread and prints what each pass cost, a JSON object a line. */
+/** Reads a file repeatedly on this thread and prints the cost of each pass, one JSON object per line. */
 final class Passes {
     /** One full read: every column of every row. */
     interface Pass {
         Count run() throws Exception;
     }
 
-    /** What a pass saw; the values are counted so that no reader may leave them undecoded. */
+    /** The result of a pass; values are counted, so that every reader must decode them. */
     record Count(long rows, long values) {}
 
     private Passes() {}

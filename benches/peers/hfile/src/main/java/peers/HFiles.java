@@ -48,12 +48,12 @@ public final class HFiles {
     private static final byte[] QUALIFIER = "column".getBytes(UTF_8);
     private static final Configuration CONF = HBaseConfiguration.create();
 
-    /** Where values go, so that no compiler leaves out making them. */
+    /** Consumes values, so that the compiler cannot optimise them away. */
     private static volatile Object sink;
 
     private HFiles() {}
 
-    /** What is measured: how many entries were touched. */
+    /** The measured work; returns the number of entries. */
     private interface Work {
         long run() throws IOException;
     }
@@ -75,7 +75,7 @@ public final class HFiles {
             passes("hudi-io", name, "get", passes, LOOKUPS / 10, () -> getHudi(bytes, LOOKUPS / 10));
             passes("hudi-io", name, "get_many", passes, LOOKUPS, () -> getManyHudi(bytes));
         }
-        // HBase refuses Hudi's files for want of their comparator.
+        // HBase refuses Hudi's files, as it lacks their comparator.
         for (String name : new String[] {"hbase_none", "hbase_fast_diff"}) {
             Path file = dir.resolve(name + ".hfile");
             passes("hbase", name, "scan", passes, ENTRIES, () -> scanHBase(file));
@@ -154,7 +154,7 @@ public final class HFiles {
         return new org.apache.hadoop.fs.Path(file.toAbsolutePath().toUri());
     }
 
-    /** From memory, which is the fastest that hudi-io can be given. */
+    /** Reads from memory, the fastest source for hudi-io. */
     private static HFileReader open(byte[] bytes) throws IOException {
         HFileReader reader = new HFileReaderImpl(
                 new ByteArraySeekableDataInputStream(new ByteBufferBackedInputStream(bytes)), bytes.length);
@@ -167,7 +167,7 @@ public final class HFiles {
         long size = 0;
         try (HFileReader reader = open(bytes)) {
             for (boolean more = reader.seekTo(); more; more = reader.next()) {
-                // What Hudi's own reader takes out of a pair: the key as text, a copy of the value.
+                // As Hudi's own reader does: the key as text, a copy of the value.
                 var pair = reader.getKeyValue().get();
                 int at = pair.getValueOffset();
                 byte[] value = Arrays.copyOfRange(pair.getBytes(), at, at + pair.getValueLength());
@@ -180,7 +180,7 @@ public final class HFiles {
         return size > 0 ? entries : -1;
     }
 
-    /** hudi-io goes forward only: for a random key it starts anew. */
+    /** hudi-io only seeks forwards: for a random key it starts again. */
     private static long getHudi(byte[] bytes, int lookups) throws IOException {
         Random random = new Random(2);
         long found = 0;

@@ -30,7 +30,7 @@ public final class ReadHive {
         for (String file : List.of(args).subList(1, args.length)) {
             Passes.run(reader, new File(file).getName(), Integer.parseInt(args[0]), () -> read(new File(file)));
         }
-        if (sink == 0) { // asked for, so that no value may go unread
+        if (sink == 0) { // used, so that every value must be read
             throw new IllegalStateException("nothing was read");
         }
     }
@@ -61,7 +61,7 @@ public final class ReadHive {
         return new Passes.Count(count, values);
     }
 
-    /** The value as Hive's operators take it: primitives as such, all else as the SerDe's own object, never copied. */
+    /** The value in the form of Hive's operators: primitives, or the SerDe's own object; never copied. */
     private static void consume(Object value, PrimitiveObjectInspector inspector) {
         switch (inspector.getPrimitiveCategory()) {
             case LONG -> sink += ((LongObjectInspector) inspector).get(value);

@@ -26,7 +26,7 @@ import org.apache.hadoop.hbase.snapshot.RestoreSnapshotHelper;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
 
-/** A table to measure reading by, and HBase's offline readers over it. */
+/** A benchmark table, and HBase's offline readers over it. */
 final class Bench {
     private static final byte[] F = Bytes.toBytes("f");
 
@@ -77,7 +77,7 @@ final class Bench {
         return Bytes.toBytes(String.format("row-%012d", i));
     }
 
-    /** Full scans of the snapshot by TableSnapshotScanner; a JSON line a pass. */
+    /** Full scans of the snapshot by TableSnapshotScanner; one JSON line per pass. */
     static void scan(Path at, int passes) throws Exception {
         Root root = new Root(at);
         for (int pass = 0; pass < passes; pass++) {
@@ -95,7 +95,7 @@ final class Bench {
         }
     }
 
-    /** Rows by random keys, from the regions of the snapshot that stay open; a JSON line a pass. */
+    /** Rows by random keys, from regions of the snapshot that stay open; one JSON line per pass. */
     static void get(Path at, int rows, int lookups, int passes) throws Exception {
         Root root = new Root(at);
         var restore = new org.apache.hadoop.fs.Path(java.nio.file.Files.createTempDirectory("restore").toUri());
@@ -132,7 +132,7 @@ final class Bench {
         }
     }
 
-    /** Time since it was made: by the wall, of this thread, of the process with collector and compiler. */
+    /** Time since its creation: wall time, CPU time of this thread, and of the process with collector and compiler. */
     private static final class Clock {
         private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
         private static final OperatingSystemMXBean SYSTEM =

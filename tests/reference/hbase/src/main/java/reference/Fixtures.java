@@ -24,7 +24,7 @@ import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.RegionScanner;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** Small tables with everything that decides what a reader sees, and what HBase's scans of their regions give. */
+/** Small tables with everything that affects visibility, and what HBase's scans of their regions return. */
 final class Fixtures {
     private static final byte[] F = Bytes.toBytes("f");
     private static final byte[] G = Bytes.toBytes("g");
@@ -75,7 +75,7 @@ final class Fixtures {
             region.flush(true);
         }
         truths("orders", "shop:orders", null, false, regions);
-        // What the snapshot saw, HBase says when it is asked; here it is what coldframe and the scanner of benches agree on.
+        // No HBase scan of the snapshot: the expected rows are those on which coldframe and the scanner of benches agree.
         edit(regions, 60);
         root.sync();
         truths("orders", "shop:orders", null, true, regions);

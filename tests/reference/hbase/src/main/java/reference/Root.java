@@ -59,7 +59,7 @@ final class Root {
         return regions;
     }
 
-    /** A snapshot of what the regions have flushed. */
+    /** A snapshot of the flushed rows of the regions. */
     void snapshot(String name, TableDescriptor table, List<HRegion> regions) throws Exception {
         SnapshotDescription description =
                 SnapshotDescription.newBuilder()

@@ -15,7 +15,7 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** A table of cells that somebody else made, as {@code tests/reference/phoenix} does. */
+/** A table of given cells, such as those of {@code tests/reference/phoenix}. */
 final class Written {
     private static final long TIME = 1_600_000_000_000L;
 

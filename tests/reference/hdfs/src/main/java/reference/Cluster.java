@@ -40,7 +40,7 @@ public final class Cluster {
     boolean ha = args.length > 1 && args[1].equals("ha");
     Configuration conf = new Configuration();
     conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, new File(base, "data").getPath());
-    // Small, so that a small file lies on both DataNodes.
+    // Small blocks, so that a small file is on both DataNodes.
     conf.setLong("dfs.blocksize", BLOCK);
     conf.setLong("dfs.namenode.fs-limits.min-block-size", BLOCK);
     MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf).numDataNodes(2).format(true);
@@ -76,7 +76,7 @@ public final class Cluster {
           case "stop" -> stopped.push(cluster.stopDataNode(0));
           case "start" -> {
             cluster.restartDataNode(stopped.pop(), true);
-            // Not waitActive, which waits for those that are still stopped to be forgotten.
+            // Not waitActive, which waits until stopped DataNodes are forgotten.
             DataNode started = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
             while (!started.isDatanodeFullyStarted()) {
               Thread.sleep(50);
@@ -93,7 +93,7 @@ public final class Cluster {
               files.setPermission(new Path(words[1]), new FsPermission((short) 0700));
             }
           }
-          // As a writer that is at work, or was killed.
+          // Like a writer that is still writing or was killed.
           case "write" -> {
             FSDataOutputStream out = cluster.getFileSystem(active).create(new Path(words[1]));
             byte[] bytes = Files.readAllBytes(Paths.get(words[2]));
@@ -113,7 +113,7 @@ public final class Cluster {
     System.exit(0);
   }
 
-  /** What a client has to know of the cluster. */
+  /** The configuration that a client needs. */
   private static void describe(MiniDFSCluster cluster, String url, boolean ha, File file) throws Exception {
     try (PrintWriter out = new PrintWriter(file)) {
       out.println("<configuration>");

@@ -31,7 +31,7 @@ import org.apache.hudi.io.hfile.HFileWriter;
 import org.apache.hudi.io.hfile.HFileWriterImpl;
 import org.apache.hudi.io.storage.HoodieHBaseKVComparator;
 
-/** The files of tests/data/hfile. Values and times are the same each time, and so are the bytes. */
+/** The files of tests/data/hfile. Values and times are fixed, and so are the bytes. */
 final class Fixtures {
     private static final long TIME = 1_700_000_000_000L;
     private static final String SCHEMA =
@@ -148,7 +148,7 @@ final class Fixtures {
         listed(name, "cells", read, "HBase " + org.apache.hadoop.hbase.util.VersionInfo.getVersion(), features);
     }
 
-    /** As Hudi 1.0 and older write: by HBase, with a comparator of Hudi's. */
+    /** As Hudi up to 1.0 writes: with HBase's writer and Hudi's comparator. */
     private void hudiByHBase(String name) throws IOException {
         Path file = dir.resolve(name + ".hfile");
         var context = new HFileContextBuilder()

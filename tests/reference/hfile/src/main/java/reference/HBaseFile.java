@@ -27,13 +27,13 @@ import org.apache.hadoop.hbase.regionserver.StoreFileReader;
 import org.apache.hadoop.hbase.util.BloomFilter;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** What HBase makes of a file. */
+/** Reads a file with HBase. */
 final class HBaseFile {
     static final Configuration CONF = HBaseConfiguration.create();
 
     private HBaseFile() {}
 
-    /** The local disk, without files of checksums beside the files. */
+    /** The local file system, without checksum files. */
     static FileSystem disk() throws IOException {
         FileSystem disk = new RawLocalFileSystem();
         disk.initialize(URI.create("file:///"), CONF);

@@ -14,7 +14,7 @@ import org.apache.hudi.io.hfile.HFileReaderImpl;
 import org.apache.hudi.io.hfile.KeyValue;
 import org.apache.hudi.io.hfile.UTF8StringKey;
 
-/** What hudi-io makes of a file. */
+/** Reads a file with hudi-io. */
 final class HudiFile {
     private record Pair(byte[] key, byte[] value) {}
 
@@ -57,7 +57,7 @@ final class HudiFile {
         return pairs.size();
     }
 
-    /** Seeks each seventh key. */
+    /** Seeks every seventh key. */
     static String find(Path file) throws IOException {
         List<Pair> pairs = pairs(file);
         int found = 0;

@@ -63,7 +63,7 @@ final class HiveFile {
         writer.close();
     }
 
-    /** Writes cells as they are, past any SerDe: what foreign writers and careless loads leave in text tables. */
+    /** Writes raw cells, bypassing the SerDe: what foreign writers and careless loads leave in text tables. */
     void writeCells(Path path, List<List<String>> rows) throws IOException {
         int width = rows.get(0).size();
         RCFile.Writer writer = open(path, width);

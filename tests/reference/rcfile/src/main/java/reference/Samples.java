@@ -37,7 +37,7 @@ final class Samples {
         System.arraycopy(moreWords, 0, words, WORDS.length, moreWords.length);
     }
 
-    /** No dates of before 1582, whose days Hive 2 counts by another calendar than it says. */
+    /** No dates before 1582: Hive 2 counts their days in a different calendar than it states. */
     Samples sinceGregor() {
         sinceGregor = true;
         return this;
