@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from coldframe import __version__
 from coldframe._coldframe import formats
-from coldframe.cli import completion, diff, integrity, keys, output, reading, sizes
+from coldframe.cli import completion, diff, integrity, keys, output, reading, rescue, sizes
 from coldframe.cli.pager import paged
 from coldframe.errors import ColdframeError, CorruptFileError
 
@@ -122,6 +122,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     sizes.add_parsers(commands)
     diff.add_parsers(commands)
     integrity.add_parsers(commands)
+    rescue.add_parsers(commands)
     _add_migrate(commands, wanted=bool(arguments) and arguments[0] == "migrate")
     _add_audit(commands, wanted=bool(arguments) and arguments[0] in ("audit", "migrate"))
     completion.add_parser(commands, parser_of_all)

@@ -10,7 +10,6 @@ from typing import Any
 
 from coldframe._coldframe import local_path
 from coldframe.file import File
-from coldframe.scanning import Dataset
 from coldframe.sources import open_store, scheme_of, shown
 
 __all__ = ["add_overwrite_option", "claim", "sources_of"]
@@ -31,9 +30,9 @@ def add_overwrite_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def sources_of(rows: File | Dataset, given: Iterable[str]) -> list[str]:
-    """All that rows are read from: what was given, and the files that were found by it."""
-    found = rows.files if isinstance(rows, Dataset) else [rows.path or ""]
+def sources_of(rows: Any, given: Iterable[str]) -> list[str]:
+    """All that a File or a Dataset is read from: what was given, and the files that were found by it."""
+    found = [rows.path or ""] if isinstance(rows, File) else rows.files
     return [*given, *found]
 
 

@@ -79,7 +79,8 @@ def diff(args: argparse.Namespace) -> int:
         _side(source, columns, args, pairs(getattr(args, f"{which}_option"), f"--{which}-option"))
         for which, source in (("a", args.a), ("b", args.b))
     ]
-    result = compare(*sides, key=_names(args.by) or (), examples=args.limit)
+    with output.waiting("diff"):
+        result = compare(*sides, key=_names(args.by) or (), examples=args.limit)
     if args.json:
         print(output.as_json(_facts(args, result)))
     else:

@@ -1,4 +1,4 @@
-"""The commands for files that may be broken: inspect, verify, salvage."""
+"""The commands that look for damage: inspect, layout, verify."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from coldframe.cli.options import (
     Commands,
     add_command,
     add_open_options,
-    columns_of,
     expanded,
     open_file,
     open_rows,
     pairs,
 )
 from coldframe.cli.reading import EACH, MANY, describe
-from coldframe.cli.sinks import open_atomically, write_rows
+from coldframe.cli.sinks import open_atomically
 from coldframe.errors import ColdframeError
 
 __all__ = ["add_parsers"]
@@ -30,7 +29,7 @@ STDOUT = "-"
 
 
 def add_parsers(commands: Commands) -> None:
-    """Adds inspect, layout, verify and salvage."""
+    """Adds inspect, layout and verify."""
     parser = add_command(
         commands,
         "inspect",
@@ -45,7 +44,9 @@ coldframe inspect 000000_0 --json""",
     parser.add_argument(
         "--children", type=int, default=20, metavar="N", help="nodes shown on each level (default 20)"
     )
-    parser.add_argument("--at", type=int, metavar="OFFSET", help="only the nodes that hold this byte")
+    parser.add_argument(
+        "--at", type=offset, metavar="OFFSET", help="only the nodes that hold this byte: 4139 or 0x102b"
+    )
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
     parser.set_defaults(run=inspect)
@@ -83,23 +84,15 @@ coldframe verify warehouse/events/*.rc --json > report.json""",
     parser.add_argument("--json", action="store_true", help="print a JSON report")
     parser.set_defaults(run=verify)
 
-    parser = add_command(
-        commands,
-        "salvage",
-        "write all rows that can still be read to a Parquet file",
-        """coldframe salvage broken.rc rescued.parquet
-coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json""",
-    )
-    parser.add_argument("source", nargs="+", help=MANY)
-    parser.add_argument("dest", help="the Parquet file to write, or its URL")
-    add_overwrite_option(parser)
-    parser.add_argument(
-        "-c", "--columns", metavar="A,B,..", help="only these columns: damage in others then loses nothing"
-    )
-    parser.add_argument("--report", metavar="FILE", help="write what was lost as JSON")
-    add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print what was lost as JSON")
-    parser.set_defaults(run=salvage)
+
+def offset(text: str) -> int:
+    """A place in a file, as a decimal or a hexadecimal number."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected a number such as 4139 or 0x102b, found {text!r}"
+        ) from None
 
 
 def inspect(args: argparse.Namespace) -> int:
@@ -142,7 +135,8 @@ def layout(args: argparse.Namespace) -> int:
 
     rows, storage = open_rows(args), pairs(args.storage_option, "--storage-option")
     claim(args.output, sources_of(rows, args.source), storage, overwrite=args.overwrite)
-    whole = page(rows, verify=args.verify).encode("utf-8", "surrogateescape")
+    with output.waiting("layout"):
+        whole = page(rows, verify=args.verify).encode("utf-8", "surrogateescape")
     if args.output == STDOUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(whole)
@@ -181,35 +175,6 @@ def verify(args: argparse.Namespace) -> int:
     if any(report["damage"] for report in reports.values()) or "CorruptFileError" in errors:
         return 1
     return 2 if errors else 0
-
-
-def salvage(args: argparse.Namespace) -> int:
-    """Exit code 1 where something was lost."""
-    file = open_rows(args)
-    storage = pairs(args.storage_option, "--storage-option")
-    sources = sources_of(file, args.source)
-    claim(args.dest, sources, storage, overwrite=args.overwrite)
-    if args.report:
-        claim(args.report, [*sources, args.dest], storage, overwrite=args.overwrite)
-    reader = file.to_batches(columns_of(args), on_error="skip")
-    report = write_rows(reader, args.dest, "parquet", storage_options=storage)
-    damage = file.damage
-    facts = {
-        "source": args.source[0] if len(args.source) == 1 else args.source,
-        "dest": args.dest,
-        "rows": report["rows"],
-        "damage": damage,
-    }
-    if args.report:
-        with open_atomically(args.report, storage) as sink:
-            sink.write((output.as_json(facts) + "\n").encode())
-    if args.json:
-        print(output.as_json(facts))
-    else:
-        print(f"{args.dest}: {report['rows']} rows saved, {len(damage)} places damaged")
-        for lost in damage:
-            print("  lost " + describe(lost))
-    return 1 if damage else 0
 
 
 def _print_report(source: str, report: dict[str, Any]) -> None:

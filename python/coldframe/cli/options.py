@@ -12,7 +12,8 @@ from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import formats
-from coldframe.discovery import discover
+from coldframe.cli.declared import declared_options
+from coldframe.cli.finding import files_below
 from coldframe.file import DEFAULT_SPLIT_BYTES, File, open
 from coldframe.scanning import Dataset, scan
 from coldframe.sources import open_store, scheme_of
@@ -107,6 +108,13 @@ def add_form_option(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--json", dest="form", action="store_const", const="jsonl", help="the same as --format jsonl"
     )
+    parser.add_argument(
+        "--vertical",
+        dest="form",
+        action="store_const",
+        const="vertical",
+        help="one row after the other, with a line for each column",
+    )
 
 
 def add_row_options(
@@ -150,13 +158,22 @@ def open_arguments(args: argparse.Namespace) -> dict[str, Any]:
 
 def open_file(args: argparse.Namespace, source: str) -> File:
     """The one file that the command is about."""
-    return open(stdin_file() if source == STDIN else source, **open_arguments(args))
+    arguments = open_arguments(args)
+    if source == STDIN:
+        return open(stdin_file(), **arguments)
+    return open(source, **{**_declared(args, source, arguments), **arguments})
+
+
+def _declared(args: argparse.Namespace, source: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return declared_options(source, getattr(args, "tables", None), arguments, arguments["storage_options"])
 
 
 def open_rows(args: argparse.Namespace) -> File | Dataset:
     """The file, or the dataset where several files, a glob or a directory of files are given."""
     sources: list[str] = args.source if isinstance(args.source, list) else [args.source]
-    return rows_of_sources(sources, open_arguments(args))
+    arguments = open_arguments(args)
+    declared = _declared(args, sources[0], arguments) if sources[0] != STDIN else {}
+    return rows_of_sources(sources, {**declared, **arguments})
 
 
 def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dataset:
@@ -167,17 +184,16 @@ def rows_of_sources(sources: list[str], arguments: dict[str, Any]) -> File | Dat
     return scan(given if len(given) > 1 else given[0], **arguments)
 
 
-def expanded(sources: list[str], storage_options: list[str]) -> list[str]:
-    """The sources of a command that looks at one file after the other, with patterns as the files they match.
+def expanded(sources: list[str], storage_options: list[str], *, with_text: bool = False) -> list[str]:
+    """The sources of a command that looks at one file after the other: of patterns and directories the files.
 
-    A directory stays what it is: it may be one table.
+    A directory that is one table stays what it is.
     """
     storage = pairs(storage_options, "--storage-option") or None
     found: list[str] = []
     for source in sources:
-        if source != STDIN and _is_many(source, storage, folders=False):
-            matches = discover(source, storage, partitioned=False, whole_directories=True)
-            found += [str(one.source) for one in matches]
+        if source != STDIN and _is_many(source, storage):
+            found += files_below(source, storage, with_text=with_text)
         else:
             found.append(source)
     return found
@@ -198,16 +214,14 @@ def stdin_file() -> str:
     return str(_spooled[0].name)
 
 
-def _is_many(source: str, storage_options: Any, *, folders: bool = True) -> bool:
-    """Whether it is a pattern, or with `folders` a directory of files."""
+def _is_many(source: str, storage_options: Any) -> bool:
+    """Whether it is a pattern, or a directory of files."""
     if scheme_of(source) in ("http", "https"):
-        return False
-    if not folders and not _PATTERN.search(source):
         return False
     entry = open_store(source, storage_options).stat()
     if entry is None:
         return bool(_PATTERN.search(source))
-    return folders and entry.is_folder and writing.detect(source, storage_options=storage_options) is None
+    return entry.is_folder and writing.detect(source, storage_options=storage_options) is None
 
 
 def columns_of(args: argparse.Namespace) -> list[str] | None:

@@ -8,6 +8,8 @@ import json
 import math
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +28,8 @@ __all__ = [
     "python_values",
     "size_text",
     "to_json_value",
+    "told",
+    "waiting",
 ]
 
 
@@ -172,9 +176,16 @@ def size_text(size: int) -> str:
     raise AssertionError("unreachable")
 
 
+_PATIENCE = 1.0
+"""Seconds before somebody who waits is told how far it is."""
+
+
 @contextmanager
-def progress_bar(what: str, total: int | None) -> Iterator[Any]:
-    """A bar on standard error that is told the rows done so far; None where nobody watches."""
+def progress_bar(what: str, total: int | None, unit: str = "rows") -> Iterator[Any]:
+    """A bar on standard error that is told what is done so far; None where nobody watches.
+
+    It is drawn once the work has taken longer than a second.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -184,10 +195,61 @@ def progress_bar(what: str, total: int | None) -> Iterator[Any]:
     except ImportError:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total)
+    began = time.monotonic()
+
+    def done(so_far: int) -> None:
+        bar.update(task, completed=so_far)
+        if not bar.live.is_started and time.monotonic() - began >= _PATIENCE:
+            bar.start()
+
+    try:
+        yield done
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Says what somebody waits for, and for how long, where it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    except ImportError:
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(what, total=None)
+    start = threading.Timer(_PATIENCE, bar.start)
+    start.daemon = True
+    start.start()
+    try:
+        yield
+    finally:
+        start.cancel()
+        start.join()
+        bar.stop()
+
+
+def told(reader: Any, progress: Any) -> Any:
+    """The batches of a pyarrow.RecordBatchReader; `progress` is told the rows so far."""
+    if progress is None:
+        return reader
+
+    def batches() -> Iterator[Any]:
+        rows = 0
+        for batch in reader:
+            yield batch
+            rows += batch.num_rows
+            progress(rows)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _lines(value: Any, depth: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from coldframe import writing
@@ -13,7 +13,10 @@ from coldframe._coldframe import formats
 from coldframe._coldframe import tables as tables_held
 from coldframe.cli import output
 from coldframe.cli.ddl import hive_columns
+from coldframe.cli.declared import add_tables_option
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
+from coldframe.cli.foreign import Foreign, foreign_format
+from coldframe.cli.grid import print_grid, print_records
 from coldframe.cli.options import (
     STDIN,
     Commands,
@@ -33,11 +36,12 @@ from coldframe.cli.options import (
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import unsupported
 from coldframe.file import File, open
+from coldframe.scanning import Dataset
 
 __all__ = ["add_parsers", "describe", "print_rows"]
 
 MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
-EACH = "files; may be patterns and URLs; - is standard input"
+EACH = "files; may be patterns, directories and URLs; - is standard input"
 
 
 def add_parsers(commands: Commands) -> None:
@@ -120,9 +124,11 @@ coldframe head old.rc --schema 'id bigint, name string' --serde text
 coldframe head hfile --json | jq .row""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
+    add_form_option(parser, "table")
     add_row_options(parser, limit=10)
-    add_open_options(parser)
-    _json(parser, head)
+    add_open_options(parser, prints_rows=True)
+    add_tables_option(parser)
+    parser.set_defaults(run=head)
 
     parser = add_command(
         commands,
@@ -155,8 +161,10 @@ curl -s https://host/000000_0 | coldframe cat -""",
         "convert",
         "write the rows to a file of another format",
         """coldframe convert 000000_0 part-0.parquet
+coldframe convert 000000_0 part-0.parquet --write-option codec=snappy --write-option row_group_rows=100000
 coldframe convert 'events/*.rc' all.orc --schema 'id bigint, s string' --serde text
-coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary""",
+coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary
+coldframe convert rows.csv rows.orc                 # from CSV, JSON lines, Parquet and Arrow too""",
     )
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("dest", help="the file to write; it appears whole or not at all")
@@ -171,7 +179,7 @@ coldframe convert rows.orc rows.rc --to rcfile --write-option serde=binary""",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an option of the format to write",
+        help="an option of the format to write; of Parquet codec, compression_level and row_group_rows",
     )
     add_row_options(parser)
     add_open_options(parser)
@@ -187,7 +195,7 @@ def detect(args: argparse.Namespace) -> int:
     """Exit code 2 where a file is of none of the formats."""
     storage = pairs(args.storage_option, "--storage-option") or None
     found = {}
-    for source in expanded(args.source, args.storage_option):
+    for source in expanded(args.source, args.storage_option, with_text=True):
         opened = sys.stdin.buffer.read() if source == STDIN else source
         found[source] = writing.detect(opened, storage_options=storage)
     if args.json:
@@ -294,9 +302,9 @@ def splits(args: argparse.Namespace) -> None:
 
 def print_rows(reader: Any, form: str) -> None:
     """The rows of a pyarrow.RecordBatchReader on standard output."""
-    if form == "table":
+    if form in ("table", "vertical"):
         rows = (row for batch in reader for row in rows_of(batch))
-        output.print_table(reader.schema.names, rows)
+        (print_grid if form == "table" else print_records)(reader.schema.names, rows)
     else:
         write_rows(reader, "-", form)
 
@@ -305,12 +313,19 @@ def head(args: argparse.Namespace) -> int:
     """A table of a few rows."""
     rows = open_rows(args)
     table = rows.read(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    if args.json:
-        for row in rows_of(table):
-            print(output.as_json(dict(zip(table.column_names, row, strict=True)), indent=None))
-    else:
-        output.print_table(table.column_names, rows_of(table))
+    print_rows(table.to_reader(), args.form)
+    _tell_of_names(rows, args)
     return _report_damage(rows.damage)
+
+
+def _tell_of_names(rows: File | Dataset, args: argparse.Namespace) -> None:
+    """How to give names and types where the file has none."""
+    nameless = formats()[rows.format]["capabilities"]["needs_schema"] and "schema" not in open_arguments(args)
+    if nameless and output.is_terminal():
+        output.complain(
+            f"{rows.format} keeps no names and types: give them by --schema 'id bigint, name string', or in "
+            "a tables.toml above the tables"
+        )
 
 
 def rows_of(table: Any) -> Iterator[tuple[Any, ...]]:
@@ -328,7 +343,8 @@ def cat(args: argparse.Namespace) -> int:
 
 def count(args: argparse.Namespace) -> None:
     """A number."""
-    number = open_rows(args).count(args.where)
+    with output.waiting("count"):
+        number = open_rows(args).count(args.where)
     print(output.as_json({"rows": number}) if args.json else number)
 
 
@@ -336,11 +352,14 @@ def convert(args: argparse.Namespace) -> int:
     """Writes one file from all rows."""
     format = args.to or format_of(args.dest)
     options = {name: parsed(value) for name, value in pairs(args.write_option, "--write-option").items()}
-    rows = open_rows(args)
+    rows = _to_convert(args)
     storage = pairs(args.storage_option, "--storage-option")
     claim(args.dest, sources_of(rows, args.source), storage, overwrite=args.overwrite)
-    reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    report = write_rows(reader, args.dest, format, options, storage)
+    with output.progress_bar("convert", rows.num_rows if isinstance(rows, File) else None) as progress:
+        reader = rows.to_batches(
+            columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error
+        )
+        report = write_rows(output.told(reader, progress), args.dest, format, options, storage)
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:
@@ -348,7 +367,17 @@ def convert(args: argparse.Namespace) -> int:
     return _report_damage(rows.damage)
 
 
-def _report_damage(damage: list[dict[str, Any]]) -> int:
+def _to_convert(args: argparse.Namespace) -> Any:
+    """The rows of our formats, or of those of others."""
+    storage = pairs(args.storage_option, "--storage-option") or None
+    if args.input_format is None and STDIN not in args.source:
+        others = {foreign_format(source, storage) for source in args.source}
+        if len(others) == 1 and (format := others.pop()) is not None:
+            return Foreign(args.source, format, storage)
+    return open_rows(args)
+
+
+def _report_damage(damage: Sequence[dict[str, Any]]) -> int:
     for lost in damage:
         output.complain("lost " + describe(lost))
     return 1 if damage else 0

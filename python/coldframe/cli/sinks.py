@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -60,17 +61,21 @@ def write_rows(
         return writing.write(
             reader, dest, format=format, storage_options=storage_options, **dict(options or {})
         )
-    if options:
-        raise ValueError(f"--write-option is for {', '.join(COLDFRAME_FORMATS)}, not for {format}")
+    write = _WRITERS[format]
+    if format == "parquet":
+        write = partial(_write_parquet, **_parquet_options(options or {}))
+    elif options:
+        known = ", ".join([*COLDFRAME_FORMATS, "parquet"])
+        raise ValueError(f"--write-option is for {known}, not for {format}")
     if dest == "-":
         if format in ("arrow", "parquet") and is_terminal():
             raise ValueError(f"{format} is not for a terminal: redirect the output to a file")
         sys.stdout.flush()
-        rows = _WRITERS[format](reader, sys.stdout.buffer)
+        rows = write(reader, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return {"rows": rows, "bytes": 0}
     with open_atomically(dest, storage_options) as sink:
-        rows = _WRITERS[format](reader, sink)
+        rows = write(reader, sink)
         size = sink.tell()
     return {"rows": rows, "bytes": size}
 
@@ -143,18 +148,39 @@ def _write_arrow(reader: Any, sink: Any) -> int:
     return rows
 
 
-def _write_parquet(reader: Any, sink: Any) -> int:
+_PARQUET_CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+_ROW_GROUP_ROWS = 1 << 20
+
+
+def _parquet_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `_write_parquet`, under the names that the formats of our own have for the same."""
+    known = {"codec", "compression_level", "row_group_rows"}
+    if unknown := sorted(set(options) - known):
+        raise ValueError(f"--write-option {unknown[0]}: Parquet's are {', '.join(sorted(known))}")
+    codec, rows = options.get("codec", "zstd"), options.get("row_group_rows", _ROW_GROUP_ROWS)
+    if codec not in _PARQUET_CODECS:
+        raise ValueError(f"--write-option codec: expected {', '.join(_PARQUET_CODECS)}, found {codec!r}")
+    if not isinstance(rows, int) or rows < 1:
+        raise ValueError(f"--write-option row_group_rows: expected a number of rows, found {rows!r}")
+    return {"codec": codec, "level": options.get("compression_level"), "group": rows}
+
+
+def _write_parquet(
+    reader: Any, sink: Any, codec: str = "zstd", level: int | None = None, group: int = _ROW_GROUP_ROWS
+) -> int:
     import pyarrow.parquet
 
     rows = 0
-    with pyarrow.parquet.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
-        for table in _row_groups(reader):
-            writer.write_table(table)
+    with pyarrow.parquet.ParquetWriter(
+        sink, reader.schema, compression=codec, compression_level=level
+    ) as writer:
+        for table in _row_groups(reader, group):
+            writer.write_table(table, row_group_size=group)
             rows += table.num_rows
     return rows
 
 
-def _row_groups(reader: Any, rows: int = 1 << 20) -> Iterator[Any]:
+def _row_groups(reader: Any, rows: int) -> Iterator[Any]:
     """Batches gathered to row groups of a good size."""
     batches: list[Any] = []
     held = 0

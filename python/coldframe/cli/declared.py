@@ -1,0 +1,83 @@
+"""What tables.toml says of a file: names and types, which formats such as RCFile do not keep.
+
+It is the file that `coldframe migrate` takes. `--tables` names it; without, it is looked for in the folders
+above the source, as `migrate` would have it in the root of what is migrated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from coldframe import writing
+from coldframe._coldframe import formats
+from coldframe.cli import output
+from coldframe.sources import is_on_this_machine
+
+__all__ = ["add_tables_option", "declared_options"]
+
+_NAME = "tables.toml"
+_GIVEN = ("schema", "serde")
+
+
+def add_tables_option(parser: argparse.ArgumentParser) -> None:
+    """`--tables`."""
+    parser.add_argument(
+        "--tables",
+        metavar="FILE",
+        help=f"the {_NAME} that has the names and types of such a file (default: the nearest one above it)",
+    )
+
+
+def declared_options(
+    source: str, tables: str | None, given: Mapping[str, Any], storage_options: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The options of the entry that a source belongs to; none where the command line says them."""
+    if any(name in given for name in _GIVEN) or not is_on_this_machine(source, storage_options):
+        return {}
+    path = tables if tables is not None else _nearest(source)
+    if path is None or (tables is None and not _needs_schema(source, given)):
+        return {}
+    from coldframe.pipeline.source.tables import load_tables
+
+    root = os.path.dirname(os.path.abspath(path))
+    place = os.path.relpath(os.path.abspath(source), root).replace(os.sep, "/")
+    fitting = [spec for spec in load_tables(path) if f"{place}/".startswith(f"{spec.path}/")]
+    if not fitting:
+        if tables is not None:
+            raise ValueError(f"{path}: no entry has the path of {source}, which lies at {place} from there")
+        return {}
+    spec = max(fitting, key=lambda one: len(one.path))
+    output.complain(f"{source}: as [tables.{spec.name}] of {path} says")
+    return dict(spec.options)
+
+
+def _nearest(source: str) -> str | None:
+    folder = os.path.abspath(source)
+    while True:
+        path = os.path.join(folder, _NAME)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _needs_schema(source: str, given: Mapping[str, Any]) -> bool:
+    """Whether the first file of a source is of a format that keeps no types."""
+    path = source
+    if os.path.isdir(source):
+        files = (
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(source)
+            for name in sorted(names)
+            if name[0] not in "._" and name != _NAME
+        )
+        path = next(files, source)
+    if not os.path.isfile(path):
+        return False
+    format = given.get("format") or writing.detect(path)
+    return format is not None and bool(formats()[format]["capabilities"]["needs_schema"])

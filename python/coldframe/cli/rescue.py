@@ -1,0 +1,137 @@
+"""The command salvage: what can still be read of damaged files, and what was assumed in order to read it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from coldframe import writing
+from coldframe._coldframe import formats
+from coldframe.cli import output
+from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
+from coldframe.cli.options import (
+    STDIN,
+    Commands,
+    add_command,
+    add_open_options,
+    columns_of,
+    open_arguments,
+    open_rows,
+    pairs,
+)
+from coldframe.cli.reading import MANY, describe
+from coldframe.cli.sinks import open_atomically, write_rows
+from coldframe.errors import ColdframeError, CorruptFileError
+from coldframe.file import File, open
+from coldframe.scanning import Dataset
+from coldframe.sources import is_on_this_machine
+
+__all__ = ["add_parsers"]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds salvage."""
+    parser = add_command(
+        commands,
+        "salvage",
+        "write all rows that can still be read to a Parquet file",
+        """coldframe salvage broken.rc rescued.parquet
+coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json
+coldframe salvage cut.orc rescued.parquet           # without its end, by a whole file beside it""",
+    )
+    parser.add_argument("source", nargs="+", help=MANY)
+    parser.add_argument("dest", help="the Parquet file to write, or its URL")
+    add_overwrite_option(parser)
+    parser.add_argument(
+        "-c", "--columns", metavar="A,B,..", help="only these columns: damage in others then loses nothing"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write what was lost as JSON")
+    add_open_options(parser)
+    parser.add_argument("--json", action="store_true", help="print what was lost as JSON")
+    parser.set_defaults(run=salvage)
+
+
+def salvage(args: argparse.Namespace) -> int:
+    """Exit code 1 where something was lost."""
+    rows, assumed = _opened(args)
+    storage = pairs(args.storage_option, "--storage-option")
+    sources = sources_of(rows, args.source)
+    claim(args.dest, sources, storage, overwrite=args.overwrite)
+    if args.report:
+        claim(args.report, [*sources, args.dest], storage, overwrite=args.overwrite)
+    if assumed is not None and not args.json:
+        output.complain(assumed)
+    with output.progress_bar("salvage", rows.num_rows if isinstance(rows, File) else None) as progress:
+        reader = output.told(rows.to_batches(columns_of(args), on_error="skip"), progress)
+        report = write_rows(reader, args.dest, "parquet", storage_options=storage)
+    damage = rows.damage
+    facts = {
+        "source": args.source[0] if len(args.source) == 1 else args.source,
+        "dest": args.dest,
+        "rows": report["rows"],
+        "damage": damage,
+        **({} if assumed is None else {"assumed": assumed}),
+    }
+    if args.report:
+        with open_atomically(args.report, storage) as sink:
+            sink.write((output.as_json(facts) + "\n").encode())
+    if args.json:
+        print(output.as_json(facts))
+    else:
+        print(f"{args.dest}: {report['rows']} rows saved, {len(damage)} places damaged")
+        for lost in damage:
+            print("  lost " + describe(lost))
+    return 1 if damage or assumed is not None else 0
+
+
+def _opened(args: argparse.Namespace) -> tuple[File | Dataset, str | None]:
+    """The rows, and what was assumed where a file has lost its end."""
+    try:
+        return open_rows(args), None
+    except CorruptFileError as error:
+        if len(args.source) != 1 or args.source[0] == STDIN:
+            raise
+        return _recovered(args, args.source[0], error)
+
+
+def _recovered(args: argparse.Namespace, source: str, error: CorruptFileError) -> tuple[File, str]:
+    """A file without its end, by the option `recover` of its format."""
+    given = open_arguments(args)
+    format = args.input_format or writing.detect(source, storage_options=given["storage_options"])
+    known = formats().get(format or "", {}).get("open", {})
+    if "recover" not in known or "recover" in given:
+        raise error
+    given = {**given, "format": format, "recover": True}
+    if "schema" in given or "schema_from" in given or "schema_from" not in known:
+        try:
+            return open(source, **given), "its end is missing: read by what is left of its structure"
+        except CorruptFileError:
+            raise error from None
+    for name in _beside(source, given["storage_options"]):
+        try:
+            file = open(source, **given, schema_from=name)
+            if not any(batch.num_rows for batch in file.to_batches([], limit=1, on_error="skip")):
+                continue  # of another table, or written with another codec
+        except ColdframeError:
+            continue
+        return file, (
+            f"its end is missing: assumed the columns, codec and writer of {name}, a whole file beside it; "
+            "--option schema_from=NAME names another one, --schema gives the columns"
+        )
+    raise CorruptFileError(
+        f"{error}; its end is missing, and with it its columns: give them by --schema 'id bigint, ..', or "
+        "name a whole file of the same table beside it by --option schema_from=NAME"
+    ) from error
+
+
+def _beside(source: str, storage_options: Any) -> Iterator[str]:
+    """The files in the same folder, by name."""
+    if not is_on_this_machine(source, storage_options):
+        return
+    folder, own = os.path.split(source)
+    for name in sorted(os.listdir(folder or ".")):
+        path = os.path.join(folder, name)
+        if name != own and name[0] not in "._" and os.path.isfile(path):
+            yield name
