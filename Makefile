@@ -29,7 +29,7 @@ demo: $(VENV)/.built-release $(VENV)/.java
 test: test-rust test-python lint
 
 test-rust: | $(VENV)/.venv
-	cargo test --workspace --exclude coldframe-python --all-features -q
+	cargo test --workspace --exclude coldframe-python --exclude coldframe-benches --all-features -q
 
 test-python: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)-spark35/.tried
 	$(BIN)/python -m pytest
@@ -42,6 +42,7 @@ lint: $(VENV)/.built-dev $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python tests/lint/circles.py
 	$(BIN)/python tests/lint/dependencies.py
+	$(BIN)/python tests/lint/features.py
 	fuzz/run --lock
 	$(BIN)/python packaging/licences.py --check
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \

@@ -20,6 +20,8 @@ from typing import Any
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
+FEATURES_ONLY = "workspace-hack"
+"""A crate without code, whose dependencies are there for their features."""
 LIBRARIES = {"md-5": "md5"}
 """Packages whose library has a different name."""
 
@@ -45,6 +47,8 @@ def unused(crate: Path) -> Iterator[str]:
     features = " ".join(word for words in manifest.get("features", {}).values() for word in words)
     code = {section: source(crate, section) for section in SECTIONS}
     for section, name in declared(manifest):
+        if FEATURES_ONLY in (crate.name, name):
+            continue
         library = LIBRARIES.get(name, name).replace("-", "_")
         is_named = re.search(rf"\b{library}\b", code[section]) or re.search(rf"\b{name}\b", features)
         if not is_named:
