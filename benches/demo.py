@@ -1,6 +1,6 @@
 """`make demo`: a small estate of all five formats, one file of it damaged, becomes verified Parquet.
 
-python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are created anew
+    python benches/demo.py OUT        OUT/estate is the source, OUT/lake the target; both are created anew
 
 The files are those of `tests/data`, written by Hive, HBase, Kudu, ORC and Redfile's reference implementation.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the same HBase tables with coldframe and with HBase's own offline readers, side by side, in one run.
 
-python benches/hbase_peers.py [DIR] [--passes N]
+    python benches/hbase_peers.py [DIR] [--passes N]
 
 DIR (benches/data/hbase) holds root directories, each with a table of four regions of three store files, a
 tenth of its rows written twice, and a snapshot of it; `tests/reference/hbase` writes missing ones
@@ -131,7 +131,7 @@ def main() -> None:
     for name, (cells, codec) in TABLES.items():
         if not (given.folder / name).exists():
             subprocess.run([REFERENCE, "load", str(given.folder / name), str(cells), codec], check=True)
-    # # Run before this process grows: a child's peak memory starts with its parent's.
+    # Run before this process grows: a child's peak memory starts with its parent's.
     sizes = {name: peak(given.folder / name) for name in ("small", "large")}
     print("Per CPU second (how many times faster coldframe is):\n")
     print("| table | what | coldframe | HBase, its reading thread | HBase, its process |")

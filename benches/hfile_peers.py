@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the same HFiles with coldframe, hudi-io 1.2 and HBase 2.6, side by side, in one run.
 
-python benches/hfile_peers.py [DIR] [--passes N]
+    python benches/hfile_peers.py [DIR] [--passes N]
 
 DIR (benches/data/hfile) holds files of 1.5 million entries with values of 100 bytes in blocks of 64 KiB.
 `benches/peers/hfile.sh` has hudi-io and HBase write missing ones (needs Maven and a JDK 17).
@@ -76,7 +76,7 @@ def ours(folder: Path, passes: int) -> Costs:
     for name in FILES:
         path = folder / f"{name}.hfile"
 
-        # # Large enough for all blocks that look-ups decode.
+        # Large enough for all blocks that look-ups decode.
         file = cf.open(path, block_cache_bytes=1 << 30)
         found[name, "scan"] = cost(passes, ENTRIES, partial(scan, path))
         found[name, "scan, from memory"] = cost(passes, ENTRIES, partial(scan, path.read_bytes()))

@@ -123,9 +123,7 @@ def whole(source: Path, target: Path, master: str) -> float:
 
 
 def spark(source: Path, name: str, target: Path) -> dict[str, float]:
-    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and both
-    together.
-    """
+    """CPU seconds of the JVM for the same work in Spark SQL: the better pass, the start, and both."""
     import psutil
     from pyspark.sql import SparkSession
 
@@ -180,7 +178,7 @@ def profile(source: Path, name: str) -> dict[str, float]:
         written = timed("read back", lambda: list(sink.open(out)[1]))
         again = RawFingerprint(schema, rows_only=True)
         timed("its fingerprint", lambda: [again.add(batch) for batch in written])
-        # # All steps in one call, as in a task.
+        # All steps in one call, as in a task.
         whole = RawShape(schema, stated=Witness(split.stated()).names)
         scan = raw_scan(split, batch_size=65_536, on_error="raise")
         timed("convert", lambda: sink.convert(scan, whole, out))

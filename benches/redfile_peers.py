@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Redfile by coldframe side by side with PLAIN Parquet by pyarrow: one thread, same data, codec, page size.
 
-python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
+    python benches/redfile_peers.py [--rows N] [--rounds N] [--only NAME] [--dir DIR] [--json]
 
 Files are read from memory, and written to DIR (an in-memory file system if there is one). In a round, each of
 the two reads (or writes) each file once, in turns; CPU seconds, medians over the rounds, of which the first
@@ -33,7 +33,7 @@ import coldframe as cf
 ROW_GROUP_ROWS = 1 << 20
 PAGES = {"8 KiB": 8 << 10, "1 MiB": 1 << 20}
 CODECS = ("none", "snappy", "gzip")
-# # The ratios that coldframe must reach at least.
+# The ratios that coldframe must reach at least.
 READ_GOALS = {("int64 required", "none"): 1.0, ("double required", "none"): 1.0}
 READ_GOAL = 1.5
 WRITE_GOAL = 1.0

@@ -1,5 +1,4 @@
-"""How the cost of a migration grows with the number of files: `python benches/scale.py [--files
-1000,10000,100000]`.
+"""How a migration's cost grows with the number of files: `scale.py [--files 1000,10000,100000]`.
 
 Files of about 1 kB in tables of 10,000 files and 20 partitions each. Each figure is that of a process of its
 own, which is the driver:
@@ -56,7 +55,7 @@ class Copying(InProcess):
                 yield work.run()
 
     def _copied(self, work: Task, staged: str) -> dict[str, Any]:
-        # # Iceberg's files contain the values of their partition.
+        # Iceberg's files contain the values of their partition.
         content = Path(work.source).read_bytes() + repr(work.constants).encode()
         if content not in self._made:
             outcome = work.run()

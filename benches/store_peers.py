@@ -1,6 +1,6 @@
 """How fast ORC is read from a slow store: coldframe compared with pyarrow.orc over pyarrow.fs.
 
-python benches/store_peers.py [MIB]
+    python benches/store_peers.py [MIB]
 
 A server on loopback, in a process of its own, implements as much of S3 as both need, waits 20 ms before each
 answer and sends 200 MB/s in total. The file has 16 columns of incompressible float64, in stripes of 64 MiB.

@@ -47,7 +47,7 @@ def write_hbase(folder: Path, cells: int) -> None:
     [log] = (path for path in (folder / "WALs").rglob("*") if path.is_file())
     with log.open("ab") as out:
         for edit in range(cells // 5):
-            # # Rows are not written in order.
+            # Rows are not written in order.
             row = b"o000%09d" % (edit * 7919 % (cells // 5))
             key = field(1, REGION) + field(2, b"shop:orders") + field(3, 10_000_000 + edit)
             key += field(4, AS_OF) + field(7, 5)

@@ -1,7 +1,7 @@
 """Collects the licences of everything that is compiled into the wheel.
 
-python packaging/licences.py            writes packaging/THIRD-PARTY.txt
-python packaging/licences.py --check    only checks that all of them are allowed
+    python packaging/licences.py            writes packaging/THIRD-PARTY.txt
+    python packaging/licences.py --check    only checks that all of them are allowed
 
 The crates are those that the extension is built from on Linux. The licences are taken from their manifests,
 the texts from their files. A crate whose licence is not on the list of allowed ones is an error.

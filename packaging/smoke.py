@@ -1,6 +1,6 @@
 """Installs a wheel into a clean environment of every Python on this machine, and uses it there.
 
-python packaging/smoke.py dist/coldframe-*.whl
+    python packaging/smoke.py dist/coldframe-*.whl
 
 Looks for interpreters on the path and below ~/.pyenv, and includes the one that runs this. Names the versions
 from 3.10 to 3.14 that are missing.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 VERSIONS = [(3, minor) for minor in range(10, 15)]
 
-# # Writes and reads back every format that it can write, and calls the command line, with only the wheel's
+# Writes and reads back every format that it can write, and calls the command line, with only the wheel's
 # own dependencies.
 USE = """
 import subprocess, sys, tempfile, pathlib

@@ -1,6 +1,6 @@
 """Reports which glibc a wheel needs, and refuses one that needs a newer one than its name states.
 
-python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+    python packaging/symbols.py dist/coldframe-0.1.0-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
 
 A shared object lists the versions of the symbols that it needs from each library (`.gnu.version_r`). A node
 of an old cluster has glibc 2.17, and loads nothing that needs a newer one.
@@ -18,7 +18,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
-# # The libraries that manylinux2014 guarantees, as far as the extension may need them.
+# The libraries that manylinux2014 guarantees, as far as the extension may need them.
 LIBRARIES = {
     "libc.so.6",
     "libm.so.6",

@@ -1,14 +1,14 @@
-"""Whether two streams of rows hold the same rows, in whatever order, and which differ.
+"""Compares two streams of rows, whatever their order, and finds the rows that differ.
 
     A ──▶ batches ──▶ (hash of the key, hash of the row) ──▶ 256 parts on disk ──┐
     B ──▶ batches ──▶ (hash of the key, hash of the row) ──▶ 256 parts on disk ──┴──▶ part by part: only in A,
-                                                                                       only in B, changed
-    A, B once more ──▶ the rows behind the first differences, for people
+                                                                                      only in B, changed
+    A, B once more ──▶ the rows of the first differences, for people
 
-A row counts by 64-bit hashes of its key and of itself, which do not depend on how a value is stored (int32 or
-int64, dictionary or plain). So 16 bytes a row go to disk, a 256th of them is in memory at a time, and rows
-of different values are taken for equal with a chance of 2^-64. Without a key, the whole row is the key:
-tables are then multisets.
+Rows are compared by 64-bit hashes of their key and of the row, which do not depend on how a value is stored
+(int32 or int64, dictionary or plain). So each row takes 16 bytes on disk, a 256th of them is in memory at a
+time, and different rows are taken for equal with a probability of 2^-64. Without a key, the whole row is the
+key: tables are then multisets.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ Batches = Callable[[Sequence[str]], Iterator[Any]]
 
 @dataclass(frozen=True)
 class Side:
-    """One of two tables."""
+    """One of the two tables."""
 
     name: str
     schema: Any
     batches: Batches
-    """Its columns of these names as record batches; may be asked for more than once."""
+    """Returns the named columns as record batches; may be called more than once."""
 
 
 @dataclass
 class Comparison:
-    """What is different."""
+    """The differences."""
 
     rows: tuple[int, int]
     only_columns: tuple[list[str], list[str]] = ([], [])
-    """Columns that only one side has; the others are compared."""
+    """Columns that only one side has. The others are compared."""
     only: tuple[int, int] = (0, 0)
-    """Rows that only one side has: by a key that the other lacks, or by value."""
+    """Rows that only one side has: their key, or without a key their values, are missing on the other."""
     changed: int = 0
-    """Keys that both sides have, with other rows."""
+    """Keys that both sides have with different rows."""
     examples: list[tuple[str, Any]] = field(default_factory=list)
-    """A few of those rows: `"A"` or `"B"`, and a record batch of one."""
+    """A few of those rows: `"A"` or `"B"`, and a record batch with one row."""
 
     @property
     def same(self) -> bool:
@@ -65,10 +65,10 @@ class Comparison:
 
 
 def compare(a: Side, b: Side, *, key: Sequence[str] = (), examples: int = 10) -> Comparison:
-    """Compares two tables; `key` names the columns by which a row of one is found in the other."""
+    """Compares two tables; `key` names the columns that identify a row."""
     names, only_columns = _columns(a.schema, b.schema)
     if missing := [name for name in key if name not in names]:
-        raise SchemaError(f"the key {missing} is not among the columns of both: {names}")
+        raise SchemaError(f"the key {missing} is not a column of both tables; common columns: {names}")
     target = _target(a, b, names)
     with tempfile.TemporaryDirectory(prefix="coldframe-diff-") as folder:
         sides = [_hashed(side, target, key, os.path.join(folder, str(at))) for at, side in enumerate((a, b))]
@@ -94,7 +94,7 @@ def _columns(a: Any, b: Any) -> tuple[list[str], tuple[list[str], list[str]]]:
 
 
 def _target(a: Side, b: Side, names: Sequence[str]) -> Any:
-    """The columns in the types that hold the values of both sides, in which they are hashed."""
+    """The columns in types that hold the values of both sides; rows are hashed in these types."""
     from coldframe.spark.types import plain_type
 
     fields = []
@@ -108,7 +108,7 @@ def _target(a: Side, b: Side, names: Sequence[str]) -> Any:
 
 
 def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
-    """A record of two words for each row: the hash of its key, and of the row."""
+    """For each row a record of two words: the hash of its key, and of the row."""
     try:
         import numpy as np
     except ImportError as missing:
@@ -125,7 +125,7 @@ def _hashes(batch: Any, target: Any, key: Sequence[str]) -> Any:
 
 
 class _Hashed:
-    """The hashes of one side, by parts of equal key hashes; on disk where they are many."""
+    """The hashes of one side, partitioned by key hash; on disk if there are many."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -177,7 +177,7 @@ def _hashed(side: Side, target: Any, key: Sequence[str], folder: str) -> _Hashed
 
 
 class _Found:
-    """Differences so far."""
+    """The differences found so far."""
 
     def __init__(self, examples: int, *, keyed: bool) -> None:
         self.only = [0, 0]
@@ -187,7 +187,7 @@ class _Found:
         self._keyed = keyed
 
     def add(self, a: Any, b: Any) -> None:
-        """The rows of one part: equal keys are in the same part of both sides."""
+        """Compares one part. Equal keys are in the same part on both sides."""
         import numpy as np
 
         if len(a) == len(b) == 0:
@@ -208,7 +208,7 @@ class _Found:
 
 
 def _more_in_first(a: Any, b: Any) -> tuple[Any, Any]:
-    """The distinct rows of both, and how much more often the first has each."""
+    """The distinct rows of both, and how many more times the first side has each."""
     import numpy as np
 
     rows = np.concatenate([a, b])

@@ -25,7 +25,7 @@ DATASET_BATCH_SIZE = 65536
 
 
 class Rows(Protocol):
-    """What can be scanned again and again: a File or a Dataset."""
+    """What can be scanned repeatedly: a File or a Dataset."""
 
     @property
     def schema(self) -> Any: ...
@@ -43,7 +43,7 @@ class Rows(Protocol):
 
 
 class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
-    """A file system for the one file of a dataset that only its own methods can scan."""
+    """A file system for the single file of a dataset that only its own methods can scan."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
         raise unsupported(
@@ -81,7 +81,7 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> Any:
-        """Nothing is known of all rows."""
+        """No expression holds for all rows."""
         return pc.scalar(True)
 
     def scanner(
@@ -91,9 +91,9 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         batch_size: int = DATASET_BATCH_SIZE,
         **_: Any,
     ) -> Any:
-        """A pyarrow Scanner for one pass; nothing is read before it is asked for rows.
+        """A pyarrow Scanner for one pass; nothing is read before rows are requested.
 
-        pyarrow's arguments about read-ahead and threads are taken and have no effect.
+        pyarrow's arguments about read-ahead and threads are accepted and have no effect.
         """
         return pads.Scanner.from_batches(self._reader(columns, filter, batch_size))
 
@@ -146,16 +146,16 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         return pads.InMemoryDataset(joined)
 
     def replace_schema(self, schema: Any) -> Any:
-        """Not done: the types are the file's."""
+        """Not supported: the types are the file's."""
         raise unsupported("replace_schema: open the files with schema=, or cast the batches")
 
     def get_fragments(self, filter: Any = None) -> Iterator[Any]:
-        """Not done: pyarrow's fragments are files of the formats that it reads itself."""
+        """Not supported: pyarrow's fragments are files of formats that pyarrow reads itself."""
         raise unsupported("get_fragments: use splits() of the coldframe File or Dataset")
 
     @property
     def children(self) -> Any:
-        """Not done: there is nothing below the rows that pyarrow could scan."""
+        """Not supported: there is nothing below the rows that pyarrow could scan."""
         raise unsupported("children: use splits() of the coldframe File or Dataset")
 
     def __arrow_c_schema__(self) -> object:
@@ -175,7 +175,7 @@ class ArrowDataset(pads.UnionDataset):  # type: ignore[misc]
         if not isinstance(columns, Mapping):
             names = None if columns is None else list(columns)
             return self._rows.to_batches(names, filter=filter, batch_size=batch_size, limit=limit)
-        # Computed columns: read what the expressions name, and let pyarrow compute.
+        # Computed columns: read what the expressions refer to, and let pyarrow compute.
         schema = self._rows.schema
         needed = {name for expression in columns.values() for name in mentioned(expression, schema)}
         names = [name for name in schema.names if name in needed] or schema.names[:1]

@@ -27,23 +27,23 @@ __all__ = [
 
 
 class AmbiguousDialectWarning(UserWarning):
-    """The bytes of a Redfile do not tell its dialect, and one was assumed. The option `dialect` names it."""
+    """The bytes of a Redfile do not reveal its dialect, so one was assumed. The option `dialect` sets it."""
 
 
 class EncryptedColumnWarning(UserWarning):
-    """Columns of a file are encrypted and no key was given: they read as their mask has left them."""
+    """Columns are encrypted and no key was given: they are read with masked values."""
 
 
 class ExtensionTypeWarning(UserWarning):
-    """A column of an extension type is written as its storage: the file does not say that it is more."""
+    """A column of an extension type is written as its storage: the file does not record the extension."""
 
 
 class PartialTableWarning(UserWarning):
-    """Parts of a table are not here and may be elsewhere: a Kudu server has some of a table's tablets."""
+    """Parts of a table are missing here and may be elsewhere: a Kudu server has some of a table's tablets."""
 
 
 def unsupported(what: str) -> UnsupportedError:
-    """An UnsupportedError with the attribute that the compiled side gives it too."""
+    """An UnsupportedError with the same attribute that the compiled side sets."""
     error = UnsupportedError(what)
     error.what = what
     return error

@@ -1,4 +1,4 @@
-"""One file of any format: what it says of itself, and its rows as Arrow."""
+"""One file of any format: its metadata, and its rows as Arrow."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _WARNINGS: Mapping[str, type[UserWarning]] = {
     "partial_table": PartialTableWarning,
 }
 
-# Keys of encrypted files by name, or who is asked for them by name and has None for those there are not.
+# Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
 Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
 
 
 @dataclass(frozen=True)
 class OpenArguments:
-    """How a source is to be opened: everything that `open` takes besides the source."""
+    """All arguments of `open` except the source."""
 
     format: str | None = None
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # secrets stay out of logs
@@ -56,7 +56,7 @@ class OpenArguments:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, given: object, recorded: Sequence[tuple[int, bytes]] | None = None) -> File:
-        """Opens a source in this way; `recorded` is what an earlier opening of it has read."""
+        """Opens a source with these arguments; `recorded` is data that an earlier opening has read."""
         source = given if isinstance(given, Source) else Source(given, self.storage_options)
         options = dict(self.options)
         raw = _coldframe.open_file(
@@ -70,7 +70,7 @@ class OpenArguments:
             recorded=recorded,
             known=source.known,
         )
-        if recorded is None:  # whoever opened it before was told
+        if recorded is None:  # the first opening has already warned
             for kind, text in raw.notices():
                 warnings.warn(f"{raw.path}: {text}", _WARNINGS[kind], stacklevel=3)
         return File(raw, source, self)
@@ -90,16 +90,17 @@ def open(
 
     Args:
         source: a path, a URL (`hdfs://`, `s3://`, `gs://`, `abfss://`, `https://`, or any scheme that fsspec
-            knows), bytes, a seekable binary file, or an fsspec file.
-        format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None looks at
-            the bytes.
+            supports), bytes, a seekable binary file, or an fsspec file.
+        format: `"cfile"`, `"hbase"`, `"hfile"`, `"kudu"`, `"orc"`, `"rcfile"` or `"redfile"`; None detects it
+            from the bytes.
         storage_options: credentials, endpoints and settings for a URL, see `docs/stores.md`.
-        filesystem: a file system of fsspec or pyarrow.fs that `source` is a path of.
-        verify_checksums: whether stored checksums are compared while reading.
-        keys: `{name: bytes or hex}` for encrypted files, or a function of a name that returns such or None.
-        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many may
-            be at work on a read (default `pyarrow.cpu_count()`, 1 in a task of Spark's); `coldframe --help`
-            lists them.
+        filesystem: a file system of fsspec or pyarrow.fs in which `source` is a path.
+        verify_checksums: whether stored checksums are verified while reading.
+        keys: `{name: bytes or hex}` for encrypted files, or a function that returns the key for a name, or
+            None.
+        **options: the format's own, such as `schema=` and `serde=` for RCFile, and `threads=`: how many
+            threads a read uses (default `pyarrow.cpu_count()`, 1 in a Spark task); `coldframe --help` lists
+            them.
     """
     storage_options = through(storage_options, filesystem)
     arguments = OpenArguments(format, storage_options, verify_checksums, keys, options)
@@ -108,11 +109,11 @@ def open(
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a file that can be read by itself, in another process too.
+    """A part of a file that can be read independently, also in another process.
 
-    It carries what was read to open the file, so that nobody reads that twice. Reading all splits of a file
-    gives each of its rows exactly once. A split of a `Dataset` gives that dataset's columns, those of the
-    partition among them.
+    It carries what was read to open the file, so that none of it is read twice. All splits of a file together
+    contain each row exactly once. A split of a `Dataset` has that dataset's columns, including those of the
+    partition.
     """
 
     path: str
@@ -137,23 +138,23 @@ class Split:
 
     @property
     def size(self) -> int | None:
-        """The length of its file in bytes; None where it is a part of a folder that is one table."""
+        """The length of its file in bytes; None if it is a part of a folder that is one table."""
         return None if self.known is None else self.known[0]
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The format's options that the file was opened with."""
+        """The format's options with which the file was opened."""
         return self.arguments.options
 
     @property
     def partition(self) -> Mapping[str, Any]:
-        """The values of the partition columns that the split's directory names."""
+        """The values of the partition columns in the path of the split."""
         return {} if self.fragment is None else dict(self.fragment.partition)
 
     def open(self) -> File:
         """Opens the split's file without reading its header or footer again.
 
-        A file that was changed since the split was made is an error.
+        Fails if the file has changed since the split was made.
         """
         return self._open(self.recorded)
 
@@ -164,7 +165,7 @@ class Split:
         return self.arguments.open(source, recorded)
 
     def open_for_this(self) -> File:
-        """What the split is of, opened for its rows alone: of a folder, perhaps no more can be read then."""
+        """Opens the split's file to read this split only: of a folder, nothing else may be readable then."""
         return self._open((*self.recorded, *self.own))
 
     @property
@@ -173,8 +174,9 @@ class Split:
         return self.open_for_this().schema if self.fragment is None else self.fragment.schema
 
     def stated(self) -> list[list[dict[str, Any]]]:
-        """What the file states of its columns, as in `File.statistics`, for each unit of the part or for all
-        at once: what the values that are read can be held against. Empty where it states nothing.
+        """The file's own statistics of its columns, to check the values read against.
+
+        As in `File.statistics`, for each unit of the part or for all together. Empty if the file has none.
         """
         return self.open_for_this()._raw.stated((self.part, self.start, self.stop)) or []
 
@@ -187,7 +189,7 @@ class Split:
         on_error: str = "raise",
         on_damage: Callable[[Damage], None] | None = None,
     ) -> Any:
-        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is told what was lost, at the end."""
+        """Its rows as a pyarrow.RecordBatchReader. `on_damage` is called with the losses at the end."""
         if self.fragment is not None:
             return self.fragment.to_batches(
                 self.open_for_this(),
@@ -205,8 +207,8 @@ class Split:
     def __getstate__(self) -> dict[str, Any]:
         if self.source is not None:
             raise unsupported(
-                f"a split of {self.path} cannot travel to another process, since its source is an object "
-                "in this one: open the file by its path or URL"
+                f"a split of {self.path} cannot be pickled, since its source is an object "
+                "in this process: open the file by its path or URL"
             )
         return dict(self.__dict__)
 
@@ -215,13 +217,13 @@ class Split:
 
 
 class File(AsTables, Lookups, Ordinals):
-    """An open file. Made by `coldframe.open`.
+    """An open file, created by `coldframe.open`.
 
-    Anything that takes Arrow streams takes a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
-    `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each of them gets a fresh pass over the rows.
+    Anything that accepts Arrow streams accepts a File: `pyarrow.table(f)`, `polars.DataFrame(f)`,
+    `duckdb.sql("from f")`, `pandas.DataFrame.from_arrow(f)`. Each call makes a new pass over the rows.
 
-    A File that was opened by a path or a URL can be pickled. It carries what was read to open it: in another
-    process nothing of that is read again.
+    A File that was opened by a path or a URL can be pickled. It carries what was read to open it, so another
+    process reads none of that again.
     """
 
     def __init__(self, raw: RawFile, source: Source, arguments: OpenArguments) -> None:
@@ -250,17 +252,17 @@ class File(AsTables, Lookups, Ordinals):
 
     @property
     def num_rows(self) -> int | None:
-        """The number of rows, None where the file does not say without a scan: see `count`."""
+        """The number of rows; None if only a scan can tell: see `count`."""
         return self._raw.num_rows
 
     @property
     def metadata(self) -> Any:
-        """Everything that the file says of itself, as nested dicts."""
+        """All metadata of the file, as nested dicts."""
         return self._raw.metadata()
 
     @property
     def damage(self) -> Damage:
-        """What the last tolerant pass (see `read`) lost: offset, length, rows_lost, structure, reason."""
+        """The losses of the last tolerant pass (see `read`): offset, length, rows_lost, structure, reason."""
         return [dict(lost) for lost in self._damage]
 
     def read(
@@ -275,14 +277,14 @@ class File(AsTables, Lookups, Ordinals):
         """The rows as a pyarrow.Table.
 
         Args:
-            columns: names, in the order wanted; None is all of them.
+            columns: names, in the order of the result; None is all of them.
             filter: pyarrow.parquet's lists, a `pyarrow.compute.Expression`, or SQL text such as `"x > 5 and s
                 is not null"`.
-            limit: at most so many rows.
-            on_error: `"raise"`; `"skip"` to lose the smallest damaged unit and go on, see `damage`; `"null"`
-                to keep the rows of a column that is lost, with nulls in it.
-            use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, says.
-                Damage is passed over, and a limit counted, on one.
+            limit: the maximum number of rows.
+            on_error: `"raise"`; `"skip"` loses the smallest damaged unit and continues, see `damage`;
+                `"null"` keeps the rows of a lost column, with nulls in it.
+            use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, allows.
+                With a limit, or if damage is tolerated, one thread decodes.
 
         `to_table` is the same.
         """
@@ -305,19 +307,19 @@ class File(AsTables, Lookups, Ordinals):
         use_threads: bool = True,
         read_ahead: bool = True,
     ) -> Any:
-        """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is asked for.
+        """The rows as a pyarrow.RecordBatchReader; nothing is read before the first batch is requested.
 
         `columns`, `filter`, `limit` and `on_error` are those of `read`.
 
         Args:
-            batch_size: rows in a batch, at most.
+            batch_size: the maximum number of rows in a batch.
             split: one of `splits()`, or a byte range `(start, length)` of a file: ranges that tile the file
-                give each row once. A table of many files has no byte ranges.
-            on_damage: told what was skipped, once the stream has ended.
+                contain each row once. A table of many files has no byte ranges.
+            on_damage: called with the losses once the stream has ended.
             use_threads: decode on several threads, see `read`.
-            read_ahead: the threads decode several units at once, ahead of who takes the batches; some 32 MiB
-                for each thread may wait for that. Without, they share the columns of one unit, and one is in
-                memory at a time. A split is never read ahead.
+            read_ahead: decode several units at once, ahead of the consumer; some 32 MiB per thread may wait
+                for it. Otherwise the threads share the columns of one unit, and one unit is in memory at a
+                time. A split is never read ahead.
         """
         return self._stream(
             columns,
@@ -332,7 +334,7 @@ class File(AsTables, Lookups, Ordinals):
         )
 
     def count(self, filter: Filter | None = None) -> int:
-        """The number of rows, or of those that pass the filter, decoding no more than that needs."""
+        """The number of rows, or of those that pass the filter; decodes no more than that needs."""
         parsed = parse(filter)
         if parsed is None:
             return self._raw.count()
@@ -347,9 +349,9 @@ class File(AsTables, Lookups, Ordinals):
     def splits(
         self, split_bytes: int = DEFAULT_SPLIT_BYTES, *, target_bytes: int | None = None
     ) -> list[Split]:
-        """Parts of about `split_bytes` each that can be read apart, also in other processes.
+        """Parts of about `split_bytes` each that can be read independently, also in other processes.
 
-        `target_bytes` is the name that `split_bytes` had, and deprecated.
+        `target_bytes` is the former name of `split_bytes`, and deprecated.
         """
         split_bytes = renamed("target_bytes", target_bytes, "split_bytes", split_bytes)
         recorded = tuple(self._raw.recorded())
@@ -375,11 +377,11 @@ class File(AsTables, Lookups, Ordinals):
     def units(
         self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
     ) -> list[dict[str, Any]]:
-        """What a read of these columns and rows would read: stripes, row groups, blocks. Nothing is decoded.
+        """The units (stripes, row groups, blocks) that a read of these columns and rows would read.
 
-        Each has `structure` (its name), `offset` and `length` (where it stands in the file), `rows` (how many
-        would be decoded, None where that is not known before) and `fetched` (bytes that would be read of it).
-        What statistics, indexes and bloom filters rule out for `filter` is not among them.
+        Decodes nothing. Each has `structure` (its name), `offset` and `length` (its location in the file),
+        `rows` (how many would be decoded, None if unknown) and `fetched` (bytes that would be read of it).
+        Units that statistics, indexes or bloom filters exclude for `filter` are not listed.
         """
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -390,14 +392,14 @@ class File(AsTables, Lookups, Ordinals):
         return [dict(zip(names, unit, strict=True)) for unit in found]
 
     def statistics(self) -> Any:
-        """Per column min, max, null_count ..., per file, stripe, row group or block, as the file has them."""
+        """Per column min, max, null_count ..., per file, stripe, row group or block, as stored."""
         return self._raw.statistics()
 
     def proposal(self) -> dict[str, Any] | None:
-        """Options of `open` that would show more of it, guessed from its values, where the format can.
+        """Options of `open` that would reveal more of the file, guessed from its values if the format can.
 
-        Of an HBase table, the columns of a wide one; of an RCFile, the SerDe that its cells speak for. For
-        people to look over; None where there is nothing to propose.
+        For an HBase table, the columns of a wide table; for an RCFile, the SerDe that its cells suggest.
+        People should review them. None if there is no proposal.
         """
         return self._raw.proposal()
 
@@ -406,11 +408,11 @@ class File(AsTables, Lookups, Ordinals):
         return self._raw.inspect()
 
     def verify(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-        """Decodes everything and compares what the format lets compare.
+        """Decodes everything and checks whatever the format allows to check.
 
-        Never raises on damage: the report has `rows`, `units` and `damage`, and says what a report without
-        damage rests on: `checksums` is "all", "some", "none" (the file stores none) or "ignored", `checked`
-        says the rest in words. `progress` is told the rows decoded so far.
+        Never raises on damage. The report has `rows`, `units` and `damage`, and states how much a report
+        without damage proves: `checksums` is "all", "some", "none" (the file stores none) or "ignored",
+        `checked` says the rest in words. `progress` is called with the number of rows decoded so far.
         """
         return self._raw.verify(progress)
 
@@ -421,7 +423,7 @@ class File(AsTables, Lookups, Ordinals):
         return ArrowDataset(self)
 
     def to_polars(self) -> Any:
-        """A polars.LazyFrame that reads the columns and rows which a query needs."""
+        """A polars.LazyFrame that reads only the columns and rows that a query needs."""
         from coldframe.polars_source import lazy_frame
 
         return lazy_frame(self)
@@ -436,7 +438,7 @@ class File(AsTables, Lookups, Ordinals):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._source.travels:
             raise unsupported(
-                f"{self.path} cannot travel to another process, since it is an object in this one: open the "
+                f"{self.path} cannot be pickled, since it is an object in this process: open the "
                 "file by its path or URL"
             )
         return _reopened, (self._source.path, self._known_arguments(), tuple(self._raw.recorded()))
@@ -445,7 +447,7 @@ class File(AsTables, Lookups, Ordinals):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held open between calls; the file object that was passed in stays its owner's."""
+        """Nothing stays open between calls; a file object that was passed in still belongs to its owner."""
 
     def __repr__(self) -> str:
         rows = "" if self.num_rows is None else f", {self.num_rows} rows"
@@ -453,14 +455,14 @@ class File(AsTables, Lookups, Ordinals):
         return f"<coldframe.File {self.format} {path!r}: {len(self.schema)} columns{rows}>"
 
     def _known_arguments(self) -> OpenArguments:
-        """The arguments with the format that was found, so that nobody has to find it again."""
+        """The arguments with the detected format, so that it is not detected again."""
         given = self._arguments
         return OpenArguments(
             self.format, given.storage_options, given.verify_checksums, given.keys, given.options
         )
 
     def _threads(self) -> int:
-        """How many threads decode: as the option says, else pyarrow's number, or 1 in a task of Spark's."""
+        """The number of decoding threads: the option, else pyarrow's number, or 1 in a Spark task."""
         given = self._raw.threads
         if given is not None:
             return given
@@ -470,7 +472,7 @@ class File(AsTables, Lookups, Ordinals):
         return int(pa.cpu_count())
 
     def _range_of(self, split: Split | tuple[int, int] | None) -> tuple[int, int, int] | None:
-        """A split as the core has it."""
+        """A split in the core's form."""
         if split is None:
             return None
         if isinstance(split, Split):
@@ -513,13 +515,13 @@ class File(AsTables, Lookups, Ordinals):
             split=self._range_of(split),
             on_error=on_error,
             threads=self._threads() if use_threads else 1,
-            # A Python object is read under the GIL, by threads that Python would not wait for when it ends.
+            # A Python object is read under the GIL, by threads that Python would not wait for at exit.
             read_ahead=read_ahead
             and self._source.is_core
             and parallel_by_default(use_threads, on_error, limit),
         )
         schema = pa.schema(scan)
-        # What the filter alone needs goes again: a read gives the same columns with it and without.
+        # Drop columns that only the filter needs: a read returns the same columns with and without it.
         wanted = schema if residual is None or columns is None else self._projected(columns)
 
         def ended() -> None:
@@ -529,7 +531,7 @@ class File(AsTables, Lookups, Ordinals):
                     on_damage(self.damage)
 
         def batches() -> Iterator[Any]:
-            # Batch by batch and not through the C stream, which would reduce an error to its text.
+            # Batch by batch, since the C stream would reduce an error to its text.
             try:
                 for batch in scan:
                     yield pa.record_batch(batch)
@@ -547,12 +549,12 @@ class File(AsTables, Lookups, Ordinals):
 
 
 def has_masked_columns(file: File) -> bool:
-    """Whether encrypted columns of a file are read as their mask left them, since there is no key."""
+    """Whether encrypted columns of a file are read masked, since there is no key."""
     return any(kind == "encrypted_columns" for kind, _ in file._raw.notices())
 
 
 def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
-    """The rows of a file's split for the core itself, without Python in between."""
+    """The rows of a file's split for the core itself, bypassing Python."""
     if split.fragment is not None:
         raise unsupported("the split of a dataset for the core: its partition's columns are Python's")
     file = split.open_for_this()
@@ -562,7 +564,7 @@ def raw_scan(split: Split, *, batch_size: int, on_error: str) -> RawScan:
 
 
 def opened_again(file: File, arguments: OpenArguments) -> File:
-    """The same file in another way, out of what was read to open it."""
+    """Reopens a file with other arguments, from what was read to open it."""
     return arguments.open(file._source, tuple(file._raw.recorded()))
 
 
@@ -571,10 +573,10 @@ def _reopened(path: str, arguments: OpenArguments, recorded: tuple[tuple[int, by
 
 
 def renamed(old: str, given: Any, new: str, value: Any) -> Any:
-    """The value of an option that may have been given by the name that it had."""
+    """The value of an option that may have been given under its former name."""
     if given is None:
         return value
-    warnings.warn(f"{old} is called {new}", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{old} has been renamed to {new}", DeprecationWarning, stacklevel=3)
     return given
 
 

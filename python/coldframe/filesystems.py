@@ -1,16 +1,16 @@
-"""File systems of Python as stores: fsspec's and pyarrow's, for what the core does not reach by itself.
+"""Adapts Python file systems (fsspec's and pyarrow's) to stores, for what the core does not support itself.
 
-The core asks an object of this shape, by paths of the file system:
+The core calls an object with this interface, using paths of the file system:
 
-    list(folder, deep) -> iterator of Told     what lies directly below, or all files below
+    list(folder, deep) -> iterator of Told     the direct entries, or all files below
     stat(path) -> Told | None
-    read(path, start, end) -> bytes            by ranges: a file's one position is no matter of threads
-    create(path, new) -> writer                write(bytes), finish(), abandon(); new: nothing may be there
-    publish(source, path, new)                 gives a file another name
+    read(path, start, end) -> bytes            by ranges, as threads would share a file's position
+    create(path, new) -> writer                write(bytes), finish(), abandon(); new: fails if it exists
+    publish(source, path, new)                 renames a file
     delete(path), delete_folder(path)
 
-Few of them can create a file only where there is none: here that is looked up first, and two that do so at
-once may both believe that they were the first.
+Few of these file systems can create a file atomically only if none exists: here the path is checked first, so
+two processes that create it at once may both believe they were first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FsspecFiles:
 
     def stat(self, path: str) -> Told | None:
         try:
-            # A file system may keep what it was told earlier: another file must show.
+            # A file system may cache earlier answers, but a new file must show.
             self._files.invalidate_cache(_above(path))
             return self._told(self._files.info(path))
         except FileNotFoundError:
@@ -144,7 +144,7 @@ class ArrowFiles:
 
 
 class _Writer:
-    """A file under a temporary name."""
+    """A file written under a temporary name."""
 
     def __init__(self, file: Any, publish: Any, forget: Any) -> None:
         self._file = file
@@ -164,7 +164,7 @@ class _Writer:
 
 
 def files_of(filesystem: Any) -> FsspecFiles | ArrowFiles:
-    """The shape above around a file system."""
+    """The interface above for a file system."""
     if hasattr(filesystem, "get_file_info") and hasattr(filesystem, "open_input_file"):
         return ArrowFiles(filesystem)
     if hasattr(filesystem, "cat_file") and hasattr(filesystem, "find"):
@@ -177,7 +177,7 @@ def _above(path: str) -> str:
 
 
 def _beside(path: str) -> str:
-    """A name that nobody else has, and that readers of folders leave out."""
+    """A unique name that readers of folders ignore."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}.coldframe-{uuid.uuid4().hex}"
 

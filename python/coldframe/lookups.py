@@ -1,4 +1,4 @@
-"""Cells and pairs of an HFile by their keys."""
+"""Look-ups of cells and pairs of an HFile by key."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 __all__ = ["Key", "Lookups"]
 
 Key = bytes | str
-"""A row key: bytes, or text that stands for its UTF-8."""
+"""A row key: bytes, or text, which is encoded as UTF-8."""
 
 
 class Lookups:
-    """What a file that is sorted by keys answers without a scan. Other formats raise `UnsupportedError`.
+    """Queries of a file that is sorted by key, without a scan. Other formats raise `UnsupportedError`.
 
-    Only the index, the bloom filter and the blocks that are needed are read; blocks are kept in a cache of
-    `block_cache_bytes` (an option of `open`) for the next question.
+    Only the index, the bloom filter and the necessary blocks are read; blocks are kept in a cache of
+    `block_cache_bytes` (an option of `open`) for later queries.
     """
 
     _raw: RawFile
-    # What look-ups give, imported once: for one row that takes longer than finding it.
+    # Imported once: for a single row, importing takes longer than the look-up.
     _cells: Any = None
 
     def get(self, key: Key) -> Any:
-        """The cells of one row (the pairs of one key) as a pyarrow.Table; empty where there are none."""
+        """The cells of one row (the pairs of one key) as a pyarrow.Table; empty if there are none."""
         return self._table(_coldframe.hfile_get(self._raw, key))
 
     def get_many(self, keys: Iterable[Key]) -> Any:
-        """The cells of many rows as a pyarrow.Table, in the order of the file, each row once."""
+        """The cells of many rows as a pyarrow.Table, in file order, each row once."""
         return self._table(_coldframe.hfile_get_many(self._raw, list(keys)))
 
     def _table(self, found: RawCells) -> Any:
@@ -60,14 +60,14 @@ class Lookups:
 
         Args:
             start: the first row.
-            stop: the first row behind the range.
-            prefix: what rows begin with.
-            reverse: the last row first; the cells of each row stay in the order of the file.
+            stop: the end of the range, excluded.
+            prefix: a prefix of the rows.
+            reverse: the last row first; the cells of each row stay in file order.
             columns: `"family"` or `"family:qualifier"`; None is all.
-            time_range: timestamps from, and up to but not at.
-            max_versions: at most so many versions of each column, the newest that no delete marker hides;
-                None gives all cells as they are stored, delete markers among them.
-            batch_size: rows in a batch, at most.
+            time_range: a range of timestamps, with its end excluded.
+            max_versions: at most this many of the newest versions of each column that no delete marker hides;
+                None returns all cells as stored, including delete markers.
+            batch_size: the maximum number of rows in a batch.
         """
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, not the string {columns!r}")
@@ -92,9 +92,9 @@ class Lookups:
         return pa.RecordBatchReader.from_batches(pa.schema(rows), batches())
 
     def might_contain(self, row: Key, qualifier: Key | None = None, *, delete_family: bool = False) -> bool:
-        """False only if the bloom filter rules the row (the column in it) out; True without a filter.
+        """False only if the bloom filter excludes the row (or the column in it); True without a filter.
 
-        With `delete_family`, whether a marker that deletes a family may be in the row, by their filter.
-        Of a bloom file of Kudu's, `row` is an encoded primary key.
+        With `delete_family`: whether the row may have a marker that deletes a family, by its own filter.
+        For a Kudu bloom file, `row` is an encoded primary key.
         """
         return _coldframe.might_contain(self._raw, row, qualifier, delete_family)

@@ -1,4 +1,4 @@
-"""What a single CFile can do beside a scan: seek by ordinal, look a value up, ask a bloom file."""
+"""Operations that only single CFiles have: seek by ordinal, look up a value, query a bloom file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["Ordinals"]
 
 
 class Ordinals:
-    """The part of `File` that only CFiles answer; another format raises UnsupportedError."""
+    """The part of `File` that only CFiles support; other formats raise UnsupportedError."""
 
     _raw: RawFile
 
     def seek(self, ordinal: int, *, batch_size: int = 65536) -> Any:
-        """The rows from `ordinal` on as a pyarrow.RecordBatchReader; the positional index leads to them."""
+        """The rows from `ordinal` on as a pyarrow.RecordBatchReader; found through the positional index."""
         if ordinal < 0:
             raise ValueError(f"ordinal must be at least 0, not {ordinal}")
         scan = self._raw.scan(batch_size=batch_size, split=_coldframe.seek_ordinal(self._raw, ordinal))
         return pa.RecordBatchReader.from_batches(pa.schema(scan), (pa.record_batch(batch) for batch in scan))
 
     def lookup(self, value: Any) -> Any:
-        """The rows that hold `value` as a pyarrow.Table of `ordinal` and `value`; empty when there are none.
+        """The rows with this value, as a pyarrow.Table of `ordinal` and `value`; empty if there are none.
 
-        A file with a value index is searched by it; another one is read through.
+        Searches the value index if the file has one; otherwise reads the whole file.
         """
         wanted = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-        # By way of Arrow: Python's own datetime ends with the year 9999.
+        # Through Arrow, since Python's datetime ends with the year 9999.
         array = pa.repeat(wanted, 1) if wanted.is_valid else pa.nulls(1, wanted.type)
         schema = pa.schema(self._raw)
         zone = getattr(schema.field("value").type, "tz", None) if "value" in schema.names else None
@@ -41,5 +41,5 @@ class Ordinals:
         return pa.Table.from_batches([pa.record_batch(_coldframe.lookup_value(self._raw, array))])
 
     def might_contain_key(self, key: bytes) -> bool:
-        """False only if the encoded primary key is not in this bloom file of Kudu's."""
+        """False only if the encoded primary key is certainly not in this Kudu bloom file."""
         return _coldframe.might_contain_key(self._raw, key)

@@ -3,8 +3,9 @@
     dest/dt=2014-01-01/region=eu/part-0.orc        the file has neither dt nor region
     dest/dt=2014-01-01/region=__HIVE_DEFAULT_PARTITION__/part-0.orc
 
-As Hive and Spark lay tables out: values escaped, null by a name of its own. Everything is written below a
-directory whose name readers pass over, and published when all of it is there (`coldframe.publishing`).
+The layout is that of Hive and Spark: values are escaped, and null has a name of its own. Everything is
+written below a directory whose name readers ignore, and published when it is complete
+(`coldframe.publishing`).
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from coldframe.publishing import begin
 
 __all__ = ["write_partitioned"]
 
-# Files that are written at once. Where rows come in another order, a partition gets several files.
+# Files written at once. If rows are not sorted by partition, a partition may get several files.
 MOST_OPEN = 32
 _BATCHES_WAITING = 4
 
-# What Hive escapes in the names of directories, beside control characters.
+# The characters that Hive escapes in directory names, besides control characters.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
 
-# Writes batches (a RecordBatchReader) to a store's root, and gives {"rows": .., "bytes": ..}.
+# Writes batches (a RecordBatchReader) to a store's root, and returns {"rows": .., "bytes": ..}.
 WriteFile = Callable[[Any, Store], Mapping[str, Any]]
 
 
 def write_partitioned(
     reader: Any, store: Store, partitioning: Any, *, ending: str, write_file: WriteFile
 ) -> dict[str, Any]:
-    """Writes all batches of a pyarrow.RecordBatchReader below a store's root, which is absent or empty.
+    """Writes all batches of a pyarrow.RecordBatchReader below a store's root, which must be absent or empty.
 
-    Gives rows, bytes and the files' paths below it.
+    Returns rows, bytes and the files' paths below it.
     """
     names = _partition_names(partitioning, reader.schema)
     publication = begin(store)
@@ -80,13 +81,13 @@ def _check_type(field: Any) -> None:
     found = field.type.value_type if t.is_dictionary(field.type) else field.type
     if not any(is_(found) for is_ in kinds):
         raise unsupported(
-            f"partitioning by {field.name!r}, a {field.type}: a directory is named by a text, a whole "
-            "number, a decimal, a date or a boolean"
+            f"partitioning by {field.name!r}, a {field.type}: a directory can be named by a text, an integer "
+            "a decimal, a date or a boolean"
         )
 
 
 def _divided(batch: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """The rows of a batch by the directory that they belong in, in the order of their first rows."""
+    """Divides the rows of a batch by directory, in the order of their first rows."""
     if batch.num_rows == 0:
         return
     keys = pa.table({str(i): _texts(batch.column(name)) for i, name in enumerate(names)})
@@ -121,7 +122,7 @@ def _escape(text: str) -> str:
 
 
 class _Files:
-    """The files that are being written, each by a thread that takes batches from a queue."""
+    """The files being written, each by a thread that takes batches from a queue."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class _Files:
         )
         self._ending = ending
         self._write_file = write_file
-        self._open: dict[str, _Writing] = {}  # the one that was not used for longest first
+        self._open: dict[str, _Writing] = {}  # least recently used first
         self._numbers: dict[str, int] = {}
         self.rows = self.bytes = 0
         self.paths: list[str] = []
@@ -174,11 +175,11 @@ class _Files:
 
 
 class _GivenUp(Exception):
-    """Ends a file that nobody wants any more."""
+    """Ends a file that is no longer wanted."""
 
 
 class _Writing:
-    """One file: a thread writes what is put."""
+    """One file: a thread writes the batches that are put."""
 
     def __init__(self, schema: Any, write: Callable[[Any], Mapping[str, Any]]) -> None:
         self._batches: queue.Queue[Any] = queue.Queue(_BATCHES_WAITING)
@@ -194,7 +195,7 @@ class _Writing:
             self._written = write(reader)
         except BaseException as error:  # put() and finish() raise it
             self._error = error
-            while not self._ended and self._batches.get() is not None:  # put() shall not wait for ever
+            while not self._ended and self._batches.get() is not None:  # put() must not block forever
                 pass
 
     def _taken(self) -> Iterator[Any]:

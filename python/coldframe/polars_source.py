@@ -1,9 +1,9 @@
 """A polars LazyFrame over the rows of a file or of many.
 
-polars hands a plugin the query's columns, its predicate and its limit. The parts of the predicate that this
-module knows go to the reader; polars evaluates the whole once more on what comes back, so that a part which
-is not known costs time, never rows. Comparisons of floats stay with polars, for which NaN is the greatest
-number and not, as in Arrow, unequal to everything.
+polars gives a plugin the query's columns, its predicate and its limit. The parts of the predicate that this
+module understands go to the reader. polars evaluates the whole predicate again on the result, so a part that
+is not understood costs time, never rows. Comparisons of floats are left to polars, for which NaN is the
+greatest number and not, as in Arrow, unequal to everything.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _with_predicate(schema: Any, columns: list[str] | None, predicate: pl.Expr |
 
 
 def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
-    """A filter that lets through every row which the predicate does, and maybe more; None for all rows."""
+    """A filter that every row passes which passes the predicate, and maybe more rows; None for all rows."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
     except Exception:
@@ -84,7 +84,7 @@ def pushed(predicate: pl.Expr, schema: Any) -> Condition | None:
 
 
 def _superset(tree: Any, schema: Any) -> Condition | None:
-    """What is known of the predicate: parts of an `and` may be left out."""
+    """The understood parts of the predicate: parts of an `and` may be dropped."""
     binary = tree.get("BinaryExpr") if isinstance(tree, dict) else None
     if binary and binary.get("op") in ("And", "LogicalAnd"):
         parts = [_superset(binary["left"], schema), _superset(binary["right"], schema)]
@@ -96,7 +96,7 @@ def _superset(tree: Any, schema: Any) -> Condition | None:
     try:
         return _leaf(tree, schema)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, pa.ArrowException):
-        return None  # another version's shape
+        return None  # the form of another version
 
 
 _OPS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}

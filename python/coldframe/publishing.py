@@ -1,18 +1,19 @@
-"""How a folder of files appears: whole or not at all, also where two write it, or one is killed.
+"""Publishes a folder of files completely or not at all, even if two processes write it or one is killed.
 
-Where a store renames folders (local files, HDFS), the files are written beside it and one rename shows them:
+If a store can rename folders (local files, HDFS), the files are written next to it and one rename publishes
+them:
 
     warehouse/.coldframe-3f..    warehouse/sales        nothing, or an empty folder, is at the new name
-       dt=2014-01-01/part-0.orc ──▶ ..
+      dt=2014-01-01/part-0.orc ──▶ ..
 
-Elsewhere each file is published by itself, below a record of what is to come:
+Otherwise each file is published separately, after a record that lists them:
 
-    sales/_coldframe-3f../dt=2014-01-01/part-0.orc      1. all files, under a name that readers pass over
+    sales/_coldframe-3f../dt=2014-01-01/part-0.orc      1. all files, under a name that readers ignore
     sales/_coldframe-written.json                       2. the record, of which a folder has one
-    sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones go
+    sales/dt=2014-01-01/part-0.orc                      3. the files; the staged ones are deleted
 
-From 2 on the files will appear: whoever comes next publishes what a killed process left. The record stays, so
-that nobody who is late takes the folder for an empty one. Only what is this write's own is ever deleted.
+After step 2 the files will appear in any case: the next process publishes what a killed one left. The record
+stays, so that no late writer takes the folder for an empty one. A write only ever deletes its own files.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ _COMPARED = 8 << 20
 
 
 class Publication:
-    """A folder on its way: files are written below `staged`, then `publish` shows them."""
+    """A folder being written: files go below `staged`, then `publish` makes them appear."""
 
     def __init__(self, staged: Store) -> None:
         self.staged = staged
 
     def publish(self) -> None:
-        """Makes all files appear; FileExistsError where others have come first."""
+        """Makes all files appear; raises FileExistsError if another write came first."""
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Deletes what was written, which nobody has seen; the error that led here is the one to tell."""
+        """Deletes what was written and never visible. The error that led here is the one to report."""
         raise NotImplementedError
 
 
 def begin(store: Store) -> Publication:
-    """Starts to write a folder, which must be absent or empty."""
+    """Starts writing a folder, which must be absent or empty."""
     found = store.stat()
     if found is not None and not found.is_folder:
         raise FileExistsError(f"{store.url}: expected no directory, or an empty one")
@@ -72,16 +73,16 @@ def _names(store: Store) -> list[str]:
 
 
 def _above(store: Store, *, existed: bool) -> tuple[Store, str] | None:
-    """The folder around, and the name in it, where a rename can take the name."""
+    """The parent folder and the name in it, if a rename can replace the name."""
     if not store.renames_folders:
         return None
     if store.is_local:
         place = os.path.realpath(store.url)
-        # Whoever may not write around it, or has it mounted, has it filled.
+        # If its parent is not writable, or it is a mount point, the folder is filled in place.
         if existed and (os.path.ismount(place) or not os.access(os.path.dirname(place), os.W_OK)):
             return None
         return Store(place).above()
-    # A folder of HDFS that is there may have quotas and rights of its own: it stays.
+    # An existing HDFS folder may have quotas and permissions of its own, so it is kept.
     return None if existed else store.above()
 
 
@@ -112,7 +113,7 @@ class _ByFile(Publication):
     def publish(self) -> None:
         files = {one.path: one.size for some in self.staged.list(recursive=True) for one in some}
         if any(not name.startswith(STAGED) for name in _names(self._store)):
-            raise FileExistsError(f"{self._store.url}: another has written there in the meantime")
+            raise FileExistsError(f"{self._store.url}: another process has written there in the meantime")
         record = json.dumps({"staged": self._own, "files": files}).encode()
         self._store.put(RECORD, record)
         self._is_recorded = True
@@ -120,15 +121,15 @@ class _ByFile(Publication):
 
     def abandon(self) -> None:
         if self._is_recorded:
-            return  # all of it is there, and the next one finishes it
+            return  # everything is written, and the next process finishes it
         with contextlib.suppress(ColdframeError, OSError):
-            # Without an answer nobody knows whether the record was written.
+            # If there was no answer, it is unknown whether the record was written.
             if _recorded(self._store).get("staged") != self._own:
                 self._store.delete(self._own, recursive=True)
 
 
 def _recorded(store: Store) -> dict[str, Any]:
-    """The record of a folder; empty where there is none."""
+    """The record of a folder; empty if there is none."""
     try:
         found = json.loads(store.read(RECORD))
     except NotFoundError:
@@ -139,7 +140,7 @@ def _recorded(store: Store) -> dict[str, Any]:
 
 
 def is_unfinished(store: Store, names: Sequence[str]) -> bool:
-    """Whether a folder with these names in it shows a part of what its record says."""
+    """Whether a folder that contains `names` shows only a part of what its record lists."""
     if RECORD not in names or not any(name.startswith(STAGED) and "/" in name for name in names):
         return False
     staged = f"{_recorded(store).get('staged')}/"
@@ -147,7 +148,7 @@ def is_unfinished(store: Store, names: Sequence[str]) -> bool:
 
 
 def _finish_another(store: Store) -> None:
-    """Publishes what an earlier write has left, and tells that the folder is taken."""
+    """Publishes what an earlier write left, then raises: the folder is taken."""
     record = _recorded(store)
     staged, files = record.get("staged"), record.get("files")
     if not isinstance(staged, str) or not isinstance(files, dict):
@@ -155,7 +156,7 @@ def _finish_another(store: Store) -> None:
     left = store.stat(staged) is not None
     if left:
         _finish(store, staged, files)
-    done = "an earlier write that was cut off has been finished now" if left else "it was written before"
+    done = "an interrupted write has been completed now" if left else "it was written before"
     raise FileExistsError(
         f"{store.url}: expected no directory, or an empty one: {done}, with {len(files)} files; to write it "
         f"anew, delete them and {RECORD}"
@@ -163,11 +164,11 @@ def _finish_another(store: Store) -> None:
 
 
 def _finish(store: Store, staged: str, files: dict[str, int]) -> None:
-    """Publishes all files of a record, of which others may publish some at the same time."""
+    """Publishes all files of a record. Other processes may publish some of them at the same time."""
     for path in sorted(files):
         _publish(store, f"{staged}/{path}", path)
     if missing := [path for path in sorted(files) if _size(store.stat(path)) != files[path]]:
-        raise OSError(f"{store.url_of(missing[0])}: a file that was written is no longer there, or another")
+        raise OSError(f"{store.url_of(missing[0])}: a written file is missing or was replaced")
     store.delete(staged, recursive=True)
 
 
@@ -175,7 +176,7 @@ def _publish(store: Store, source: str, path: str) -> None:
     try:
         store.publish(source, path)
     except NotFoundError:
-        return  # published before, which is looked at when all are
+        return  # already published; checked once all are
     except FileExistsError:
         if not _is_same(store, source, path):
             raise
@@ -184,7 +185,7 @@ def _publish(store: Store, source: str, path: str) -> None:
 
 
 def _is_same(store: Store, one: str, other: str) -> bool:
-    """Whether two files have the same bytes: a copy whose source has not been deleted yet."""
+    """Whether two files have the same bytes, that is, one is a copy whose source is not deleted yet."""
     try:
         first, second = store.open(one), store.open(other)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""A file of a store as one that Python, and whatever reads files of Python, reads and seeks."""
+"""A file of a store as a Python file object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RangedFile"]
 
 
 class RangedFile(io.RawIOBase):
-    """A file of a store as one that Python reads and seeks."""
+    """A file of a store as a Python file object."""
 
     def __init__(self, store: Store, name: str = "", known: Known | None = None) -> None:
         self._file = store.open(name, known)
@@ -24,36 +24,36 @@ class RangedFile(io.RawIOBase):
         return self._file.size
 
     def readable(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def tell(self) -> int:
-        """Where the next read begins."""
+        """The position of the next read."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Moves to where the next read begins."""
+        """Sets the position of the next read."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """So many bytes, fewer at the end of the file."""
+        """`size` bytes, fewer at the end of the file."""
         stop = self.size if size is None or size < 0 else self._at + size
         data = self._file.read(min(self._at, self.size), stop)
         self._at += len(data)
         return data
 
     def readall(self) -> bytes:
-        """The rest."""
+        """The rest of the file."""
         return self.read()
 
     def readinto(self, buffer: Any) -> int:
-        """The same into memory that is there."""
+        """Reads into an existing buffer."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data

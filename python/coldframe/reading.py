@@ -1,4 +1,4 @@
-"""What a File and a Dataset have in common for those who want their rows at once."""
+"""The table methods that File and Dataset share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Readable(Protocol):
 
 
 class AsTables:
-    """Rows as tables of other libraries, by way of `to_table`."""
+    """The rows as tables of other libraries, through `to_table`."""
 
     def head(
         self: _Readable,
@@ -32,7 +32,7 @@ class AsTables:
         *,
         filter: Filter | None = None,
     ) -> Any:
-        """The first rows as a pyarrow.Table; no more is decoded than they need."""
+        """The first rows as a pyarrow.Table; decodes no more than they need."""
         return self.to_table(columns, filter=filter, limit=num_rows)
 
     def to_pandas(
@@ -55,5 +55,5 @@ class AsTables:
 
 
 def parallel_by_default(use_threads: bool, on_error: str, limit: int | None) -> bool:
-    """Whether several units may be decoded at once: damage is passed over, and a limit counted, singly."""
+    """Whether several units may be decoded at once: not with a limit or if damage is tolerated."""
     return use_threads and on_error == "raise" and limit is None

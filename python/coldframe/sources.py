@@ -1,4 +1,4 @@
-"""What `open` takes, brought to what the core reads: a path or URL, a store, bytes, a file object."""
+"""Converts what `open` accepts (paths, URLs, stores, bytes, file objects) to what the core reads."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from coldframe.errors import unsupported
 
 __all__ = ["Source", "open_store"]
 
-# What a listing has told of a file: size, milliseconds since 1970, etag.
+# The identity of a file from a listing: size, milliseconds since 1970, etag.
 Known = tuple[int, "int | None", "str | None"]
 
-# Schemes that the core answers to; every other one goes through fsspec.
+# Schemes that the core supports; all others go through fsspec.
 CORE_SCHEMES = frozenset(_coldframe.store_schemes())
 
 # At least two letters, so that a Windows drive is not taken for a scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 
-# obstore and others keep some options apart, under these names.
+# obstore and others group some options under these names.
 _GROUPS = ("client_options", "retry_config")
 
 
-# A password in the authority, also of schemes that should have none.
+# A password in the authority, even for schemes that should have none.
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+://)[^/@?]*@")
 
 
 def shown(path: str) -> str:
-    """A path or URL as errors, logs and reprs may show it: without a password, and without a signature."""
+    """A path or URL for errors, logs and reprs: without password and signature."""
     scheme = scheme_of(path)
     if scheme is None:
         return path
@@ -41,17 +41,17 @@ def shown(path: str) -> str:
 
 
 def scheme_of(path: str) -> str | None:
-    """The scheme of a URL in lower case, None for a plain path."""
+    """The scheme of a URL in lower case; None for a plain path."""
     match = _SCHEME.match(path)
     return match.group(1).lower() if match else None
 
 
-# The name among storage options under which a file system of Python goes with a path, to other processes too.
+# The storage option under which a Python file system travels with a path, also to other processes.
 _FILESYSTEM = "filesystem"
 
 
 def through(storage_options: Mapping[str, Any] | None, filesystem: Any | None) -> Mapping[str, Any] | None:
-    """Storage options that say to go through a file system of fsspec or pyarrow, where one is given."""
+    """Storage options that select a file system of fsspec or pyarrow, if one is given."""
     if filesystem is None:
         return storage_options
     if storage_options:
@@ -64,7 +64,7 @@ def _filesystem_of(storage_options: Mapping[str, Any] | None) -> Any | None:
 
 
 def _path_in(filesystem: Any, path: str) -> str:
-    """The path that a file system knows by a path or URL."""
+    """A path or URL as a path of the file system."""
     if hasattr(filesystem, "_strip_protocol"):
         return str(filesystem._strip_protocol(path))
     match = _SCHEME.match(path)
@@ -86,23 +86,23 @@ def open_store(url: str, storage_options: Mapping[str, Any] | None = None) -> _c
 
 
 def is_of_core(path: str) -> bool:
-    """Whether the core finds a path or URL by itself."""
+    """Whether the core can open a path or URL by itself."""
     scheme = scheme_of(path)
     return scheme in (None, "file") or scheme in CORE_SCHEMES
 
 
 def is_remote(source: object) -> bool:
-    """Whether it is the URL of another store."""
+    """Whether it is a URL of a remote store."""
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
 
 
 def is_on_this_machine(path: str, storage_options: Mapping[str, Any] | None) -> bool:
-    """Whether a path is one of the operating system's, not of a file system that was given."""
+    """Whether a path belongs to the operating system and not to a given file system."""
     return _filesystem_of(storage_options) is None and _coldframe.local_path(path) is not None
 
 
 def text_options(storage_options: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Storage options as the core takes them: texts by names; what is nested has names with a dot."""
+    """Storage options as the core takes them: texts by name; nested names are joined with dots."""
     return dict(_texts("", storage_options)) if storage_options else None
 
 
@@ -117,7 +117,7 @@ def _texts(prefix: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path in it."""
+    """The fsspec file system of a URL, and the path in it."""
     try:
         from fsspec.core import url_to_fs
     except ImportError as missing:
@@ -133,10 +133,10 @@ def fsspec_filesystem(url: str, storage_options: Mapping[str, Any] | None) -> tu
 
 
 class Source:
-    """One source as the caller gave it; `handle()` is what the core reads from.
+    """A source as the caller gave it; `handle()` is what the core reads from.
 
-    `known` is what a listing has told of the file, so that nobody asks for it again; another content in its
-    place is an error then.
+    `known` is the file's identity from a listing, so that it is not looked up again. If the file has changed
+    since, reading it fails.
     """
 
     __slots__ = ("_given", "known", "path", "storage_options")
@@ -155,7 +155,7 @@ class Source:
                 raise TypeError(
                     f"cannot open {type(given).__name__}: expected a path, a URL, bytes or a seekable file"
                 )
-            given = given.open()  # fsspec's OpenFile: a promise of a file
+            given = given.open()  # fsspec's OpenFile is not open yet
         self._given = given
 
     @property
@@ -171,13 +171,13 @@ class Source:
         return _filesystem_of(self.storage_options) is None and is_of_core(self.path)
 
     def handle(self) -> object:
-        """What the core takes. For a scheme that only fsspec knows, a store."""
+        """What the core reads from; for a scheme that only fsspec supports, a store."""
         if self.path is None or self.is_core:
             return self._given
         return open_store(self.path, self.storage_options)
 
     def core_options(self) -> dict[str, str] | None:
-        """The storage options for the core's own stores, which know texts only."""
+        """The storage options for the core's own stores, which take texts only."""
         if self.path is None or not self.is_core or scheme_of(self.path) not in CORE_SCHEMES:
             return None
         return text_options(self.storage_options)

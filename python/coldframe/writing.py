@@ -32,30 +32,30 @@ def write(
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Writes Arrow data as a file of one of the formats, or as a directory of files by partitions.
+    """Writes Arrow data as a file of one of the formats, or as a partitioned directory of files.
 
     Args:
         data: anything with `__arrow_c_stream__` (a pyarrow Table or RecordBatchReader, a polars or pandas
             DataFrame, a DuckDB relation, a File), a polars LazyFrame, a pyarrow RecordBatch or Dataset.
-        dest: the file's path or URL. It appears whole or not at all.
+        dest: the file's path or URL. The file appears complete or not at all.
         format: `"orc"`, `"rcfile"`, `"hfile"`, `"cfile"` or `"redfile"`.
-        partitioning: names of columns (or a pyarrow.Schema that has them): `dest` becomes a directory, absent
-            or empty before, with files below `key=value` directories as Hive has them, which `scan` reads
-            back as columns. Rows need not come sorted; where they do, each partition is one file. Nothing is
-            seen of it before all of it is written.
+        partitioning: names of columns (or a pyarrow.Schema with them): `dest`, which must be absent or
+            empty, becomes a directory with files below `key=value` directories as in Hive, which `scan`
+            reads back as columns. Rows need not be sorted; if they are, each partition is one file. Nothing
+            appears before everything is written.
         storage_options, filesystem: as for `open`.
-        progress: told the rows written so far.
+        progress: called with the number of rows written so far.
         **options: the format's own, such as `codec=` and `serde=`; `coldframe convert --help` lists them.
 
     Returns:
         `{"rows": .., "bytes": ..}`; with `partitioning` also `"files"`, their paths below `dest`
 
-    Dictionaries, runs and views are written as the values that they stand for, extension types as their
-    storage, with a warning. What the file could not give back raises SchemaError or UnsupportedError. What
-    the source of the data raises comes out as it is.
+    Dictionaries, runs and views are written as plain values; extension types as their storage, with a
+    warning. Data that the file could not return unchanged raises SchemaError or UnsupportedError. Exceptions
+    of the data's source are passed on unchanged.
     """
     if not isinstance(dest, (str, os.PathLike)):
-        # Bytes are contents where a file is read; here they could only be meant as a path.
+        # Bytes mean file contents when reading; here they could only be a path.
         raise TypeError(f"dest: expected a path (str or os.PathLike), found {type(dest).__name__}")
     storage_options = through(storage_options, filesystem)
     if partitioning is None:
@@ -76,7 +76,7 @@ def write_file(
     options: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """One file of `write`."""
+    """Writes one file for `write`."""
     with _raising_its_own(data) as stream:
         target = Source(dest, storage_options)
         return _coldframe.write(
@@ -91,7 +91,7 @@ def write_file(
 
 @contextlib.contextmanager
 def _raising_its_own(data: Any) -> Iterator[Any]:
-    """The data as an object with `__arrow_c_stream__`. What its source raises comes out as it is."""
+    """The data as an object with `__arrow_c_stream__`. Exceptions of its source are passed on unchanged."""
     failures: list[Exception] = []
     stream = _stream(data, failures)
     try:
@@ -153,13 +153,13 @@ def read_table(
 def detect(
     source: object, *, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None
 ) -> str | None:
-    """The format's name, judged by the bytes; None if it is not one of ours."""
+    """The format's name, detected from the bytes; None if it is not one of ours."""
     opened = Source(source, through(storage_options, filesystem))
     return _coldframe.detect(opened.handle(), opened.core_options(), opened.known)
 
 
 def _stream(data: Any, failures: list[Exception]) -> Any:
-    """The data as an object with `__arrow_c_stream__`; `failures` gets what its source raises."""
+    """The data as an object with `__arrow_c_stream__`; exceptions of its source are added to `failures`."""
     _warn_of_extensions(data)
     if isinstance(data, (File, Dataset)):
         return _watched(data.to_batches(), failures)
@@ -177,7 +177,7 @@ def _stream(data: Any, failures: list[Exception]) -> Any:
 
 
 def _watched(reader: Any, failures: list[Exception]) -> Any:
-    """The same batches; of an error the C stream would keep the text alone."""
+    """The same batches, recording exceptions: the C stream would keep only their text."""
 
     def batches() -> Iterator[Any]:
         try:
@@ -190,7 +190,7 @@ def _watched(reader: Any, failures: list[Exception]) -> Any:
 
 
 def _warn_of_extensions(data: Any) -> None:
-    """Tells of columns whose type is more than its storage, which is all that a file keeps."""
+    """Warns of columns with an extension type: a file keeps only the storage."""
     if not isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
         return
     for field in data.schema:

@@ -1,6 +1,6 @@
 """Finds source files that import each other in a circle, in each Rust crate and in the Python package.
 
-python tests/lint/circles.py [ROOT]    prints each circle and its shortest path; exit 1 if there are any
+    python tests/lint/circles.py [ROOT]    prints each circle and its shortest path; exit 1 if there are any
 
 A file that is used by what it uses cannot be read, tested or moved alone. So uses point one way: from a file
 to those below it. A parent and its children are one room: a child may use what its parent holds (`super::`,
@@ -33,7 +33,7 @@ class Use(NamedTuple):
     text: str
 
 
-# # from file -> to file -> the first use
+# from file -> to file -> the first use
 Graph = dict[Path, dict[Path, Use]]
 
 
@@ -113,7 +113,7 @@ class RustFile:
     def __init__(self, module: Module, source: str) -> None:
         self.module = module
         self.paths: list[tuple[Module, int]] = []
-        # # Re-exports (`pub use`), by the name they have here.
+        # Re-exports (`pub use`), by the name they have here.
         self.handed_on: dict[str, Module] = {}
         self._tokens = tokens(source)
         text = [token.text for token in self._tokens]
@@ -245,9 +245,7 @@ class PythonUses(ast.NodeVisitor):
 
 
 def python(package: Path) -> Graph:
-    """The imports inside one package. Its `__init__` files stand for the rooms themselves, not for files in
-    them.
-    """
+    """The imports inside one package. Its `__init__` files are the rooms themselves, not files in them."""
     files = {
         path.relative_to(package.parent).with_suffix("").parts: path
         for path in sorted(package.rglob("*.py"))

@@ -1,6 +1,6 @@
 """Finds dependencies of the Rust crates that nothing uses.
 
-python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if there are any
+    python tests/lint/dependencies.py [ROOT]    prints each; exit 1 if there are any
 
 A dependency counts as used if the code of its crate names it (for [dependencies], the code below src), or if
 a feature in its Cargo.toml does (`dep:reqwest`): some dependencies only switch on features of another crate.
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# # Typed as Any, since only one of the two modules exists.
+# Typed as Any, since only one of the two modules exists.
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")

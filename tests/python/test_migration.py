@@ -216,7 +216,7 @@ def test_the_codec_is_called_so_here_too(estate: Estate) -> None:
     estate.orc("t/1", {"a": [1]})
     assert estate.migrate(codec="gzip").exit_code == 0
     estate.orc("t/2", {"a": [2]})
-    with pytest.warns(DeprecationWarning, match="compression is called codec"):
+    with pytest.warns(DeprecationWarning, match="compression has been renamed to codec"):
         assert estate.migrate(compression="gzip").exit_code == 0
     codecs = {pq.ParquetFile(path).metadata.row_group(0).column(0).compression for path in estate.files("t")}
     assert codecs == {"GZIP"}

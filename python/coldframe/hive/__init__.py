@@ -1,1 +1,1 @@
-"""What a Hive estate knows of itself beside its files."""
+"""Hive's metastore: what Hive knows of its tables beside their files."""

@@ -1,10 +1,10 @@
-"""The messages of a Hive metastore, as far as they are needed: a call's name, its fields by their numbers.
+"""The messages of a Hive metastore, as far as they are needed: calls by name, fields by number.
 
-    field 0 of an answer      what was asked for
-    fields 1, 2, 3            instead of it, why not
+    field 0 of an answer      the result
+    fields 1, 2, 3            the exception, if there is no result
 
-The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added to them; the reader leaves
-out what is not listed here, such as the columns, of which each partition has a copy.
+The numbers are those of Hive's `hive_metastore.thrift`, which has only ever added fields. The reader ignores
+fields that are not listed here, such as the columns, of which each partition has a copy.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _TEXTS = (TType.STRING, _TEXT, False)
 _PARAMETERS = (TType.STRING, _TEXT, TType.STRING, _TEXT, False)
 
 INSERT_ONLY_TABLES = 2
-"""A capability: without it Hive 3 and later refuse to tell of tables whose rows are only ever added."""
+"""A capability. Hive 3 and later do not list insert-only transactional tables without it."""
 
 
 class Message(TBase):  # type: ignore[misc]
-    """A struct; what is not set, or was not sent, is None."""
+    """A struct; a field that is not set or was not sent is None."""
 
     thrift_spec: tuple[Any, ...] = ()
 
@@ -40,7 +40,7 @@ class Message(TBase):  # type: ignore[misc]
 
 
 def _spec(*fields: Field) -> tuple[Any, ...]:
-    """Fields as the library wants them: each at the place of its number, with a default."""
+    """Fields in the library's form: each at the index of its number, with a default."""
     found: Mapping[int, Field] = {one[0]: one for one in fields}
     return tuple(
         (*found[number], None) if number in found else None for number in range(max(found, default=0) + 1)
@@ -72,13 +72,13 @@ def _parameters(number: int) -> Field:
 
 
 class SerDe(Message):
-    """How values are read; of Spark's tables also where they lie."""
+    """How values are read; for Spark's tables also where they are."""
 
     thrift_spec = _spec(_parameters(3))
 
 
 class Storage(Message):
-    """Where files lie, and of which format they are said to be."""
+    """Where files are, and which format they are declared to have."""
 
     thrift_spec = _spec(_text(2, "location"), _text(3, "input_format"), _one(7, "serde", SerDe))
 
@@ -90,7 +90,7 @@ class Key(Message):
 
 
 class Table(Message):
-    """A table, a view or what else has a name."""
+    """A table, a view, or another named object."""
 
     thrift_spec = _spec(
         _text(1, "name"),
@@ -109,25 +109,25 @@ class Partition(Message):
 
 
 class Capabilities(Message):
-    """What the client knows to handle."""
+    """The features that the client supports."""
 
     thrift_spec = _spec((1, TType.LIST, "values", (TType.I32, None, False)))
 
 
 class TableRequest(Message):
-    """Asks for a table."""
+    """Requests a table."""
 
     thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _one(3, "capabilities", Capabilities))
 
 
 class TablesRequest(Message):
-    """Asks for tables of a database."""
+    """Requests tables of a database."""
 
     thrift_spec = _spec(_text(1, "database"), _texts(2, "tables"), _one(3, "capabilities", Capabilities))
 
 
 class PartitionsRequest(Message):
-    """Asks for partitions of a table by their names."""
+    """Requests partitions of a table by name."""
 
     thrift_spec = _spec(_text(1, "database"), _text(2, "table"), _texts(3, "names"))
 
@@ -151,7 +151,7 @@ class PartitionsAnswer(Message):
 
 
 class Refusal(Message):
-    """Why a call is not answered: all of Hive's exceptions have this."""
+    """The reason why a call failed: all of Hive's exceptions have this field."""
 
     thrift_spec = _spec(_text(1, "message"))
 

@@ -1,10 +1,10 @@
-"""A reader of Hive metastores by Thrift: databases, tables, partitions, and what they say of themselves.
+"""A reader of Hive metastores over Thrift: databases, tables, partitions and their properties.
 
-    TCP, the binary protocol, no framing, no SASL: what a metastore speaks unless it is told otherwise
+    TCP, the binary protocol, no framing, no SASL: the default of a metastore
 
-Hive 4 has lost calls that Hive 2 has (`get_table`), and has others in their place, some of which Hive 2.3 has
-as well: the newer one of each is tried first, and the one that the server does not know is not tried again.
-Nothing is ever changed.
+Hive 4 has removed calls of Hive 2 (`get_table`) and replaced them by others, some of which Hive 2.3 has as
+well: the newer call is tried first, and a call that the server does not know is not tried again. Nothing is
+changed on the server.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Re
 PORT = 9083
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
-"""A busy metastore takes its time; Hive's own clients wait ten minutes."""
+"""A busy metastore may be slow; Hive's own clients wait ten minutes."""
 TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
 _MOST_THINGS = 20_000_000
-"""In one list of an answer: names of the partitions of a table."""
+"""The number of partition names per request."""
 _LONGEST_TEXT = 64 << 20
 
 
 class Metastore:
-    """A connection to a metastore; it is to be closed."""
+    """A connection to a metastore. Close it after use."""
 
     def __init__(self, uris: str) -> None:
-        """`uris`: `thrift://host:9083`; of several, with commas between them, the first that answers."""
+        """`uris`: `thrift://host:9083`; of several, separated by commas, the first that answers is used."""
         self.uri, connection = _connect(uris)
         socket_of_it = TSocket()
         socket_of_it.setHandle(connection)
         self._transport = TBufferedTransport(socket_of_it, 1 << 16)
         self._protocol = TBinaryProtocolAccelerated(
             self._transport,
-            # Bytes that are not Thrift's would be taken for a length.
+            # Otherwise, bytes that are not Thrift would be taken for a length.
             strictRead=True,
             string_length_limit=_LONGEST_TEXT,
             container_length_limit=_MOST_THINGS,
@@ -62,7 +62,7 @@ class Metastore:
         self.close()
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self._transport.close()
 
     def databases(self) -> list[str]:
@@ -70,7 +70,7 @@ class Metastore:
         return self._texts(messages.GET_ALL_DATABASES)
 
     def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All that has a name in a database."""
+        """All named objects of a database."""
         try:
             names = self._texts(messages.GET_ALL_TABLES, database=database)
         except MetastoreRefusal as refusal:
@@ -81,11 +81,11 @@ class Metastore:
             try:
                 yield from (_table(database, one) for one in self._tables(database, some))
             except MetastoreRefusal:
-                # One of them is enough.
+                # One answer is enough.
                 yield from (self._table(database, name) for name in some)
 
     def partitions(self, table: HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, asked for by some at a time."""
+        """The partitions of a table, requested in groups."""
         names = self._texts(messages.GET_PARTITION_NAMES, database=table.database, table=table.name, most=-1)
         for at in range(0, len(names), PARTITIONS_AT_ONCE):
             some = names[at : at + PARTITIONS_AT_ONCE]
@@ -126,13 +126,13 @@ class Metastore:
         return self._list(found, str)
 
     def _list(self, found: Any, kind: type) -> list[Any]:
-        """What should be a list of some kind, as one."""
+        """Checks that an answer is a list of this type."""
         if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
             raise self._nonsense(f"expected a list of {kind.__name__}")
         return found
 
     def _newer(self, newer: Callable[[], Any], older: Callable[[], Any]) -> Any:
-        """The answer to a call, or to the one that was there before it."""
+        """The answer to a call, or to its predecessor if the server does not know it."""
         try:
             return newer()
         except _UnknownCall:
@@ -154,7 +154,7 @@ class Metastore:
             raise self._refusal(call.name, str(error)) from error
         except (TTransportException, TimeoutError) as error:
             raise self._cut_off(call.name, error) from error
-        # What a library makes of bytes that are none of its protocol's.
+        # Exceptions that the library raises for bytes that are not its protocol.
         except (TException, OSError, EOFError, ValueError, TypeError, OverflowError, struct.error) as error:
             raise self._nonsense(f"{call.name}: {type(error).__name__}: {error}") from error
         for number in (1, 2, 3):
@@ -192,11 +192,11 @@ class Metastore:
         return ColdframeError(f"metastore {self.uri}: not the answer of a Hive metastore: {what}")
 
     def _cut_off(self, name: str, error: Exception) -> ColdframeError:
-        # Versions of the library differ in what they make of it.
+        # Versions of the library wrap timeouts differently.
         if isinstance(error, TimeoutError) or isinstance(vars(error).get("inner"), TimeoutError):
             return ColdframeError(f"metastore {self.uri}: {name}: no answer for {ANSWER_SECONDS:.0f} s")
-        hint = "one that demands Kerberos (SASL), TLS or frames does so, and is not supported"
-        return ColdframeError(f"metastore {self.uri}: {name}: it hung up: {hint}")
+        hint = "a metastore that requires Kerberos (SASL), TLS or framing does so, and is not supported"
+        return ColdframeError(f"metastore {self.uri}: {name}: it closed the connection: {hint}")
 
 
 class _UnknownCall(Exception):
@@ -208,7 +208,7 @@ def _capabilities() -> Message:
 
 
 def addresses(uris: str) -> list[tuple[str, int]]:
-    """Hosts and ports of `thrift://host:port,..`; a ValueError for what is none."""
+    """The hosts and ports of `thrift://host:port,..`; raises ValueError if malformed."""
     found: list[tuple[str, int]] = []
     for uri in uris.split(","):
         parts = urlsplit(uri.strip())
@@ -223,7 +223,7 @@ def addresses(uris: str) -> list[tuple[str, int]]:
 
 
 def _connect(uris: str) -> tuple[str, socket.socket]:
-    """The first of them that takes a connection."""
+    """Connects to the first address that accepts."""
     reasons: list[str] = []
     for host, port in addresses(uris):
         try:

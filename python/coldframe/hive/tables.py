@@ -1,4 +1,4 @@
-"""What a metastore says of tables and partitions, as plain data."""
+"""Tables and partitions of a metastore, as plain data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from coldframe._coldframe import ColdframeError
 
 
 class MetastoreRefusal(ColdframeError):
-    """The metastore is well, but does not give what it was asked for."""
+    """The metastore works, but refuses the request."""
 
 
 @dataclass(frozen=True)
 class HiveTable:
-    """A table; or a view, or what else has a name."""
+    """A table, a view, or another named object."""
 
     database: str
     name: str
@@ -41,7 +41,7 @@ class HivePartition:
 
 @dataclass(frozen=True)
 class Refused:
-    """A table that the metastore does not tell of."""
+    """A table that the metastore refuses to describe."""
 
     database: str
     name: str

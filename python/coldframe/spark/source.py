@@ -1,8 +1,9 @@
-"""The Spark data sources: one class for each format name, all of them the same reader and writer.
+"""The Spark data sources: one class per format name, all with the same reader and writer.
 
-Spark runs `schema()` and `partitions()` in Python processes beside the driver and `read()` in the executors'
-workers; what goes from one to the other is pickled. A reader never defines `pushFilters`: Spark 4.3 keeps the
-filters of one use of a DataFrame for its next use, and gives wrong rows without an error.
+Spark runs `schema()` and `partitions()` in Python processes next to the driver, and `read()` in the
+executors' workers; everything passed between them is pickled. A reader must not define `pushFilters`: Spark
+4.3 keeps the filters of one use of a DataFrame for its next use, and then returns wrong rows without an
+error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from coldframe.spark.writer import ColdframeWriter, write_options
 
 
 class ColdframeSource(DataSource):
-    """`spark.read.format("coldframe")`: the format is found in the bytes."""
+    """`spark.read.format("coldframe")`: detects the format from the bytes."""
 
     format_name: ClassVar[str | None] = None
 
@@ -38,9 +39,9 @@ class ColdframeSource(DataSource):
         return "coldframe" if cls.format_name is None else f"coldframe_{cls.format_name}"
 
     def schema(self) -> StructType:
-        """The columns of the files and of the partition directories, or those of the option `columns`."""
+        """The columns of the files and of the partition directories, or those in the option `columns`."""
         options = read_options(self.options, self.format_name)
-        # Kept when Spark pickles this object: reader() can tell a schema of the user from this one, and
+        # Kept when Spark pickles this object, so that reader() can tell a user's schema from this one, and
         # nothing is listed twice.
         self.inferred = True
         self.found = find(options)
@@ -51,22 +52,20 @@ class ColdframeSource(DataSource):
         return to_spark_schema(schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of the columns that `schema` names."""
+        """A reader of the columns in `schema`."""
         options = read_options(self.options, self.format_name)
         if not self.inferred:
             options = self._typed_by_user(options, schema)
         return ColdframeReader(options, schema, self.found)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer of one file for each Spark partition."""
+        """A writer of one file per Spark partition."""
         return ColdframeWriter(
             write_options(self.options, self.format_name), arrow_schema_for(schema), overwrite
         )
 
     def _typed_by_user(self, options: ReadOptions, schema: StructType) -> ReadOptions:
-        """RCFiles know no types. Where no option `schema` tells them, `.schema()` lists the columns of the
-        file.
-        """
+        """RCFiles have no types. Without the option `schema`, `.schema()` names the file's columns."""
         if "schema" in options.options:
             return options
         self.found = find(options)
@@ -80,12 +79,12 @@ class ColdframeSource(DataSource):
 
 
 def _as_in_hive(field: pa.Field) -> pa.Field:
-    """Hive's timestamp is a wall clock time."""
+    """Hive's timestamp is a local time."""
     return field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
 
 
 def _only_renames(schema: StructType, found: pa.Schema) -> bool:
-    """Whether the names of `schema` are all among those of files read without types (`_c0`, `_c1` ...)."""
+    """Whether all names in `schema` are among those of files read without types (`_c0`, `_c1` ...)."""
     known = {name.lower() for name in found.names}
     return all(name.lower() in known for name in schema.fieldNames())
 

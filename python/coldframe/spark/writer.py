@@ -1,10 +1,10 @@
-"""Writing: one file for each Spark partition, under a temporary name until the driver commits.
+"""Writes one file per Spark partition, under a temporary name until the driver commits.
 
     PATH/_coldframe-JOB/part-00000-....rc     while the tasks write
     PATH/part-00000-....rc                    after the commit: renamed or, in an object store, copied there
 
-Where there are folders, the driver makes the one before any task runs, and no task makes it again: Spark
-does not wait for the other tasks of a job that it aborts, and what they still write must not come back.
+In a store with folders, the driver creates the folder before any task runs, and no task creates it again:
+Spark does not wait for the other tasks of a job that it aborts, and their late writes must not bring it back.
 `overwrite` deletes the old files after the new ones are in place.
 """
 
@@ -30,7 +30,7 @@ _OURS = frozenset({"path", "as", "mode"})
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What a `save()` asks for."""
+    """The request of a `save()`."""
 
     path: str
     format: str
@@ -39,7 +39,7 @@ class WriteOptions:
 
 
 def write_options(options: Mapping[str, str], format: str | None) -> WriteOptions:
-    """Parses the options of a writer. `format`: that of the Spark format's name, None for `coldframe`."""
+    """Parses a writer's options. `format` is the one in the Spark format's name; None for `coldframe`."""
     given = {key.lower(): value for key, value in options.items()}
     wanted = format or given.get("as")
     if wanted is None:
@@ -51,7 +51,7 @@ def write_options(options: Mapping[str, str], format: str | None) -> WriteOption
 
 @dataclass
 class WrittenFile(WriterCommitMessage):
-    """What a task tells the driver: the name of its file, None where it had no rows."""
+    """A task's message to the driver: the name of its file; None if it had no rows."""
 
     name: str | None
     rows: int
@@ -65,7 +65,7 @@ class ColdframeWriter(DataSourceArrowWriter):
         self.schema = schema
         self.overwrite = overwrite
         self.job = uuid.uuid4().hex[:16]
-        # Makes the folder, where the store has folders.
+        # Creates the folder, if the store has folders.
         self.store.put(f"{self.staging}/_job", self.job.encode())
 
     @property
@@ -75,11 +75,11 @@ class ColdframeWriter(DataSourceArrowWriter):
 
     @property
     def staging(self) -> str:
-        """Where the tasks write; other readers ignore names that begin with `_`."""
+        """Where the tasks write; readers ignore names that begin with `_`."""
         return f"_coldframe-{self.job}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Runs in the task: writes its rows to a file of its own."""
+        """Runs in the task: writes its rows to its own file."""
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
         attempt = uuid.uuid4().hex[:8]

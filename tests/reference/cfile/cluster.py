@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGET = HERE / "target"
-# # The version of programs and client. Another module may set it before either is first used.
+# The version of programs and client. Another module may set it before either is first used.
 VERSION = "1.17.1"
 CLOSED = "http://127.0.0.1:9/"
 COMMON = [
@@ -32,7 +32,7 @@ COMMON = [
     "--minloglevel=2",
     "--never_fsync",
 ]
-# # Flushes memory to files within seconds, with small bloom filters.
+# Flushes memory to files within seconds, with small bloom filters.
 FLUSH = [
     "--tablet_bloom_block_size=512",
     "--flush_threshold_mb=0",

@@ -34,7 +34,7 @@ BUSY = [
     "--compaction_force_small_rowset_tradeoff=true",
     "--tablet_delta_store_major_compact_min_ratio=0.001",
 ]
-# # Each run: its name, the flags of its servers (`{}` is a server's folder), common flags, and the tables
+# Each run: its name, the flags of its servers (`{}` is a server's folder), common flags, and the tables
 # kept.
 RUNS: list[tuple[str, list[list[str]], list[str], list[str]]] = [
     (

@@ -35,7 +35,7 @@ def main(rounds: int) -> int:
         with start(work, [server], [*FLUSH, *flags], ports, master):
             java(master, "killed", 0, 1)
         for at in range(rounds):
-            # # In every second round, memory is flushed meanwhile.
+            # In every second round, memory is flushed meanwhile.
             busy = [*FLUSH, "--flush_threshold_secs=1"] if at % 2 else STILL
             with start(work, [server], [*busy, *flags], ports, master) as cluster:
                 time.sleep(3)

@@ -1,6 +1,6 @@
 """What Spark with Delta's own reader finds in a table: a JSON object for each requested version.
 
-python read.py TABLE [VERSION ..]      without versions: the newest
+    python read.py TABLE [VERSION ..]      without versions: the newest
 
 Runs in a Python of its own, with `delta-spark` and the PySpark that it requires.
 """

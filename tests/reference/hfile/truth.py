@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
         source = folder / f"{name}.jsonl"
         schema = CELLS if kind == "cells" else PAIRS
         text = kind + source.read_text(encoding="utf-8")
-        # # Files with the same cells share expected rows.
+        # Files with the same cells share expected rows.
         truth = truths.setdefault(text, f"{name}.truth.parquet")
         table = pa.Table.from_pylist([typed(row) for row in lines(source)], schema=schema)
         assert table.num_rows == entry["rows"]

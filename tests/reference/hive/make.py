@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = pathlib.Path(__file__).resolve().parent
-# # Hive accesses internals of the JDK.
+# Hive accesses internals of the JDK.
 OPENS = [
     f"--add-opens=java.base/{one}=ALL-UNNAMED"
     for one in ("java.lang", "java.lang.reflect", "java.net", "java.util")

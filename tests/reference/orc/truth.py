@@ -61,9 +61,7 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_type(text: str) -> pa.DataType:
-    """The Arrow type that coldframe returns for an ORC type, such as `array<int>`; a union is a struct, as in
-    Parquet.
-    """
+    """The Arrow type that coldframe returns for an ORC type; a union is a struct, as in Parquet."""
     nested = re.fullmatch(r"(array|map|struct|uniontype)<(.*)>", text)
     if nested:
         items = split_list(nested[2])

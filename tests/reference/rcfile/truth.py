@@ -99,7 +99,7 @@ def nested_type(kind: str, items: list[str]) -> Type:
             pa.map_(inner[0].arrow, inner[1].arrow),
             lambda v: [(inner[0].value(k), or_none(inner[1], x)) for k, x in v],
         )
-    # # Parquet has no unions: a struct of the tag and one field per branch, of which one is set.
+    # Parquet has no unions: a struct of the tag and one field per branch, of which one is set.
     branches = [(f"f{n}", branch.arrow) for n, branch in enumerate(inner)]
     return Type(
         pa.struct([("tag", pa.int8()), *branches]),
@@ -117,9 +117,7 @@ def fixed_decimal(text: str, scale: int) -> decimal.Decimal:
 
 
 def nanoseconds(text: str) -> int:
-    """A timestamp as nanoseconds since 1970 in local time; a zoned one as an instant, which Hive prints in
-    UTC.
-    """
+    """Nanoseconds since 1970 in local time; of a zoned timestamp the instant, which Hive prints in UTC."""
     whole, _, fraction = text.removesuffix(" UTC").partition(".")
     seconds = (dt.datetime.fromisoformat(whole) - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
     return seconds * 1_000_000_000 + int(fraction.ljust(9, "0"))
@@ -253,7 +251,7 @@ def describe(type_: pa.DataType, column: pa.ChunkedArray) -> dict[str, Any]:
     return of
 
 
-# # --- damaged/: copies of two of the files, each damaged in one place ---
+# --- damaged/: copies of two of the files, each damaged in one place ---
 
 
 @dataclass(frozen=True)
@@ -381,9 +379,7 @@ def damage(folder: pathlib.Path, files: pathlib.Path) -> None:
 
 
 def hive_rows(path: pathlib.Path, opened: dict[str, Any]) -> int:
-    """How many rows Hive returns when told to tolerate corruption, even if it ends with an error after
-    them.
-    """
+    """How many rows Hive returns when told to tolerate corruption, even if an error follows them."""
     tolerate = "hive.io.rcfile.tolerate.corruptions=true"
     command = [HERE / "run.sh", "read", path, opened["schema"], opened["serde"], tolerate]
     return subprocess.run(

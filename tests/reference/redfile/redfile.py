@@ -221,16 +221,14 @@ def page(entries: list[tuple[int, int, Any]], leaf: Leaf, options: Options, enco
     if options.dialect == "a":
         packed = framed(repetition, leaf.max_repetition)
     else:
-        # # The early dialects pad the last group that ends on a byte.
+        # The early dialects pad the last group that ends on a byte.
         group = {3: 8, 5: 8, 6: 4, 7: 8}.get(width, 1) if options.dialect in "bcde" else 1
         packed = pack(repetition + [0] * (-len(repetition) % group), width)
     return packed + framed(definition, leaf.max_definition) + data
 
 
 def compress(data: bytes, codec: int) -> bytes:
-    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, and an empty
-    one.
-    """
+    """Snappy and LZO use literals only, in Hadoop's framing: two blocks of several chunks, an empty one."""
     if codec == GZIP:
         return gzip.compress(data, mtime=0)
     if codec == UNCOMPRESSED:
@@ -321,7 +319,7 @@ def chunk(out: bytearray, leaf: Leaf, options: Options) -> bytes:
         data_offset = data_offset or len(out)
         entries = leaf.entries[i : i + options.page_values]
         raw = page(entries, leaf, options, encoding)
-        # # Before dialect e the footer names a codec, but pages are uncompressed.
+        # Before dialect e the footer names a codec, but pages are uncompressed.
         stored = raw if options.dialect in "abcd" else compress(raw, options.codec)
         out += page_header(DATA_PAGE, raw, stored, options.crc, len(entries), encoding) + stored
         raw_size, stored_size = raw_size + len(raw), stored_size + len(stored)
