@@ -64,7 +64,7 @@ def test_files_travel_and_nothing_is_read_twice(orc: Path, tmp_path: Path) -> No
     again = pickle.loads(pickle.dumps(file))
     assert again.read().equals(ROWS)
     assert again._raw.threads == 1
-    with pytest.raises(cf.UnsupportedError, match="object in this one"):
+    with pytest.raises(cf.UnsupportedError, match="object in this process"):
         pickle.dumps(cf.open(orc.read_bytes()))
 
 

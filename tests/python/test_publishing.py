@@ -100,7 +100,7 @@ def test_what_was_killed_while_it_was_published_is_finished_by_the_next(
     with pytest.raises(OSError, match="was cut off"):
         cf.scan(dest)
     local = pytest.importorskip("fsspec").filesystem("file")
-    with pytest.raises(FileExistsError, match="has been finished now, with 4 files"):
+    with pytest.raises(FileExistsError, match="has been completed now, with 4 files"):
         written({"dest": str(dest), "filesystem": local}, OTHER)
     assert ids(tmp_path) == list(range(100))
     assert [path.name for path in dest.glob("_*")] == ["_coldframe-written.json"]
