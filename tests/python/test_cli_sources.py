@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +56,21 @@ def test_only_text_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "only text" in capsys.readouterr().err
     assert main(["detect", str(tmp_path)]) == 2
     assert "notes.md: unknown" in capsys.readouterr().out
+
+
+def test_a_transactional_table_is_just_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "changes"
+    shutil.copytree(DATA / "hive" / "files" / "changes", folder)
+    merged = cf.open(folder, acid=True).read()
+    assert cf.open(folder).read().equals(merged)
+    assert cf.read_table(folder).equals(merged)
+    assert cf.scan(folder).to_table().equals(merged)
+    assert main(["count", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{merged.num_rows}\n"
+    for command in ("schema", "meta", "verify", "sizes", "inspect", "index", "stats"):
+        assert main([command, str(folder)]) == 0, command
+    with pytest.raises(cf.UnsupportedError, match="`acid` false"):
+        cf.open(folder, acid=False)
 
 
 def test_a_file_without_names_takes_them_from_tables_toml(

@@ -19,11 +19,12 @@ use crate::table::AcidTable;
 const TABLE_OPTIONS: [OptionDoc; 2] = [
     OptionDoc {
         name: "acid",
-        help: "true opens the directory of a transactional Hive table as its live rows",
+        help: "the directory of a transactional Hive table opens as its live rows; false refuses it, for those \
+               who want its files one by one",
     },
     OptionDoc {
         name: "acid_valid_write_ids",
-        help: "with `acid`: which writes count, as Hive's ValidReaderWriteIdList has it: \
+        help: "of a transactional table: which writes count, as Hive's ValidReaderWriteIdList has it: \
                \"table:highest:least open:open,..:aborted,..\"; default all",
     },
 ];
@@ -51,7 +52,7 @@ impl Format for HiveFormat {
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         check_options(self.name(), &options.extra, self.open_options())?;
-        let acid = flag(&options.extra, "acid")?;
+        let acid = !options.extra.contains_key("acid") || flag(&options.extra, "acid")?;
         let ids = text(&options.extra, "acid_valid_write_ids")?;
         let ids = ids.map(|list| list.parse().map(Arc::new)).transpose()?;
         let mut of_files = options.clone();
@@ -61,7 +62,8 @@ impl Format for HiveFormat {
                 Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, &Options::new(&of_files)?)?))
             }
             Source::Folder { .. } => Err(Error::unsupported(
-                "the directory of a transactional Hive table without the option `acid`, which merges it",
+                "the directory of a transactional Hive table with `acid` false: open its files one by one, or leave \
+                 that option out",
             )),
             Source::File { .. } => OrcFormat.open(source, &of_files),
         }
