@@ -26,7 +26,7 @@ use prost::Message;
 
 pub use self::options::{Options, WRITE_OPTIONS};
 
-use self::column::{Column, Finished};
+use self::column::{ColumnBuffer, Finished};
 use self::index::IndexBuilder;
 use crate::layout::block::BlockPointer;
 use crate::layout::footer::CHECKSUM_FEATURE;
@@ -42,7 +42,7 @@ pub struct Writer {
     sink: Sink,
     /// The column's name, for errors: the file does not store it.
     name: String,
-    column: Column,
+    column: ColumnBuffer,
     data_type: KuduType,
     nullable: bool,
     rows: u64,
@@ -129,7 +129,12 @@ impl Writer {
         Ok(Self {
             sink,
             name: field.name().clone(),
-            column: Column::new(data_type.physical(), encoding, field.is_nullable(), options.block_size),
+            column: ColumnBuffer::new(
+                data_type.physical(),
+                encoding,
+                field.is_nullable(),
+                options.block_size,
+            ),
             data_type,
             nullable: field.is_nullable(),
             rows: 0,

@@ -8,7 +8,7 @@
     reason = "a test that fails is to say where"
 )]
 
-mod samples;
+mod support;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -21,7 +21,7 @@ use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::mutate::{flipped, shaken};
 use coldframe_testing::{Dice, rows};
 use prost::Message;
-use samples::{column, encodings, open_with, types, write};
+use support::{column, encodings, open_with, types, write};
 
 const ORDINAL: &[(&str, Value)] = &[("ordinal", Value::Bool(true))];
 

@@ -16,9 +16,9 @@ use std::sync::Arc;
 static MEMORY: coldframe_testing::alloc::Counting = coldframe_testing::alloc::Counting;
 
 /// A key, an offset and a size.
-type Entry = (Vec<u8>, u64, u64);
+type IndexEntry = (Vec<u8>, u64, u64);
 
-fn index_block(entries: &[Entry], leaf: bool) -> Vec<u8> {
+fn index_block(entries: &[IndexEntry], leaf: bool) -> Vec<u8> {
     let (mut out, mut offsets) = (Vec::new(), Vec::new());
     for (key, offset, size) in entries {
         offsets.extend(u32::try_from(out.len()).unwrap().to_le_bytes());
@@ -84,7 +84,7 @@ fn key(ordinal: usize) -> Vec<u8> {
 fn chain(blocks: usize, value_index: bool) -> Bytes {
     let (mut out, mut to) = (Vec::new(), (0, 0));
     for i in 0..blocks {
-        let entries: Vec<Entry> =
+        let entries: Vec<IndexEntry> =
             if i == 0 { Vec::new() } else { (0..2).map(|n| (key(n), to.0, to.1)).collect() };
         let block = index_block(&entries, i == 0);
         to = (12 + out.len() as u64, block.len() as u64);
@@ -119,7 +119,8 @@ fn sharing(entries: usize, size: usize) -> Bytes {
 /// A leaf with `entries` that point to as many tiny blocks, none of them valid.
 fn crumbs(entries: usize) -> Bytes {
     let size = 8;
-    let places: Vec<Entry> = (0..entries).map(|i| (key(i), 12 + (i * size) as u64, size as u64)).collect();
+    let places: Vec<IndexEntry> =
+        (0..entries).map(|i| (key(i), 12 + (i * size) as u64, size as u64)).collect();
     let body = vec![0xff; entries * size];
     let leaf = index_block(&places, true);
     let at = (12 + body.len() as u64, leaf.len() as u64);

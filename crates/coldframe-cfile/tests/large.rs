@@ -1,7 +1,7 @@
 //! Values that exceed one array together, and input that no file can hold: written and read, or refused with a reason.
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-mod samples;
+mod support;
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use coldframe_cfile::write::Options;
 use coldframe_core::salvage::MOST_BATCH_BYTES;
 use coldframe_core::{DamageLog, ErrorKind, OnError, Scan, ScanReader, TableFile, Value};
 use coldframe_testing::rows;
-use samples::{open, open_with, try_write, write};
+use support::{open, open_with, try_write, write};
 
 /// Scans everything without keeping a batch; returns rows and damage. Each batch has the right length.
 fn drained(table: &dyn TableFile, on_error: OnError) -> (usize, usize) {

@@ -1,7 +1,7 @@
 //! The laws of damage, on files of each encoding.
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-mod samples;
+mod support;
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use coldframe_cfile::write::Options;
 use coldframe_cfile::{CFileFormat, CFileTable};
 use coldframe_core::{Format, OpenOptions, Source, TableFile, Value};
 use coldframe_testing::laws::{Damaged, Moved, Subject, Toll, Units};
-use samples::{column, open, write};
+use support::{column, open, write};
 
 fn open_with_ordinals(source: Source) -> coldframe_core::Result<Arc<dyn TableFile>> {
     let extra = [("ordinal".to_owned(), Value::Bool(true))].into();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-mod samples;
+mod support;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use coldframe_cfile::write::Options;
 use coldframe_core::predicate::Op;
 use coldframe_core::{OnError, OpenOptions as Given, Predicate, Scan, Value};
 use coldframe_testing::{Logged, rows};
-use samples::write;
+use support::write;
 
 fn logged(bytes: &[u8]) -> (Arc<Logged>, CFileTable) {
     let source = Arc::new(Logged::new(bytes.to_vec()));
@@ -110,7 +110,7 @@ fn keys_of_text_are_cut_where_they_separate() {
 #[test]
 fn filters_of_a_dictionary_give_the_same_rows() {
     for (nulls, block_size) in [(0, 512), (3, 512), (3, 100_000), (1, 512)] {
-        let values = samples::column(coldframe_cfile::layout::types::KuduType::String, 4000, nulls, 3);
+        let values = support::column(coldframe_cfile::layout::types::KuduType::String, 4000, nulls, 3);
         let options = Options { encoding: Some(Encoding::Dict), block_size, ..Options::default() };
         let bytes = write(&values, nulls > 0, &options);
         let (_, table) = logged(&bytes);

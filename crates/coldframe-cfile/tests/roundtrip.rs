@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "a test that fails is to say where")]
 
-mod samples;
+mod support;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use coldframe_core::{OnError, Scan, TableFile, Value};
 use coldframe_testing::layout::assert_tiled;
 use coldframe_testing::rows;
 use proptest::prelude::*;
-use samples::{column, encodings, open, open_with, types, write};
+use support::{column, encodings, open, open_with, types, write};
 
 #[test]
 fn every_type_encoding_and_codec_comes_back() {
@@ -132,12 +132,12 @@ fn seeks_and_look_ups() {
 fn what_a_cfile_cannot_hold_is_refused() {
     let falling: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 2]));
     let options = Options { value_index: true, ..Options::default() };
-    let e = samples::try_write(&falling, false, &options).unwrap_err();
+    let e = support::try_write(&falling, false, &options).unwrap_err();
     assert!(e.to_string().contains("found row 2 not above the previous one"), "{e}");
-    let e = samples::try_write(&falling, true, &options).unwrap_err();
+    let e = support::try_write(&falling, true, &options).unwrap_err();
     assert!(e.to_string().contains("a value index over a nullable column"), "{e}");
     let options = Options { encoding: Some(Encoding::Prefix), ..Options::default() };
-    let e = samples::try_write(&falling, false, &options).unwrap_err();
+    let e = support::try_write(&falling, false, &options).unwrap_err();
     assert!(e.to_string().contains("PREFIX_ENCODING of INT64"), "{e}");
 }
 

@@ -4,7 +4,7 @@ use coldframe_core::{Node, Result};
 
 use crate::layout::block::Header;
 use crate::open::RawFile;
-use crate::recover::walk::{Step, Walk};
+use crate::recover::walk::{BlockWalk, Step};
 
 /// About how many bytes of memory a block's nodes take.
 const NODE_BYTES: u64 = 1 << 10;
@@ -29,7 +29,7 @@ pub(crate) fn inspect(file: &RawFile) -> Result<Node> {
 fn blocks(file: &RawFile, root: &mut Node) -> Result<()> {
     let context = &file.context;
     let mut walk =
-        Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..file.trailer_start());
+        BlockWalk::new(file.source.clone(), context.with_checksums, context.limits, 0..file.trailer_start());
     let load_on_open = if file.damage.is_none() { file.trailer.load_on_open_offset } else { u64::MAX };
     let mut scanned = Node::new("scanned section", 0..0);
     let mut opened = Node::new("load-on-open section", 0..0);

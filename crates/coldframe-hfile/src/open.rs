@@ -46,7 +46,7 @@ pub struct RawFile {
 }
 
 /// The parts that are known once a file is opened.
-pub(crate) struct Parts {
+pub(crate) struct OpenParts {
     pub(crate) trailer: Trailer,
     pub(crate) info: FileInfo,
     pub(crate) context: BlockContext,
@@ -66,7 +66,7 @@ impl RawFile {
     }
 
     /// A file with these parts.
-    pub(crate) fn new(source: Arc<dyn ReadAt>, parts: Parts, options: &Options) -> Self {
+    pub(crate) fn new(source: Arc<dyn ReadAt>, parts: OpenParts, options: &Options) -> Self {
         let comparator = match parts.trailer.comparator.as_str() {
             "" => parts.info.text(file_info::COMPARATOR).unwrap_or_default(),
             class => class,
@@ -255,7 +255,7 @@ impl RawFile {
 }
 
 /// Reads what `open` needs, with at most two requests.
-fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
+fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<OpenParts> {
     let len = source.len();
     let tail_at = len.saturating_sub(TAIL);
     let tail = source.read(tail_at..len)?;
@@ -288,7 +288,7 @@ fn open_parts(source: &Arc<dyn ReadAt>, options: &Options) -> Result<Parts> {
     context.layout =
         CellLayout { tags: trailer.major > 2 && info.has_tags(), sequence_ids: info.has_sequence_ids() };
     context.compressed_tags = info.has_compressed_tags();
-    let mut parts = Parts {
+    let mut parts = OpenParts {
         info,
         root: IndexBlock::default(),
         meta: IndexBlock::default(),
@@ -361,7 +361,7 @@ fn read_info(
 }
 
 /// Reads the root indexes, and locates the other blocks of the section.
-fn read_load_on_open(parts: &mut Parts, section: &Bytes, start: u64) -> Result<()> {
+fn read_load_on_open(parts: &mut OpenParts, section: &Bytes, start: u64) -> Result<()> {
     let mut reader = BlockReader::new(Arc::new(parts.context.clone()));
     let end = start.saturating_add(section.len() as u64);
     let mut at = parts.trailer.load_on_open_offset;
@@ -405,7 +405,7 @@ fn open_v1(
     section: &Bytes,
     start: u64,
     source: &dyn ReadAt,
-) -> Result<Parts> {
+) -> Result<OpenParts> {
     let end = start.saturating_add(section.len() as u64);
     let info_bytes = slice(section, start, trailer.file_info_offset..u64::MAX);
     let mut c = Cursor::new(&info_bytes, trailer.file_info_offset);
@@ -434,7 +434,7 @@ fn open_v1(
     ends.sort_unstable();
     let mut context = context;
     context.layout.sequence_ids = info.has_sequence_ids();
-    Ok(Parts {
+    Ok(OpenParts {
         trailer,
         info,
         context,

@@ -20,14 +20,14 @@ use crate::layout::context::BlockContext;
 use crate::layout::file_info::FileInfo;
 use crate::layout::index::{BlockRef, IndexBlock};
 use crate::layout::trailer::{MAX_LEN, Trailer};
-use crate::open::{Parts, RawFile};
+use crate::open::{OpenParts, RawFile};
 use crate::options::Options;
 use copies::Copies;
-use walk::{Step, Walk};
+use walk::{BlockWalk, Step};
 
 /// The result of a walk over the file.
 #[derive(Default)]
-struct Found {
+struct FoundBlocks {
     data: Vec<BlockRef>,
     info: Option<BlockRef>,
 }
@@ -45,7 +45,7 @@ pub fn open(source: Arc<dyn ReadAt>, options: &Options) -> Result<RawFile> {
 }
 
 /// Opens the file by its blocks. Returns `e`, the reason for doing so, if there are none.
-fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<Parts> {
+fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Result<OpenParts> {
     let len = source.len();
     let tail = source.read(len.saturating_sub(MAX_LEN)..len)?;
     let trailer = Trailer::parse(&tail, len).ok().filter(|t| t.major > 1);
@@ -79,7 +79,7 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
     }
     let pairs = info.is_none() && begins_with_pair(&context, &sample, first);
     let at = e.offset().unwrap_or(len).min(len);
-    Ok(Parts {
+    Ok(OpenParts {
         trailer: Trailer { index_levels: 1, ..trailer.unwrap_or_default() },
         info: info.unwrap_or_default(),
         context,
@@ -92,9 +92,9 @@ fn without_trailer(source: &Arc<dyn ReadAt>, options: &Options, e: Error) -> Res
     })
 }
 
-fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<Found> {
-    let mut walk = Walk::new(source.clone(), with_checksums, options.limits, 0..source.len());
-    let (mut found, mut copies) = (Found::default(), Copies::default());
+fn find_blocks(source: &Arc<dyn ReadAt>, with_checksums: bool, options: &Options) -> Result<FoundBlocks> {
+    let mut walk = BlockWalk::new(source.clone(), with_checksums, options.limits, 0..source.len());
+    let (mut found, mut copies) = (FoundBlocks::default(), Copies::default());
     while let Some(step) = walk.step()? {
         let Step::Block(offset, header) = step else { continue };
         let Ok(size) = u32::try_from(header.block_len()) else { continue };
@@ -117,7 +117,7 @@ fn guess_codec(
     options: &Options,
     sample: &Bytes,
     first: BlockRef,
-    found: &Found,
+    found: &FoundBlocks,
     source: &Arc<dyn ReadAt>,
 ) -> Option<Option<FileInfo>> {
     let wrapped = trailer.and_then(|t| t.encryption_key.as_deref());

@@ -8,7 +8,7 @@ use coldframe_core::{Damage, Error, ErrorContext, Result};
 use crate::layout::content::BlockReader;
 use crate::layout::index::BlockRef;
 use crate::open::RawFile;
-use crate::recover::walk::{Step, Walk};
+use crate::recover::walk::{BlockWalk, Step};
 
 /// Checks blocks that a scan does not read (with their checksums), bytes that belong to no block, and counts.
 pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
@@ -29,7 +29,7 @@ pub(crate) fn verify(file: &RawFile) -> Result<Vec<Damage>> {
     }
     let context = &file.context;
     let end = file.trailer_start();
-    let mut walk = Walk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
+    let mut walk = BlockWalk::new(file.source.clone(), context.with_checksums, context.limits, 0..end);
     while let Some(step) = walk.step()? {
         match step {
             // The scan reads data blocks, up to the last one that the trailer states.

@@ -3,15 +3,15 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails is to say where")]
 
-mod bytes;
+mod support;
 
 use std::sync::Arc;
 
-use ::bytes::Bytes as Buffer;
-use bytes::{block, cell, complete, entry, index_content, open, plain_cell, write};
+use bytes::Bytes as Buffer;
 use coldframe_core::{Node, OnError, OpenOptions, Scan, Source, TableFile, Value};
 use coldframe_hfile::{CellReader, HFile, RowQuery};
 use coldframe_testing::{Logged, rows};
+use support::{block, cell, complete, entry, index_content, open, plain_cell, write};
 
 fn nodes(node: &Node) -> usize {
     1 + node.children.iter().map(nodes).sum::<usize>()

@@ -2,18 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod bytes;
+mod support;
 
 use std::sync::Arc;
 
-use ::bytes::Bytes as Buffer;
-use bytes::{block, cell, complete, entry, index_content, plain_cell, write};
+use bytes::Bytes as Buffer;
 use coldframe_core::{Format, Node, OpenOptions, Result, Scan, Source, Split, TableFile, Value};
 use coldframe_hfile::HFileFormat;
 use coldframe_testing::alloc::Counting;
 use coldframe_testing::fixture;
 use coldframe_testing::laws::{self, Damaged, Moved, Subject, Toll, Units};
 use coldframe_testing::rows;
+use support::{block, cell, complete, entry, index_content, plain_cell, write};
 
 #[global_allocator]
 static MEMORY: Counting = Counting;

@@ -2,17 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails is to say where")]
 
-mod bytes;
+mod support;
 
 use std::collections::BTreeMap;
 
-use ::bytes::Bytes as Buffer;
 use arrow_array::cast::AsArray;
-use bytes::{cell, open, write};
+use bytes::Bytes as Buffer;
 use coldframe_core::{Node, OnError, Scan, TableFile, Value};
 use coldframe_hfile::HFile;
 use coldframe_testing::mutate::flipped;
 use coldframe_testing::rows;
+use support::{cell, open, write};
 
 /// Rows whose versions continue over many blocks, newest first. Every third row begins with a delete of its column;
 /// every fourth ends with one version of another column.

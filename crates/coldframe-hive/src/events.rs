@@ -212,7 +212,7 @@ impl Events {
 
     /// Which rows of an ACID file's batch are live.
     pub(crate) fn live(&self, batch: &RecordBatch, statement: i32) -> Result<BooleanArray> {
-        let mut at = Place::default();
+        let mut at = SearchPosition::default();
         Ok(Identities::of(batch)?
             .rows()
             .map(|(operation, original, bucket, row, write)| {
@@ -232,7 +232,7 @@ impl Events {
         first: i64,
         count: usize,
     ) -> BooleanArray {
-        let mut places = [Place::default(), Place::default()];
+        let mut places = [SearchPosition::default(), SearchPosition::default()];
         let properties = [bucket, bucket_property(bucket, statement)];
         (0..count)
             .zip(first..)
@@ -244,9 +244,13 @@ impl Events {
     }
 
     /// The event of a row. Rows mostly come in order, so the search starts where the last one ended.
-    fn find<'a>(&'a self, at: &mut Place<'a>, key: (i64, i32), row: i64) -> Option<&'a Event> {
+    fn find<'a>(&'a self, at: &mut SearchPosition<'a>, key: (i64, i32), row: i64) -> Option<&'a Event> {
         if at.key != Some(key) {
-            *at = Place { key: Some(key), group: self.groups.get(&key).map_or(&[], Vec::as_slice), index: 0 };
+            *at = SearchPosition {
+                key: Some(key),
+                group: self.groups.get(&key).map_or(&[], Vec::as_slice),
+                index: 0,
+            };
         }
         if at.group.get(at.index).is_some_and(|e| e.row < row) {
             at.index += 1;
@@ -263,7 +267,7 @@ impl Events {
 
 /// Where the last search ended: the first event at or after its row.
 #[derive(Default)]
-struct Place<'a> {
+struct SearchPosition<'a> {
     key: Option<(i64, i32)>,
     group: &'a [Event],
     index: usize,

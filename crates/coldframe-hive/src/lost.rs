@@ -16,7 +16,7 @@
 use coldframe_core::{Error, Fault, OnError};
 
 use crate::events::{Doubt, Events, bucket_of_property};
-use crate::part::Part;
+use crate::part::OpenFile;
 use crate::state::{DataFile, Role};
 
 /// The rows in doubt if events of `data` are lost; `events` are those that could be read.
@@ -34,7 +34,7 @@ pub(crate) struct LostFile {
     /// The rows that it leaves in doubt.
     pub(crate) doubt: Option<Doubt>,
     /// The file, if it can be opened.
-    part: Option<Part>,
+    part: Option<OpenFile>,
 }
 
 impl LostFile {
@@ -47,7 +47,7 @@ impl LostFile {
     }
 
     /// A file whose events end in an error; `events` are those read before it.
-    pub(crate) fn events_of(part: &Part, error: Error, events: &Events) -> Self {
+    pub(crate) fn events_of(part: &OpenFile, error: Error, events: &Events) -> Self {
         let error = error.within(part.data.path.clone());
         let at = error.offset().unwrap_or_default();
         Self {
@@ -60,7 +60,7 @@ impl LostFile {
 
     /// Converts it to an error of the original kind.
     pub(crate) fn to_error(&self) -> Error {
-        let again = |part: &Part| part.read_events(OnError::Raise, &mut Events::default()).err();
+        let again = |part: &OpenFile| part.read_events(OnError::Raise, &mut Events::default()).err();
         let met = self.part.as_ref().and_then(again);
         met.unwrap_or_else(|| self.fault.to_error()).in_file(self.data.path.clone())
     }

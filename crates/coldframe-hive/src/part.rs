@@ -11,7 +11,7 @@ use crate::state::{DataFile, Role};
 
 /// One open file of the table.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct OpenFile {
     /// Its path and role.
     pub(crate) data: DataFile,
     /// The file.
@@ -23,7 +23,7 @@ pub(crate) struct Part {
     pub(crate) splits_updates: bool,
 }
 
-impl Part {
+impl OpenFile {
     /// Whether the file has the identity columns.
     pub(crate) fn is_acid(&self) -> bool {
         let schema = self.file.schema();

@@ -16,7 +16,7 @@ use coldframe_core::{
 };
 
 use crate::events::{Events, IDENTITY};
-use crate::part::Part;
+use crate::part::OpenFile;
 
 /// How the rows of a file are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ struct Shared {
 impl AcidPlan {
     /// Plans `split` of `part`; `numbered` if the row numbers of a plain file are known.
     pub(crate) fn new(
-        part: &Part,
+        part: &OpenFile,
         split: &Split,
         request: &PlanRequest,
         events: Arc<Events>,
@@ -119,7 +119,7 @@ impl AcidPlan {
 }
 
 /// The identity columns, and the requested fields of `row`.
-fn identified(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
+fn identified(part: &OpenFile, wanted: &SchemaRef) -> Vec<Field> {
     let schema = part.file.schema();
     let mut fields: Vec<Field> =
         IDENTITY.iter().filter_map(|name| schema.field_with_name(name).ok().cloned()).collect();
@@ -134,7 +134,7 @@ fn identified(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
     fields
 }
 
-fn plain(part: &Part, wanted: &SchemaRef) -> Vec<Field> {
+fn plain(part: &OpenFile, wanted: &SchemaRef) -> Vec<Field> {
     let own = part.file.schema().fields();
     own.iter().filter_map(|f| wanted_field(f, wanted)).collect()
 }
@@ -151,7 +151,7 @@ fn below_row(predicate: Predicate) -> Predicate {
 }
 
 /// Whether the file has every column of the filter.
-fn knows(part: &Part, predicate: &Predicate) -> bool {
+fn knows(part: &OpenFile, predicate: &Predicate) -> bool {
     let mut columns = Vec::new();
     predicate.columns(&mut columns);
     columns.iter().all(|c| {

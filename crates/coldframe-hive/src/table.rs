@@ -21,7 +21,7 @@ use coldframe_orc::{Front, Options, OrcFile};
 
 use crate::events::{self, Events};
 use crate::lost::LostFile;
-use crate::part::Part;
+use crate::part::OpenFile;
 use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};
 use crate::write_ids::WriteIds;
@@ -36,27 +36,27 @@ pub(crate) const ACID_VERSION: &str = "hive.acid.version";
 #[derive(Debug)]
 pub(crate) struct AcidTable {
     /// Files with rows, in write order.
-    rows: Vec<Part>,
+    rows: Vec<OpenFile>,
     /// For each of them, the number of its first row if it is plain; `None` if a file before it is lost.
     first_rows: Vec<Option<i64>>,
     /// Files with events.
-    events_in: Vec<Part>,
+    events_in: Vec<OpenFile>,
     /// Files that cannot be opened.
     lost: Vec<LostFile>,
     /// The writes that count; `None` if all do.
     ids: Option<Arc<WriteIds>>,
     schema: SchemaRef,
-    events: Mutex<Option<Arc<Known>>>,
+    events: Mutex<Option<Arc<KnownEvents>>>,
 }
 
 /// The events of all files, and the files that cannot be read to the end.
 #[derive(Debug)]
-struct Known {
+struct KnownEvents {
     events: Arc<Events>,
     lost: Vec<LostFile>,
 }
 
-impl Known {
+impl KnownEvents {
     /// The events; an error if some are lost and `on_error` is `raise`.
     fn events(&self, on_error: OnError) -> Result<Arc<Events>> {
         let speaks = |lost: &&LostFile| !lost.has_rows() || lost.doubt.is_some();
@@ -70,7 +70,7 @@ impl Known {
 impl AcidTable {
     /// Opens a table or partition directory as its live rows.
     pub(crate) fn open(folder: &dyn Folder, ids: Option<Arc<WriteIds>>, options: &Options) -> Result<Self> {
-        let open = |data: DataFile| -> Result<Part> {
+        let open = |data: DataFile| -> Result<OpenFile> {
             let mut source: Arc<dyn ReadAt> = folder.open(&data.path)?;
             if let Some(len) = data.valid_len.filter(|len| *len < source.len()) {
                 source = Arc::new(Front { source, len });
@@ -79,7 +79,7 @@ impl AcidTable {
             let inserts_only = file.user_metadata(ACID_STATS).is_some_and(inserts_only);
             let splits_updates = file.user_metadata(ACID_VERSION) == Some(b"2");
             let of_acid = file.user_metadata(ACID_STATS).is_some();
-            let part = Part { data, file: Arc::new(file), inserts_only, splits_updates };
+            let part = OpenFile { data, file: Arc::new(file), inserts_only, splits_updates };
             part.check_identities(of_acid)?;
             Ok(part)
         };
@@ -130,7 +130,7 @@ impl AcidTable {
     /// Builds the table from the files that [`state::current_files`] lists, and those that cannot be opened; `columns`
     /// if no file has rows.
     fn new(
-        parts: Vec<Part>,
+        parts: Vec<OpenFile>,
         lost: Vec<(DataFile, Error)>,
         columns: Vec<FieldRef>,
         ids: Option<Arc<WriteIds>>,
@@ -140,8 +140,8 @@ impl AcidTable {
             || lost.iter().any(|(data, _)| is_split(data));
         let lost: Vec<LostFile> =
             lost.into_iter().map(|(data, e)| LostFile::unopened(data, e, splits_updates)).collect();
-        let events_in: Vec<Part> = parts.iter().filter(|p| p.has_events()).cloned().collect();
-        let rows: Vec<Part> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
+        let events_in: Vec<OpenFile> = parts.iter().filter(|p| p.has_events()).cloned().collect();
+        let rows: Vec<OpenFile> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows, &lost)?;
         Ok(Self { rows, first_rows, events_in, lost, ids, schema, events: Mutex::new(None) })
@@ -175,7 +175,7 @@ impl AcidTable {
     }
 
     /// All events, read once; of damaged files those that can be read.
-    fn known(&self) -> Result<Arc<Known>> {
+    fn known(&self) -> Result<Arc<KnownEvents>> {
         let mut held = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = held.as_ref() {
             return Ok(known.clone());
@@ -200,13 +200,13 @@ impl AcidTable {
         }
         lost.iter().filter_map(|file| file.doubt).for_each(|doubt| events.doubt(doubt));
         events.complete();
-        let known = Arc::new(Known { events: Arc::new(events), lost });
+        let known = Arc::new(KnownEvents { events: Arc::new(events), lost });
         *held = Some(known.clone());
         Ok(known)
     }
 
     /// Whether the rows of a plain file must be counted to be identified.
-    fn counts_rows(part: &Part, events: &Events) -> bool {
+    fn counts_rows(part: &OpenFile, events: &Events) -> bool {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.touch(part.data.write_id, *p))
     }
@@ -219,7 +219,7 @@ fn inserts_only(stats: &[u8]) -> bool {
 }
 
 /// The columns of the newest file. Older files may lack some of them.
-fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
+fn table_schema(rows: &[OpenFile], columns: Vec<FieldRef>) -> Result<SchemaRef> {
     let newest = rows.iter().enumerate().max_by_key(|(i, p)| (p.data.write_id, *i));
     let fields = match newest {
         Some((_, newest)) => newest.row_fields()?,
@@ -243,7 +243,7 @@ fn table_schema(rows: &[Part], columns: Vec<FieldRef>) -> Result<SchemaRef> {
 }
 
 /// Plain files of one write and bucket continue their row numbers from file to file, as long as none is lost.
-fn first_rows(rows: &[Part], lost: &[LostFile]) -> Result<Vec<Option<i64>>> {
+fn first_rows(rows: &[OpenFile], lost: &[LostFile]) -> Result<Vec<Option<i64>>> {
     let key = |data: &DataFile| (data.write_id, data.bucket, data.statement);
     let is_behind = |data: &DataFile| {
         lost.iter().any(|file| file.has_rows() && key(&file.data) == key(data) && file.data.path < data.path)
@@ -288,7 +288,7 @@ impl TableFile for AcidTable {
     }
 
     fn metadata(&self) -> Result<Value> {
-        let file = |part: &Part| {
+        let file = |part: &OpenFile| {
             Value::map([
                 ("path", Value::from(part.data.path.as_str())),
                 ("write_id", part.data.write_id.into()),

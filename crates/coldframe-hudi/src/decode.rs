@@ -15,10 +15,10 @@ use coldframe_core::{
 };
 
 use crate::avro::Schema;
-use crate::avro::columns::Column;
+use crate::avro::columns::ColumnBuilder;
 use crate::avro::datum::Datum;
 use crate::changes::{self, Change, Changes, Spans};
-use crate::log::{self, Block, Kind};
+use crate::log::{self, Block, BlockKind};
 use crate::merge::{self, Record, Visible};
 use crate::slice;
 use coldframe_hfile::Options;
@@ -234,12 +234,12 @@ fn apply_block(
         Ok(())
     };
     match block.kind {
-        Kind::Delete => {
+        BlockKind::Delete => {
             for key in log::deleted_keys(&content, at, context.limits())? {
                 apply(changes, &key, None)?;
             }
         }
-        Kind::HFile => {
+        BlockKind::HFile => {
             let raw = coldframe_hfile::open(Arc::new(content), &context.options);
             // Offsets in an embedded HFile count from its own start.
             let raw = Arc::new(raw.map_err(|e| e.within(format!("HFile at byte {at}")))?);
@@ -261,7 +261,7 @@ fn apply_block(
                 }
             }
         }
-        Kind::Avro => {
+        BlockKind::Avro => {
             let json = block.schema().ok_or_else(|| Error::corrupt("expected a schema in the header"))?;
             let schema = context.schema(json.as_bytes())?;
             let mut news = Vec::new();
@@ -277,12 +277,12 @@ fn apply_block(
                 apply(changes, key.as_bytes(), Some(record))?;
             }
         }
-        Kind::Corrupt => return Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
-        Kind::Unknown => return Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
-        Kind::Parquet | Kind::ChangeData => {
+        BlockKind::Corrupt => return Err(Error::corrupt(block.reason.clone()).at(block.bytes.start)),
+        BlockKind::Unknown => return Err(Error::unsupported(block.reason.clone()).at(block.bytes.start)),
+        BlockKind::Parquet | BlockKind::ChangeData => {
             return Err(Error::unsupported(format!("{} blocks in the logs of metadata", block.kind.name())));
         }
-        Kind::Command => {}
+        BlockKind::Command => {}
     }
     Ok(())
 }
@@ -423,7 +423,7 @@ struct Batch {
     offsets: Vec<i32>,
     keys: Vec<u8>,
     /// The requested fields of the records; `None` if only keys are requested.
-    records: Option<Column>,
+    records: Option<ColumnBuilder>,
     bytes: usize,
 }
 
@@ -433,7 +433,7 @@ impl Batch {
             context.columns.fields().iter().filter(|f| !is_own(f.name())).cloned().collect();
         let wanted = DataType::Struct(fields.into());
         let any = matches!(&wanted, DataType::Struct(fields) if !fields.is_empty());
-        let records = any.then(|| Column::new(&context.target, &wanted)).transpose()?;
+        let records = any.then(|| ColumnBuilder::new(&context.target, &wanted)).transpose()?;
         Ok(Self { partition: partition.clone(), offsets: vec![0], keys: Vec::new(), records, bytes: 0 })
     }
 
@@ -470,7 +470,7 @@ impl Batch {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         let keys = Buffer::from_vec(std::mem::take(&mut self.keys));
         let keys: ArrayRef = Arc::new(StringArray::try_new(offsets, keys, None).map_err(arrow_error)?);
-        let records = self.records.as_mut().map(Column::finish).transpose()?;
+        let records = self.records.as_mut().map(ColumnBuilder::finish).transpose()?;
         let records: Option<&StructArray> = records.as_ref().map(|r| r.as_struct());
         self.bytes = 0;
         let arrays = columns.fields().iter().map(|field| match field.name().as_str() {

@@ -35,7 +35,7 @@ const COMPACTED_BLOCK_TIMES: i32 = 4;
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     /// A command: roll an instant back.
     Command,
     /// Keys of deleted records.
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl BlockKind {
     fn of(ordinal: i32) -> Option<Self> {
         Some(match ordinal {
             0 => Self::Command,
@@ -91,7 +91,7 @@ pub(crate) struct Block {
     /// The bytes of its content.
     pub content: Range<u64>,
     /// Why it cannot be read, if it is corrupt or unknown.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// Its header.
     pub header: BTreeMap<i32, String>,
     /// Why it cannot be read, for one that is corrupt or unknown.
@@ -123,7 +123,7 @@ impl Block {
 
     /// Takes the instant from the file's name if the block does not state one.
     pub(crate) fn written_at(&mut self, instant: &str) {
-        if matches!(self.kind, Kind::Corrupt | Kind::Unknown) {
+        if matches!(self.kind, BlockKind::Corrupt | BlockKind::Unknown) {
             self.header.entry(INSTANT_TIME).or_insert_with(|| instant.to_owned());
         }
     }
@@ -131,7 +131,7 @@ impl Block {
     /// A block of another version of the format. Its header cannot be located.
     fn unknown(bytes: Range<u64>, reason: String) -> Self {
         let header = BTreeMap::new();
-        Self { content: bytes.clone(), bytes, kind: Kind::Unknown, header, reason, cut: false }
+        Self { content: bytes.clone(), bytes, kind: BlockKind::Unknown, header, reason, cut: false }
     }
 
     /// The bytes `block` at offset `at` of the file, which are not a whole block.
@@ -144,7 +144,7 @@ impl Block {
             entries(&mut c, limits)
         };
         let header = header().unwrap_or_default();
-        Self { content: bytes.clone(), bytes, kind: Kind::Corrupt, header, reason, cut }
+        Self { content: bytes.clone(), bytes, kind: BlockKind::Corrupt, header, reason, cut }
     }
 }
 
@@ -229,7 +229,7 @@ fn parse(whole: &[u8], at: u64, limits: &Limits) -> Result<Block> {
         return Err(Error::unsupported(format!("version {version} of Hudi's log format")));
     }
     let ordinal = c.i32_be()?;
-    let kind = Kind::of(ordinal)
+    let kind = BlockKind::of(ordinal)
         .ok_or_else(|| Error::corrupt(format!("expected a block type of 0 to 6, found {ordinal}")))?;
     let header = entries(&mut c, limits).map_err(|e| e.within("header"))?;
     let length = c.i64_be()?;

@@ -18,7 +18,7 @@ use coldframe_core::{Limits, Result};
 
 use crate::avro::Schema;
 use crate::avro::datum::Datum;
-use crate::log::{Block, Kind};
+use crate::log::{Block, BlockKind};
 use crate::timeline::Timeline;
 
 /// Decides which instants count.
@@ -44,17 +44,19 @@ pub(crate) fn order(blocks: &[&Block], visible: &Visible) -> Vec<usize> {
     let mut queue: Vec<usize> = Vec::new();
     for (i, block) in blocks.iter().enumerate() {
         match block.kind {
-            Kind::Command => {
+            BlockKind::Command => {
                 let target = block.target();
                 queue.retain(|q| {
                     let taken =
-                        blocks.get(*q).is_some_and(|b| b.kind == Kind::Corrupt || b.instant() == target);
+                        blocks.get(*q).is_some_and(|b| b.kind == BlockKind::Corrupt || b.instant() == target);
                     !taken
                 });
             }
-            Kind::Corrupt if !block.instant().map_or(!block.cut, |instant| visible.sees(instant)) => {}
-            Kind::Corrupt => queue.push(i),
-            Kind::Unknown if block.instant().is_none_or(|instant| visible.sees(instant)) => queue.push(i),
+            BlockKind::Corrupt if !block.instant().map_or(!block.cut, |instant| visible.sees(instant)) => {}
+            BlockKind::Corrupt => queue.push(i),
+            BlockKind::Unknown if block.instant().is_none_or(|instant| visible.sees(instant)) => {
+                queue.push(i)
+            }
             _ if block.instant().is_some_and(|instant| visible.sees(instant)) => queue.push(i),
             _ => {}
         }

@@ -16,7 +16,7 @@ use coldframe_core::{
 };
 
 use crate::avro::Schema;
-use crate::avro::columns::Column;
+use crate::avro::columns::ColumnBuilder;
 use coldframe_hfile::file_info::{self, FileInfo};
 use coldframe_hfile::{HFile, View};
 
@@ -175,7 +175,7 @@ impl DecodeUnit for DecodeRecords {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
         let Self { inner, records, request, place } = *self;
         let field = request.decode.field_with_name(RECORD).map_err(arrow_error)?;
-        let mut column = Column::new(&records.schema, field.data_type())?;
+        let mut column = ColumnBuilder::new(&records.schema, field.data_type())?;
         let batches = inner.decode(bytes)?;
         Ok(Box::new(batches.map(move |batch| add_records(&batch?, &records, &request, &place, &mut column))))
     }
@@ -186,7 +186,7 @@ fn add_records(
     records: &Records,
     request: &PlanRequest,
     place: &std::ops::Range<u64>,
-    column: &mut Column,
+    column: &mut ColumnBuilder,
 ) -> Result<RecordBatch> {
     let values = batch.column_by_name(VALUE).and_then(|v| v.as_binary_opt::<i32>());
     let values = values.ok_or_else(|| Error::schema("a decoded batch lacks the column `value`"))?;

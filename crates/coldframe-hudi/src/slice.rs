@@ -43,7 +43,7 @@ pub(crate) struct Slice {
 
 /// A parsed file name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Name<'a> {
+pub(crate) enum FileName<'a> {
     /// A base file.
     Base {
         /// The group.
@@ -65,11 +65,11 @@ pub(crate) enum Name<'a> {
 }
 
 /// Parses a file name.
-pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
+pub(crate) fn parse_name(name: &str) -> Option<FileName<'_>> {
     if let Some(stem) = name.strip_suffix(".hfile") {
         let (rest, instant) = stem.rsplit_once('_')?;
         let (file_id, _) = rest.rsplit_once('_')?;
-        return (is_instant(instant) && !file_id.is_empty()).then_some(Name::Base { file_id, instant });
+        return (is_instant(instant) && !file_id.is_empty()).then_some(FileName::Base { file_id, instant });
     }
     let (stem, tail) = name.strip_prefix('.')?.rsplit_once(".log.")?;
     let (file_id, instant) = stem.rsplit_once('_')?;
@@ -77,14 +77,14 @@ pub(crate) fn parse_name(name: &str) -> Option<Name<'_>> {
     let version = version.parse().ok()?;
     // Change images end in `.cdc` after the token, checksums of a local file system in `.crc`.
     let plain = token.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    (is_instant(instant) && plain).then_some(Name::Log { file_id, instant, version, token })
+    (is_instant(instant) && plain).then_some(FileName::Log { file_id, instant, version, token })
 }
 
 /// The instant in the name of a log file; `path` may include folders.
 pub(crate) fn log_instant(path: &str) -> Option<&str> {
     match parse_name(path.rsplit('/').next().unwrap_or_default())? {
-        Name::Log { instant, .. } => Some(instant),
-        Name::Base { .. } => None,
+        FileName::Log { instant, .. } => Some(instant),
+        FileName::Base { .. } => None,
     }
 }
 
@@ -94,7 +94,7 @@ fn is_instant(text: &str) -> bool {
 
 /// A base file, and logs with their sort keys.
 #[derive(Default)]
-struct Found {
+struct GroupFiles {
     bases: BTreeMap<String, GroupFile>,
     logs: Vec<(String, u64, String, GroupFile)>,
 }
@@ -106,18 +106,18 @@ pub(crate) fn latest(
     timeline: &Timeline,
     version: u32,
 ) -> Result<Vec<Slice>> {
-    let mut groups: BTreeMap<String, Found> = BTreeMap::new();
+    let mut groups: BTreeMap<String, GroupFiles> = BTreeMap::new();
     for Entry { path, len, is_folder } in folder.list(path)? {
         if is_folder {
             continue;
         }
         match parse_name(path.rsplit('/').next().unwrap_or_default()) {
-            Some(Name::Base { file_id, instant }) => {
+            Some(FileName::Base { file_id, instant }) => {
                 let (file_id, instant) = (file_id.to_owned(), instant.to_owned());
                 let file = GroupFile { path, len, instant: instant.clone() };
                 groups.entry(file_id).or_default().bases.insert(instant, file);
             }
-            Some(Name::Log { file_id, instant, version, token }) => {
+            Some(FileName::Log { file_id, instant, version, token }) => {
                 let (file_id, token) = (file_id.to_owned(), token.to_owned());
                 let instant = instant.to_owned();
                 let file = GroupFile { path, len, instant: instant.clone() };
@@ -130,7 +130,7 @@ pub(crate) fn latest(
     Ok(slices.collect())
 }
 
-fn slice(file_id: String, mut found: Found, timeline: &Timeline, version: u32) -> Slice {
+fn slice(file_id: String, mut found: GroupFiles, timeline: &Timeline, version: u32) -> Slice {
     let mut bases = found.bases.into_iter().rev();
     let base = bases.find(|(instant, _)| timeline.is_committed(instant)).map(|(_, file)| file);
     found.logs.sort_by(|a, b| (&a.0, a.1, &a.2).cmp(&(&b.0, b.1, &b.2)));
@@ -154,11 +154,11 @@ mod tests {
     fn names() {
         assert_eq!(
             parse_name("files-0000-0_0-5-4_00000000000000000.hfile"),
-            Some(Name::Base { file_id: "files-0000-0", instant: "00000000000000000" })
+            Some(FileName::Base { file_id: "files-0000-0", instant: "00000000000000000" })
         );
         assert_eq!(
             parse_name(".secondary-index-my_idx-0003-0_20261121071333797.log.2_1-41-69"),
-            Some(Name::Log {
+            Some(FileName::Log {
                 file_id: "secondary-index-my_idx-0003-0",
                 instant: "20261121071333797",
                 version: 2,
@@ -167,7 +167,12 @@ mod tests {
         );
         assert_eq!(
             parse_name(".files-0000_20220101000000000.log.1"),
-            Some(Name::Log { file_id: "files-0000", instant: "20220101000000000", version: 1, token: "" })
+            Some(FileName::Log {
+                file_id: "files-0000",
+                instant: "20220101000000000",
+                version: 1,
+                token: ""
+            })
         );
         for other in [
             ".hoodie_partition_metadata",
@@ -196,7 +201,7 @@ mod tests {
         let file =
             |instant: &str, path: &str| GroupFile { path: path.into(), len: 1, instant: instant.into() };
         let found = || {
-            let mut found = Found::default();
+            let mut found = GroupFiles::default();
             for (instant, path) in [("20250101000000005", "base"), ("20250101000000010", "pending base")] {
                 found.bases.insert(instant.into(), file(instant, path));
             }

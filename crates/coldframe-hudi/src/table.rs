@@ -16,7 +16,7 @@ use coldframe_core::{
 
 use crate::avro::Schema;
 use crate::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
-use crate::log::{self, Kind};
+use crate::log::{self, BlockKind};
 use crate::merge::Visible;
 use crate::slice::{self, GroupFile, Slice};
 use crate::timeline::{self, Timeline};
@@ -34,7 +34,7 @@ const LOGS_BY_COMMIT: u32 = 8;
 pub struct MetadataTable {
     /// The folder of the metadata table.
     root: Arc<dyn Folder>,
-    groups: Vec<Group>,
+    groups: Vec<FileGroup>,
     target: Arc<Schema>,
     schema: SchemaRef,
     visible: Arc<Visible>,
@@ -45,14 +45,14 @@ pub struct MetadataTable {
 }
 
 #[derive(Debug)]
-struct Group {
+struct FileGroup {
     partition: Arc<str>,
     slice: Slice,
     /// The group's number and the number of groups in its partition, if keys are distributed by hash.
     place: Option<(u32, u32)>,
 }
 
-impl Group {
+impl FileGroup {
     fn files(&self) -> impl Iterator<Item = &GroupFile> {
         self.slice.base.iter().chain(&self.slice.logs)
     }
@@ -154,7 +154,7 @@ impl MetadataTable {
         Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, facts, data })
     }
 
-    fn open_file(&self, group: &Group, file: &GroupFile) -> Result<Arc<dyn ReadAt>> {
+    fn open_file(&self, group: &FileGroup, file: &GroupFile) -> Result<Arc<dyn ReadAt>> {
         debug_assert!(group.files().any(|f| f == file));
         self.root.open(&file.path)
     }
@@ -203,7 +203,12 @@ fn list<'a>(texts: impl Iterator<Item = &'a String>) -> Value {
     Value::List(texts.map(|t| Value::from(t.as_str())).collect())
 }
 
-fn groups(root: &dyn Folder, only: Option<&str>, timeline: &Timeline, version: u32) -> Result<Vec<Group>> {
+fn groups(
+    root: &dyn Folder,
+    only: Option<&str>,
+    timeline: &Timeline,
+    version: u32,
+) -> Result<Vec<FileGroup>> {
     let partitions: Vec<String> = match only {
         Some(name) => vec![name.to_owned()],
         None => {
@@ -218,7 +223,7 @@ fn groups(root: &dyn Folder, only: Option<&str>, timeline: &Timeline, version: u
         let of = hashed(&name, &slices);
         for (i, slice) in slices.into_iter().enumerate() {
             let place = of.and_then(|of| Some((u32::try_from(i).ok()?, of)));
-            groups.push(Group { partition: partition.clone(), slice, place });
+            groups.push(FileGroup { partition: partition.clone(), slice, place });
         }
     }
     Ok(groups)
@@ -235,7 +240,7 @@ fn hashed(partition: &str, slices: &[Slice]) -> Option<u32> {
     (partition == "record_index" && numbered).then_some(of)
 }
 
-fn partitions_value(groups: &[Group]) -> Value {
+fn partitions_value(groups: &[FileGroup]) -> Value {
     let mut partitions: Vec<(String, Value)> = Vec::new();
     for group in groups {
         let file = |f: &GroupFile| {
@@ -256,8 +261,8 @@ fn partitions_value(groups: &[Group]) -> Value {
 }
 
 /// The schema of the newest file that has one.
-fn find_schema(root: &dyn Folder, groups: &[Group], options: &Options) -> Result<Schema> {
-    let mut files: Vec<&GroupFile> = groups.iter().flat_map(Group::files).collect();
+fn find_schema(root: &dyn Folder, groups: &[FileGroup], options: &Options) -> Result<Schema> {
+    let mut files: Vec<&GroupFile> = groups.iter().flat_map(FileGroup::files).collect();
     files.sort_by(|a, b| b.instant.cmp(&a.instant));
     let mut failed = None;
     for file in files {
@@ -285,7 +290,7 @@ fn schema_in(root: &dyn Folder, file: &GroupFile, options: &Options) -> Result<O
         options.limits.block("a log file", source.len())?;
         let log = source.read(0..source.len())?;
         let blocks = log::blocks(&log, &options.limits);
-        let json = blocks.iter().rev().find_map(|b| b.schema().filter(|_| b.kind != Kind::Command));
+        let json = blocks.iter().rev().find_map(|b| b.schema().filter(|_| b.kind != BlockKind::Command));
         return json.map(|json| Schema::parse(json.as_bytes(), &options.limits)).transpose();
     }
     let raw = coldframe_hfile::open(source, options)?;
@@ -400,7 +405,7 @@ impl TableFile for MetadataTable {
     }
 
     fn inspect(&self) -> Result<Node> {
-        let len = self.groups.iter().map(Group::bytes).fold(0, u64::saturating_add);
+        let len = self.groups.iter().map(FileGroup::bytes).fold(0, u64::saturating_add);
         let mut node = Node::new("hudi metadata table", 0..len).with("file groups", self.groups.len());
         let mut at = 0;
         for group in &self.groups {

@@ -52,14 +52,14 @@ pub(crate) struct Timeline {
 
 /// A parsed file name of a timeline.
 #[derive(Debug, PartialEq, Eq)]
-struct Name<'a> {
+struct InstantName<'a> {
     instant: &'a str,
     completion: Option<&'a str>,
     action: &'a str,
     done: bool,
 }
 
-fn parse_name(name: &str) -> Option<Name<'_>> {
+fn parse_name(name: &str) -> Option<InstantName<'_>> {
     let mut parts = name.split('.');
     let (times, action, state) = (parts.next()?, parts.next()?, parts.next());
     if parts.next().is_some() {
@@ -79,7 +79,7 @@ fn parse_name(name: &str) -> Option<Name<'_>> {
         (action, Some("requested" | "inflight")) => (action, false),
         _ => return None,
     };
-    Some(Name { instant, completion, action, done })
+    Some(InstantName { instant, completion, action, done })
 }
 
 impl Timeline {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
-mod lab;
+mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use coldframe_core::{
 use coldframe_hudi::HudiFormat;
 use coldframe_store::LocalFolder;
 use coldframe_testing::rows;
-use lab::{DATA, unpack};
 use serde_json::Value as Json;
+use support::{DATA, unpack};
 
 fn stages() -> Vec<Json> {
     let text = std::fs::read(format!("{DATA}/lab-1.1.1.json")).unwrap();

@@ -2,7 +2,7 @@
 //! a deleted state.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-mod lab;
+mod support;
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const NEWEST: &str = "20261121143920945";
 
 /// Damages each file for which `of` holds, in `damages` ways.
 fn obey(of: impl Fn(&str) -> bool, damages: usize, limit: impl Fn(Subject) -> Subject) {
-    let (_dir, table) = lab::unpack();
+    let (_dir, table) = support::unpack();
     let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
     let is_new = |path: &str| path.rsplit('_').any(|part| part[..part.len().min(17)] >= *NEWEST);
     let paths: Vec<String> = folder.files.keys().filter(|p| of(p) && is_new(p)).cloned().collect();
@@ -50,7 +50,7 @@ fn logs() {
 /// An unsupported block in one log is no error of the others.
 #[test]
 fn a_log_block_of_another_version_costs_what_it_may_have_changed() {
-    let (_dir, table) = lab::unpack();
+    let (_dir, table) = support::unpack();
     let folder = MemoryFolder::load(&table.join(".hoodie/metadata"));
     let all = rows::read(open(&folder).as_ref(), OnError::Raise).unwrap().batch.num_rows();
     let mut refused = 0;

@@ -7,7 +7,7 @@ use coldframe_cfile::options::Options;
 use coldframe_core::io::Entry;
 use coldframe_core::{Fault, Node, Result, TableFile};
 
-use crate::open::Found;
+use crate::open::LocatedTable;
 use crate::store::crypt::HEADER;
 use crate::tablet::{RowSet, Tablet};
 
@@ -26,7 +26,7 @@ pub(crate) struct Block<'a> {
 }
 
 /// All blocks of the table.
-pub(crate) fn blocks(table: &Found) -> Vec<Block<'_>> {
+pub(crate) fn blocks(table: &LocatedTable) -> Vec<Block<'_>> {
     let mut all = Vec::new();
     for tablet in &table.tablets {
         let names = tablet.schema.columns.iter().map(|c| (c.id, c.name.as_str())).collect();
@@ -60,7 +60,7 @@ fn of_rowset<'a>(
 }
 
 /// Shows each file as a node, with the table's blocks inside.
-pub(crate) fn folder(table: &Found) -> Result<Node> {
+pub(crate) fn folder(table: &LocatedTable) -> Result<Node> {
     let mut parts: BTreeMap<String, Vec<Node>> = BTreeMap::new();
     for block in blocks(table) {
         match tree(table, &block) {
@@ -80,7 +80,7 @@ pub(crate) fn folder(table: &Found) -> Result<Node> {
     Ok(root)
 }
 
-fn files(table: &Found) -> Result<Vec<Entry>> {
+fn files(table: &LocatedTable) -> Result<Vec<Entry>> {
     let mut files = Vec::new();
     let mut open = vec![String::new()];
     while let Some(path) = open.pop() {
@@ -125,7 +125,7 @@ fn moved(mut node: Node, by: u64) -> Node {
 }
 
 /// Options for opening the table's CFiles.
-pub(crate) fn options(table: &Found) -> Options {
+pub(crate) fn options(table: &LocatedTable) -> Options {
     let reading = &table.reading;
     Options {
         ordinal: false,
@@ -137,7 +137,7 @@ pub(crate) fn options(table: &Found) -> Options {
 }
 
 /// Returns the path of the file that holds a block, and the block's node at its offset there.
-fn tree(table: &Found, block: &Block<'_>) -> Result<(String, Node)> {
+fn tree(table: &LocatedTable, block: &Block<'_>) -> Result<(String, Node)> {
     let open = block.tablet.server.store.open(block.id)?;
     let end = open.offset.saturating_add(open.bytes.len());
     let node = match CFileTable::open(open.bytes, options(table)).and_then(|file| file.inspect()) {

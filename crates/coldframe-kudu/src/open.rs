@@ -16,7 +16,7 @@ use crate::wal::{Kept, TabletLog};
 
 /// A table's tablets and where they are.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LocatedTable {
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) servers: Vec<Arc<Server>>,
     /// In partition order. At least one.
@@ -82,7 +82,7 @@ pub(crate) fn replicas(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &Open
     Ok((servers, all, unreadable))
 }
 
-impl Found {
+impl LocatedTable {
     /// Finds the servers' directories in `folder`, and the table in them. Errors call the folder `path`.
     pub(crate) fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
         let own = Options::new(&options.extra)?;

@@ -12,7 +12,7 @@ use coldframe_core::{
 };
 
 use crate::metadata::{log_metadata, statistics};
-use crate::open::Found;
+use crate::open::LocatedTable;
 use crate::replicas::Absent;
 use crate::rowset::{column_bytes, row_count};
 use crate::scan::memory::MemoryPlan;
@@ -25,17 +25,17 @@ use crate::{inspect, verify};
 /// An open table.
 #[derive(Debug)]
 pub struct KuduTable {
-    found: Found,
+    found: LocatedTable,
     columns: Vec<Arc<Column>>,
     /// Positions in `columns`.
     by_name: HashMap<String, usize>,
     schema: SchemaRef,
-    parts: Vec<Part>,
+    parts: Vec<RowSetPart>,
 }
 
 /// A rowset: one part of the table, for splits.
 #[derive(Debug)]
-struct Part {
+struct RowSetPart {
     tablet: Arc<Tablet>,
     log: Arc<TabletLog>,
     rowset: RowSet,
@@ -46,9 +46,9 @@ struct Part {
 impl KuduTable {
     /// Finds the servers' directories in `folder`, and the table in them. Errors call the folder `path`.
     pub fn open(folder: &Arc<dyn Folder>, path: &Arc<str>, options: &OpenOptions) -> Result<Self> {
-        let found = Found::open(folder, path, options)?;
+        let found = LocatedTable::open(folder, path, options)?;
         let parts = found.tablets.iter().zip(&found.logs).flat_map(|(tablet, log)| {
-            tablet.rowsets.iter().map(|r| Part {
+            tablet.rowsets.iter().map(|r| RowSetPart {
                 tablet: tablet.clone(),
                 log: log.clone(),
                 rowset: r.clone(),
@@ -65,7 +65,7 @@ impl KuduTable {
         })
     }
 
-    fn part(&self, split: &Split) -> Result<&Part> {
+    fn part(&self, split: &Split) -> Result<&RowSetPart> {
         let index = usize::try_from(split.part).unwrap_or(usize::MAX);
         self.parts.get(index).ok_or_else(|| {
             Error::invalid(format!("part {} of a table with {} rowsets", split.part, self.parts.len()))
@@ -73,7 +73,7 @@ impl KuduTable {
     }
 
     /// The number of rows of a rowset, including deleted ones.
-    fn rows(&self, part: &Part) -> Result<u64> {
+    fn rows(&self, part: &RowSetPart) -> Result<u64> {
         if let Some(rows) = part.rows.get() {
             return Ok(*rows);
         }
@@ -126,7 +126,7 @@ impl KuduTable {
     fn rowset_splits(
         &self,
         number: usize,
-        part: &Part,
+        part: &RowSetPart,
         target: u64,
         counted: bool,
         splits: &mut Vec<Split>,
@@ -146,7 +146,7 @@ impl KuduTable {
     }
 
     /// How many splits of `target` bytes a rowset makes. With no size limit it is one, and no file is looked at.
-    fn pieces(part: &Part, target: u64) -> u64 {
+    fn pieces(part: &RowSetPart, target: u64) -> u64 {
         if target == u64::MAX {
             return 1;
         }
@@ -290,7 +290,7 @@ impl TableFile for KuduTable {
     }
 
     fn statistics(&self) -> Result<Value> {
-        let of = |p: &Part| statistics(&p.tablet, &p.rowset, &self.found.reading);
+        let of = |p: &RowSetPart| statistics(&p.tablet, &p.rowset, &self.found.reading);
         Ok(Value::map([("rowsets", Value::List(self.parts.iter().map(of).collect::<Result<_>>()?))]))
     }
 

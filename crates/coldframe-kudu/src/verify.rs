@@ -4,10 +4,10 @@ use coldframe_cfile::CFileTable;
 use coldframe_core::{Damage, Error, Fault, Result, TableFile, scan};
 
 use crate::inspect::{Block, blocks, options};
-use crate::open::Found;
+use crate::open::LocatedTable;
 
 /// Reports containers with unreadable metadata, contradictions in the column files, and damage in all other files.
-pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
+pub(crate) fn damage(table: &LocatedTable) -> Result<Vec<Damage>> {
     let mut all = Vec::new();
     for server in &table.servers {
         all.extend(server.store.containers()?.faults.iter().map(|fault| fault.damage.clone()));
@@ -35,7 +35,7 @@ pub(crate) fn damage(table: &Found) -> Result<Vec<Damage>> {
     Ok(all)
 }
 
-fn check(table: &Found, block: &Block<'_>) -> Result<(String, u64, Vec<Damage>)> {
+fn check(table: &LocatedTable, block: &Block<'_>) -> Result<(String, u64, Vec<Damage>)> {
     let open = block.tablet.server.store.open(block.id)?;
     let file = CFileTable::open(open.bytes, options(table))?;
     let found = if block.scanned {

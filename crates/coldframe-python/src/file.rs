@@ -21,8 +21,8 @@ const WAITING_BYTES: u64 = 32 << 20;
 const MOST_WAITING_BYTES: u64 = 512 << 20;
 
 /// Part, start, end.
-type Parts = (u32, u64, u64);
-/// [`Parts`], the row count if known, and the data that travels with the split.
+type SplitRange = (u32, u64, u64);
+/// [`SplitRange`], the row count if known, and the data that travels with the split.
 type CountedParts<'py> = (u32, u64, u64, Option<u64>, Vec<PyPiece<'py>>);
 /// Data that was already read or found: an offset or a number, and bytes.
 pub(crate) type PyPiece<'py> = (u64, Bound<'py, PyBytes>);
@@ -128,7 +128,7 @@ impl RawFile {
         value::to_python(py, &statistics)
     }
 
-    fn stated<'py>(&self, py: Python<'py>, split: Parts) -> PyResult<Bound<'py, PyAny>> {
+    fn stated<'py>(&self, py: Python<'py>, split: SplitRange) -> PyResult<Bound<'py, PyAny>> {
         let (part, start, end) = split;
         let split = Split { part, range: start..end, rows: None };
         let stated = py.detach(|| self.0.table.stated(&split)).map_err(|e| self.raise(e))?;
@@ -155,7 +155,7 @@ impl RawFile {
     }
 
     /// The split of a byte range.
-    fn byte_split(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<Parts> {
+    fn byte_split(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<SplitRange> {
         let split = py.detach(|| self.0.table.byte_split(start..end)).map_err(|e| self.raise(e))?;
         Ok((split.part, split.range.start, split.range.end))
     }
@@ -171,7 +171,7 @@ impl RawFile {
         predicate: Option<&PyPredicate>,
         limit: Option<u64>,
         batch_size: usize,
-        split: Option<Parts>,
+        split: Option<SplitRange>,
         on_error: &str,
         threads: Option<usize>,
         read_ahead: bool,

@@ -19,7 +19,7 @@ use pyo3::types::PyBytes;
 use crate::error::from_python;
 
 /// Path, size, whether it is a folder, milliseconds since 1970, etag.
-type Told = (String, u64, bool, Option<i64>, Option<String>);
+type EntryTuple = (String, u64, bool, Option<i64>, Option<String>);
 
 /// The object.
 pub(crate) struct PyFiles(Py<PyAny>);
@@ -30,7 +30,7 @@ impl fmt::Debug for PyFiles {
     }
 }
 
-fn stat_of((path, len, is_folder, modified, etag): Told) -> Stat {
+fn stat_of((path, len, is_folder, modified, etag): EntryTuple) -> Stat {
     Stat { path, len, is_folder, modified, etag }
 }
 
@@ -65,7 +65,7 @@ impl PyFiles {
     }
 
     fn told(&self, key: &str) -> Result<Option<Stat>> {
-        let told = |py: Python<'_>| self.call(py, "stat", (key,))?.extract::<Option<Told>>();
+        let told = |py: Python<'_>| self.call(py, "stat", (key,))?.extract::<Option<EntryTuple>>();
         Ok(Python::attach(told).map_err(error)?.map(stat_of))
     }
 }
@@ -126,7 +126,7 @@ impl Iterator for Entries {
         let iterator = self.0.as_ref()?;
         let next = Python::attach(|py| {
             let next = iterator.bind(py).try_iter()?.next();
-            next.transpose()?.map(|told| told.extract::<Told>()).transpose()
+            next.transpose()?.map(|told| told.extract::<EntryTuple>()).transpose()
         });
         let next = next.map_err(error).transpose();
         if !matches!(next, Some(Ok(_))) {

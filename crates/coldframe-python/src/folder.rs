@@ -11,13 +11,13 @@ use crate::file::{PyPiece, pieces};
 use crate::{keys, source, value};
 
 /// A folder, and how it is read.
-struct Asked {
+struct FolderRequest {
     source: Source,
     options: OpenOptions,
     format: String,
 }
 
-impl Asked {
+impl FolderRequest {
     fn new(
         path: &Bound<'_, PyAny>,
         format: &str,
@@ -59,7 +59,7 @@ pub(crate) fn tables(
     verify_checksums: bool,
     keys: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, String)>> {
-    let asked = Asked::new(path, format, storage_options, verify_checksums, keys, None)?;
+    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, None)?;
     asked.ask(py, |format, source, options| format.tables(source, options))
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn shared_of_tables<'py>(
     keys: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<BTreeMap<String, Vec<PyPiece<'py>>>> {
-    let asked = Asked::new(path, format, storage_options, verify_checksums, keys, options)?;
+    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
     let shared = asked.ask(py, |format, source, options| format.shared(source, options))?;
     Ok(shared.into_iter().map(|(table, recorded)| (table, pieces(py, recorded))).collect())
 }
@@ -92,7 +92,7 @@ pub(crate) fn contents<'py>(
     keys: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let asked = Asked::new(path, format, storage_options, verify_checksums, keys, options)?;
+    let asked = FolderRequest::new(path, format, storage_options, verify_checksums, keys, options)?;
     let contents = asked.ask(py, |format, source, options| format.contents(source, options))?;
     let list = PyList::empty(py);
     for coldframe::Content { kind, of, name, visible, taken, count, unit, bytes, note } in contents {

@@ -11,12 +11,12 @@ use pyo3::types::{PyBytes, PyString};
 use crate::error::from_python as foreign;
 
 /// The given keys, and the source of others.
-pub(crate) type Known = (BTreeMap<String, Vec<u8>>, Option<Arc<dyn KeySource>>);
+pub(crate) type GivenKeys = (BTreeMap<String, Vec<u8>>, Option<Arc<dyn KeySource>>);
 
 /// Converts the argument `keys`.
-pub(crate) fn from_python(keys: &Bound<'_, PyAny>) -> PyResult<Known> {
+pub(crate) fn from_python(keys: &Bound<'_, PyAny>) -> PyResult<GivenKeys> {
     if keys.is_callable() && !keys.hasattr("keys")? {
-        return Ok((BTreeMap::new(), Some(Arc::new(Asked(keys.clone().unbind())))));
+        return Ok((BTreeMap::new(), Some(Arc::new(KeyFunction(keys.clone().unbind())))));
     }
     let given: BTreeMap<String, Bound<'_, PyAny>> = keys.extract()?;
     let given = given.into_iter().map(|(name, value)| Ok((name, key(&value)?)));
@@ -33,15 +33,15 @@ fn key(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 /// A Python function that takes a name and returns a key or None. Each call takes the GIL.
-struct Asked(Py<PyAny>);
+struct KeyFunction(Py<PyAny>);
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for KeyFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
+        f.write_str("KeyFunction")
     }
 }
 
-impl KeySource for Asked {
+impl KeySource for KeyFunction {
     fn key(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let ask = |py: Python<'_>| -> PyResult<Option<Vec<u8>>> {
             let found = self.0.bind(py).call1((name,))?;

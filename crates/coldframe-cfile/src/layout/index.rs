@@ -33,7 +33,7 @@ pub(crate) struct IndexBlock {
 }
 
 /// An entry: a block and its first key.
-pub(crate) type Entry<'a> = (&'a [u8], BlockPointer);
+pub(crate) type IndexEntry<'a> = (&'a [u8], BlockPointer);
 
 impl IndexBlock {
     /// Parses stored bytes, in a file of `file_len` bytes. Every block that it points to must end at `end` or before.
@@ -76,10 +76,10 @@ impl IndexBlock {
     }
 
     /// An entry.
-    pub(crate) fn entry(&self, i: usize) -> Result<Entry<'_>> {
+    pub(crate) fn entry(&self, i: usize) -> Result<IndexEntry<'_>> {
         let place = self.bytes.get(self.offsets + 4 * i..).and_then(|b| b.first_chunk());
         let at = place.map_or(usize::MAX, |b| usize::try_from(u32::from_le_bytes(*b)).unwrap_or(usize::MAX));
-        let entry = || -> Result<Entry<'_>> {
+        let entry = || -> Result<IndexEntry<'_>> {
             let bytes = self.bytes.get(at..self.offsets).ok_or_else(|| {
                 Error::corrupt(format!("expected an offset of at most {}, found {at}", self.offsets))
             })?;

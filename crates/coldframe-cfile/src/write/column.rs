@@ -58,7 +58,7 @@ struct Codes {
 
 /// A column being written.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct ColumnBuffer {
     encoding: Encoding,
     nullable: bool,
     block_size: usize,
@@ -77,7 +77,7 @@ pub(super) struct Column {
     last: Vec<u8>,
 }
 
-impl Column {
+impl ColumnBuffer {
     pub(super) fn new(physical: Physical, encoding: Encoding, nullable: bool, block_size: usize) -> Self {
         let values = match physical {
             Physical::Bool => Values::Bits(Vec::new()),

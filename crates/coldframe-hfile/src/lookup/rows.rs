@@ -48,7 +48,7 @@ pub struct RowQuery {
 }
 
 /// A block in plain form, and the selected ones of its cells.
-type Part = (Bytes, Vec<CellRef>);
+type BlockCells = (Bytes, Vec<CellRef>);
 
 /// A scan of rows.
 #[derive(Debug)]
@@ -57,19 +57,19 @@ pub struct RowScan {
     reader: BlockReader,
     columns: Columns,
     filter: Filter,
-    way: Way,
+    way: Direction,
     /// Blocks that were read but not parsed yet.
     read: VecDeque<(BlockRef, Bytes)>,
     run: u64,
     /// Cells to return, in this order.
-    ready: VecDeque<Part>,
+    ready: VecDeque<BlockCells>,
     /// Cells of a row whose first block has not been read yet.
-    pending: VecDeque<Part>,
+    pending: VecDeque<BlockCells>,
     done: bool,
 }
 
 #[derive(Debug)]
-enum Way {
+enum Direction {
     Forward(IndexCursor),
     /// The remaining blocks, in file order.
     Backward(Vec<BlockRef>),
@@ -194,9 +194,9 @@ impl RowScan {
             while let Some(block) = next_block(&mut cursor, &filter, blocks.is_empty())? {
                 blocks.push(block);
             }
-            Way::Backward(blocks)
+            Direction::Backward(blocks)
         } else {
-            Way::Forward(cursor)
+            Direction::Forward(cursor)
         };
         Ok(Self {
             reader: raw.block_reader(),
@@ -254,7 +254,7 @@ impl RowScan {
         let behind = range.end < cells.len();
         cells.truncate(range.end);
         cells.drain(..range.start);
-        if matches!(self.way, Way::Forward(_)) {
+        if matches!(self.way, Direction::Forward(_)) {
             self.done = behind && self.filter.stop.is_some();
             return self.hand_out(VecDeque::from([(plain, cells)]));
         }
@@ -277,7 +277,7 @@ impl RowScan {
     }
 
     /// Filters cells in file order, and adds them to those to return.
-    fn hand_out(&mut self, parts: VecDeque<Part>) -> Result<()> {
+    fn hand_out(&mut self, parts: VecDeque<BlockCells>) -> Result<()> {
         for (block, mut cells) in parts {
             self.filter.retain(&block, &mut cells)?;
             if !cells.is_empty() {
@@ -296,8 +296,10 @@ impl RowScan {
         let mut bytes = 0;
         while blocks.is_empty() || bytes < self.run {
             let next = match &mut self.way {
-                Way::Forward(cursor) => next_block(cursor, &self.filter, blocks.is_empty() && self.run == 0)?,
-                Way::Backward(blocks) => blocks.pop(),
+                Direction::Forward(cursor) => {
+                    next_block(cursor, &self.filter, blocks.is_empty() && self.run == 0)?
+                }
+                Direction::Backward(blocks) => blocks.pop(),
             };
             let Some(block) = next else { break };
             let range = self.file.range_of(block);

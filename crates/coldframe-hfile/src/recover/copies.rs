@@ -17,15 +17,15 @@ use crate::layout::block::Header;
 use crate::layout::index::BlockRef;
 
 /// What copies share and most other blocks do not: the previous block and the length.
-type Look = (i64, u64);
+type CopyKey = (i64, u64);
 
 /// The blocks seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
     /// The first block with each look, until its bytes have been hashed.
-    first: HashMap<Look, Option<BlockRef>>,
+    first: HashMap<CopyKey, Option<BlockRef>>,
     /// Hashes of the bytes, for looks that several blocks have.
-    hashes: HashSet<(Look, u64)>,
+    hashes: HashSet<(CopyKey, u64)>,
 }
 
 impl Copies {

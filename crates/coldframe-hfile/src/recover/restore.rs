@@ -11,11 +11,11 @@
 use coldframe_core::{Error, ErrorContext, Result};
 
 use super::copies::Copies;
-use super::walk::{Step, Walk};
+use super::walk::{BlockWalk, Step};
 use crate::layout::block::BlockType;
 use crate::layout::cell::row_of;
 use crate::layout::index::{BlockRef, IndexBlock};
-use crate::open::{Parts, RawFile};
+use crate::open::{OpenParts, RawFile};
 use crate::options::Options;
 
 /// The bytes before the key of a plain cell: the lengths of key and value.
@@ -56,7 +56,7 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
         last_row = row_of(&key).map(<[u8]>::to_vec);
         keys.push((block, key));
     }
-    let parts = Parts {
+    let parts = OpenParts {
         trailer: raw.trailer.clone(),
         info: raw.info.clone(),
         context: raw.context.as_ref().clone(),
@@ -73,7 +73,7 @@ pub(crate) fn indexed(raw: &RawFile, options: &Options) -> Result<RawFile> {
 /// All data blocks; `None` if one may be missing or duplicated.
 fn data_blocks(raw: &RawFile) -> Result<Option<Vec<BlockRef>>> {
     let len = raw.source.len();
-    let mut walk = Walk::new(raw.source.clone(), raw.context.with_checksums, raw.context.limits, 0..len);
+    let mut walk = BlockWalk::new(raw.source.clone(), raw.context.with_checksums, raw.context.limits, 0..len);
     let (mut blocks, mut copies) = (Vec::new(), Copies::default());
     while let Some(step) = walk.step()? {
         let Step::Block(offset, header) = step else { return Ok(None) };

@@ -36,7 +36,7 @@ impl Step {
 
 /// A walk over the blocks of a range.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct BlockWalk {
     window: Window,
     with_checksums: bool,
     limits: Limits,
@@ -48,7 +48,7 @@ pub(crate) struct Walk {
     spare: u64,
 }
 
-impl Walk {
+impl BlockWalk {
     /// Walks from `range.start`, which should be the offset of a block.
     pub(crate) fn new(
         source: Arc<dyn ReadAt>,

@@ -48,7 +48,7 @@ pub(crate) fn schema_of(columns: &[(String, String)]) -> Result<SchemaRef> {
 
 /// A requested column.
 #[derive(Debug)]
-struct Column {
+struct PivotColumn {
     /// `None` is the row key.
     name: Option<(Vec<u8>, Vec<u8>)>,
     values: Values,
@@ -60,7 +60,7 @@ struct Column {
 #[derive(Debug)]
 struct State {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<PivotColumn>,
     visible: Visibility,
     row: Option<Vec<u8>>,
     /// Whether the current row has any visible cell.
@@ -95,7 +95,7 @@ impl State {
             let name = field.name().split_once(':');
             let name =
                 name.map(|(family, qualifier)| (family.as_bytes().to_vec(), qualifier.as_bytes().to_vec()));
-            Ok(Column { name, values: Values::new(field.data_type())?, set: false })
+            Ok(PivotColumn { name, values: Values::new(field.data_type())?, set: false })
         };
         Ok(Self {
             schema: request.decode.clone(),

@@ -13,7 +13,7 @@ use crate::layout::index::BlockRef;
 use crate::layout::order::RowOrder;
 use crate::open::RawFile;
 use crate::prune::cursor::IndexCursor;
-use crate::recover::walk::{Step, Walk};
+use crate::recover::walk::{BlockWalk, Step};
 use crate::scan::decode::{Blocks, DecodeRun, Piece};
 use crate::scan::tally::Tally;
 
@@ -24,7 +24,7 @@ const RUN_BYTES: u64 = 2 << 20;
 pub(crate) struct BlockPlan {
     file: Arc<RawFile>,
     request: PlanRequest,
-    way: Way,
+    way: BlockFinder,
     split: Range<u64>,
     keys: KeyRange,
     /// The end of the last block returned; `None` if the bytes up to the next block are not checked.
@@ -43,9 +43,9 @@ pub(crate) struct BlockPlan {
 }
 
 /// How blocks are found.
-enum Way {
+enum BlockFinder {
     Index(IndexCursor),
-    Walk(Walk),
+    Walk(BlockWalk),
     Done,
 }
 
@@ -75,7 +75,7 @@ impl BlockPlan {
             at: None,
             last: None,
             held: None,
-            way: Way::Done,
+            way: BlockFinder::Done,
             split,
             keys,
             runs: 0,
@@ -93,7 +93,7 @@ impl BlockPlan {
         } else if plan.split.start == 0 {
             plan.at = Some(plan.file.trailer.first_data_block.unwrap_or(0));
         }
-        plan.way = Way::Index(cursor);
+        plan.way = BlockFinder::Index(cursor);
         Ok(plan)
     }
 
@@ -123,11 +123,11 @@ impl BlockPlan {
         let context = &self.file.context;
         let end = self.data_end();
         let source = self.file.source.clone();
-        let mut walk = Walk::new(source, context.with_checksums, context.limits, from..end);
+        let mut walk = BlockWalk::new(source, context.with_checksums, context.limits, from..end);
         if self.at.is_none() {
             walk.align()?;
         }
-        self.way = Way::Walk(walk);
+        self.way = BlockFinder::Walk(walk);
         Ok(())
     }
 
@@ -138,9 +138,9 @@ impl BlockPlan {
         }
         loop {
             let found = match &mut self.way {
-                Way::Done => return Ok(None),
-                Way::Index(_) => self.next_in_index(),
-                Way::Walk(_) => self.next_by_walking(),
+                BlockFinder::Done => return Ok(None),
+                BlockFinder::Index(_) => self.next_in_index(),
+                BlockFinder::Walk(_) => self.next_by_walking(),
             };
             match found {
                 Ok(Some(block)) if block.offset < self.split.start => {
@@ -151,7 +151,7 @@ impl BlockPlan {
                     return Ok(Some(block));
                 }
                 Ok(_) => {
-                    self.way = Way::Done;
+                    self.way = BlockFinder::Done;
                     return Ok(None);
                 }
                 Err(e) => self.lose_index(e)?,
@@ -160,9 +160,9 @@ impl BlockPlan {
     }
 
     fn next_in_index(&mut self) -> Result<Option<BlockRef>> {
-        let Way::Index(cursor) = &mut self.way else { return Ok(None) };
+        let BlockFinder::Index(cursor) = &mut self.way else { return Ok(None) };
         let Some(entry) = cursor.next_entry()? else {
-            self.way = Way::Done;
+            self.way = BlockFinder::Done;
             return self.check_end().map(|()| None);
         };
         if self.keys.upper.as_ref().is_some_and(|upper| entry.row() >= upper.as_slice()) {
@@ -211,7 +211,7 @@ impl BlockPlan {
     }
 
     fn next_by_walking(&mut self) -> Result<Option<BlockRef>> {
-        let Way::Walk(walk) = &mut self.way else { return Ok(None) };
+        let BlockFinder::Walk(walk) = &mut self.way else { return Ok(None) };
         while let Some(step) = walk.step()? {
             match step {
                 Step::Block(offset, header) if header.block_type.is_data() => {
@@ -251,7 +251,7 @@ impl BlockPlan {
             return Ok(());
         }
         let source = self.file.source.clone();
-        let mut walk = Walk::new(source, context.with_checksums, context.limits, range);
+        let mut walk = BlockWalk::new(source, context.with_checksums, context.limits, range);
         while let Some(step) = walk.step()? {
             let (range, e) = match step {
                 Step::Block(at, header) if header.block_type.is_data() => {
@@ -325,7 +325,7 @@ impl BlockPlan {
                 let blocks = Blocks::new(context, request, bytes.start, pieces, self.pause, tally);
                 return Ok(Some((bytes, blocks)));
             }
-            if matches!(self.way, Way::Done) && self.held.is_none() {
+            if matches!(self.way, BlockFinder::Done) && self.held.is_none() {
                 return self.end().map(|()| None);
             }
         }

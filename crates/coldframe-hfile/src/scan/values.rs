@@ -38,10 +38,10 @@ pub fn bytes_type(name: &str) -> Option<DataType> {
 
 /// Collects the values of one column.
 #[derive(Debug)]
-pub struct Values(Kind);
+pub struct Values(ValueBuilder);
 
 #[derive(Debug)]
-enum Kind {
+enum ValueBuilder {
     Binary(BinaryBuilder),
     Text(StringBuilder),
     Boolean(BooleanBuilder),
@@ -56,14 +56,14 @@ impl Values {
     /// A collector for a type that [`bytes_type`] returned.
     pub fn new(data_type: &DataType) -> Result<Self> {
         Ok(Self(match data_type {
-            DataType::Binary => Kind::Binary(BinaryBuilder::new()),
-            DataType::Utf8 => Kind::Text(StringBuilder::new()),
-            DataType::Boolean => Kind::Boolean(BooleanBuilder::new()),
-            DataType::Int16 => Kind::Short(Int16Builder::new()),
-            DataType::Int32 => Kind::Int(Int32Builder::new()),
-            DataType::Int64 => Kind::Long(Int64Builder::new()),
-            DataType::Float32 => Kind::Float(Float32Builder::new()),
-            DataType::Float64 => Kind::Double(Float64Builder::new()),
+            DataType::Binary => ValueBuilder::Binary(BinaryBuilder::new()),
+            DataType::Utf8 => ValueBuilder::Text(StringBuilder::new()),
+            DataType::Boolean => ValueBuilder::Boolean(BooleanBuilder::new()),
+            DataType::Int16 => ValueBuilder::Short(Int16Builder::new()),
+            DataType::Int32 => ValueBuilder::Int(Int32Builder::new()),
+            DataType::Int64 => ValueBuilder::Long(Int64Builder::new()),
+            DataType::Float32 => ValueBuilder::Float(Float32Builder::new()),
+            DataType::Float64 => ValueBuilder::Double(Float64Builder::new()),
             other => return Err(Error::schema(format!("no pivot to {other}"))),
         }))
     }
@@ -76,51 +76,53 @@ impl Values {
             };
         }
         match &mut self.0 {
-            Kind::Binary(b) => {
+            ValueBuilder::Binary(b) => {
                 b.append_value(value);
                 true
             }
-            Kind::Text(b) => simdutf8::basic::from_utf8(value).map(|text| b.append_value(text)).is_ok(),
-            Kind::Boolean(b) => match value {
+            ValueBuilder::Text(b) => {
+                simdutf8::basic::from_utf8(value).map(|text| b.append_value(text)).is_ok()
+            }
+            ValueBuilder::Boolean(b) => match value {
                 [byte] => {
                     b.append_value(*byte != 0);
                     true
                 }
                 _ => false,
             },
-            Kind::Short(b) => number!(b, i16),
-            Kind::Int(b) => number!(b, i32),
-            Kind::Long(b) => number!(b, i64),
-            Kind::Float(b) => number!(b, f32),
-            Kind::Double(b) => number!(b, f64),
+            ValueBuilder::Short(b) => number!(b, i16),
+            ValueBuilder::Int(b) => number!(b, i32),
+            ValueBuilder::Long(b) => number!(b, i64),
+            ValueBuilder::Float(b) => number!(b, f32),
+            ValueBuilder::Double(b) => number!(b, f64),
         }
     }
 
     /// Appends a null.
     pub fn append_null(&mut self) {
         match &mut self.0 {
-            Kind::Binary(b) => b.append_null(),
-            Kind::Text(b) => b.append_null(),
-            Kind::Boolean(b) => b.append_null(),
-            Kind::Short(b) => b.append_null(),
-            Kind::Int(b) => b.append_null(),
-            Kind::Long(b) => b.append_null(),
-            Kind::Float(b) => b.append_null(),
-            Kind::Double(b) => b.append_null(),
+            ValueBuilder::Binary(b) => b.append_null(),
+            ValueBuilder::Text(b) => b.append_null(),
+            ValueBuilder::Boolean(b) => b.append_null(),
+            ValueBuilder::Short(b) => b.append_null(),
+            ValueBuilder::Int(b) => b.append_null(),
+            ValueBuilder::Long(b) => b.append_null(),
+            ValueBuilder::Float(b) => b.append_null(),
+            ValueBuilder::Double(b) => b.append_null(),
         }
     }
 
     /// Takes all values since the last call.
     pub fn finish(&mut self) -> ArrayRef {
         match &mut self.0 {
-            Kind::Binary(b) => Arc::new(b.finish()),
-            Kind::Text(b) => Arc::new(b.finish()),
-            Kind::Boolean(b) => Arc::new(b.finish()),
-            Kind::Short(b) => Arc::new(b.finish()),
-            Kind::Int(b) => Arc::new(b.finish()),
-            Kind::Long(b) => Arc::new(b.finish()),
-            Kind::Float(b) => Arc::new(b.finish()),
-            Kind::Double(b) => Arc::new(b.finish()),
+            ValueBuilder::Binary(b) => Arc::new(b.finish()),
+            ValueBuilder::Text(b) => Arc::new(b.finish()),
+            ValueBuilder::Boolean(b) => Arc::new(b.finish()),
+            ValueBuilder::Short(b) => Arc::new(b.finish()),
+            ValueBuilder::Int(b) => Arc::new(b.finish()),
+            ValueBuilder::Long(b) => Arc::new(b.finish()),
+            ValueBuilder::Float(b) => Arc::new(b.finish()),
+            ValueBuilder::Double(b) => Arc::new(b.finish()),
         }
     }
 }

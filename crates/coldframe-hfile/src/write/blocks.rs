@@ -14,7 +14,7 @@ use crate::layout::block::{BlockType, HEADER_LEN};
 
 /// The location of a written block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BlockLocation {
     /// Its offset.
     pub(super) offset: u64,
     /// Its size, including header and checksums.
@@ -53,7 +53,7 @@ impl<W: Write> Blocks<W> {
     }
 
     /// Writes a block with this content.
-    pub(super) fn write(&mut self, block_type: BlockType, content: &[u8]) -> Result<Place> {
+    pub(super) fn write(&mut self, block_type: BlockType, content: &[u8]) -> Result<BlockLocation> {
         self.block.clear();
         self.block.resize(HEADER_LEN, 0);
         match &self.options.codec {
@@ -89,7 +89,7 @@ impl<W: Write> Blocks<W> {
             Some((_, last)) => *last = offset,
             None => self.previous.push((block_type, offset)),
         }
-        Ok(Place { offset, size: u32::try_from(size).unwrap_or(u32::MAX) }) // its length was checked for the header
+        Ok(BlockLocation { offset, size: u32::try_from(size).unwrap_or(u32::MAX) }) // its length was checked for the header
     }
 
     fn header(&self, of: BlockType, raw: usize, size: usize, covered: usize) -> Result<[u8; HEADER_LEN]> {

@@ -31,13 +31,13 @@ const COLUMN_COMPARATOR: &[u8] = b"org.apache.hadoop.hbase.CellComparatorImpl";
 
 /// The size of chunks, and how many keys fit.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct ChunkShape {
     bytes: usize,
     hashes: i32,
     most_keys: u64,
 }
 
-impl Shape {
+impl ChunkShape {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -72,7 +72,7 @@ pub(super) struct Bloom {
     /// The type of its meta block.
     meta: BlockType,
     of_columns: bool,
-    shape: Shape,
+    shape: ChunkShape,
     chunk: Option<Chunk>,
     /// Full chunks that are not written yet.
     full: Vec<Chunk>,
@@ -91,7 +91,7 @@ impl Bloom {
         Ok(Self {
             meta,
             of_columns,
-            shape: Shape::new(size, error_rate)?,
+            shape: ChunkShape::new(size, error_rate)?,
             chunk: None,
             full: Vec::new(),
             index: FlatIndex::default(),
@@ -207,7 +207,7 @@ mod tests {
     /// HBase's own figures: `BloomFilterUtil.createBySize(131072, 0.01, 1, 7, ROW)`.
     #[test]
     fn a_chunk_of_the_usual_size() {
-        let shape = Shape::new(128 << 10, 0.01).unwrap();
+        let shape = ChunkShape::new(128 << 10, 0.01).unwrap();
         assert_eq!((shape.bytes, shape.hashes, shape.most_keys), (131072, 7, 109306));
     }
 

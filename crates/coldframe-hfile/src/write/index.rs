@@ -15,32 +15,32 @@ use std::io::Write;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::varint::put_hadoop_text;
 
-use super::blocks::{Blocks, Place};
+use super::blocks::{BlockLocation, Blocks};
 use crate::layout::block::BlockType;
 
 /// More levels than any file needs. The bound ends the loop whatever the keys.
 const MOST_LEVELS: u32 = 16;
 
-struct Entry {
+struct IndexEntry {
     key: Vec<u8>,
-    place: Place,
+    place: BlockLocation,
 }
 
 /// The entries of one level.
 #[derive(Default)]
 struct Entries {
-    entries: Vec<Entry>,
+    entries: Vec<IndexEntry>,
     root_bytes: usize,
     key_bytes: usize,
 }
 
 impl Entries {
-    fn push(&mut self, key: Vec<u8>, place: Place) {
+    fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
         // A VInt takes 1 byte up to 127; comparing with a threshold needs no more precision than this.
         let length = if key.len() < 128 { 1 } else { 3 };
         self.root_bytes += 12 + length + key.len();
         self.key_bytes += key.len();
-        self.entries.push(Entry { key, place });
+        self.entries.push(IndexEntry { key, place });
     }
 
     fn leaf_bytes(&self) -> usize {
@@ -79,7 +79,7 @@ impl Entries {
     }
 }
 
-fn put_place(place: Place, out: &mut Vec<u8>) {
+fn put_place(place: BlockLocation, out: &mut Vec<u8>) {
     out.extend_from_slice(&place.offset.to_be_bytes());
     out.extend_from_slice(&place.size.to_be_bytes());
 }
@@ -119,7 +119,7 @@ impl Index {
     }
 
     /// Adds a block whose first key is `key` or a later one.
-    pub(super) fn push(&mut self, key: Vec<u8>, place: Place) {
+    pub(super) fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
         self.leaf.push(key, place);
         self.blocks += 1;
     }
@@ -143,7 +143,7 @@ impl Index {
         blocks: &mut Blocks<W>,
         block_type: BlockType,
         entries: Entries,
-    ) -> Result<(Vec<u8>, Place)> {
+    ) -> Result<(Vec<u8>, BlockLocation)> {
         let mut content = Vec::with_capacity(entries.leaf_bytes());
         entries.put_leaf(&mut content)?;
         let place = blocks.write(block_type, &content)?;
@@ -215,7 +215,7 @@ impl Index {
 pub(super) struct FlatIndex(Entries);
 
 impl FlatIndex {
-    pub(super) fn push(&mut self, key: Vec<u8>, place: Place) {
+    pub(super) fn push(&mut self, key: Vec<u8>, place: BlockLocation) {
         self.0.push(key, place);
     }
 

@@ -16,7 +16,7 @@ use super::schema::{Schema, Type, TypeId};
 
 /// The values of one type while they are decoded.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct ColumnBuilder {
     data_type: DataType,
     /// The number of branches of the union around the type; 0 if there is no union.
     branches: usize,
@@ -25,11 +25,11 @@ pub(crate) struct Column {
     len: usize,
     /// Present for a nullable column.
     nulls: Option<NullBufferBuilder>,
-    kind: Kind,
+    kind: BuilderKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum BuilderKind {
     Null,
     Boolean(BooleanBufferBuilder),
     Int(Vec<i32>),
@@ -51,27 +51,27 @@ enum Kind {
     },
     List {
         offsets: Vec<i32>,
-        item: Box<Column>,
+        item: Box<ColumnBuilder>,
         /// The number of values in an item that takes no bytes; 0 if every item takes some.
         without_bytes: u64,
     },
     Map {
         offsets: Vec<i32>,
         keys: Strings,
-        value: Box<Column>,
+        value: Box<ColumnBuilder>,
     },
-    Struct(Vec<Part>),
+    Struct(Vec<FieldPart>),
     /// A union of several types: for each branch, the column of its values; `None` for null.
     Members {
         by_branch: Vec<Option<usize>>,
-        members: Vec<Column>,
+        members: Vec<ColumnBuilder>,
     },
 }
 
 /// A field of a record.
 #[derive(Debug)]
-enum Part {
-    Keep(String, Box<Column>),
+enum FieldPart {
+    Keep(String, Box<ColumnBuilder>),
     Skip(TypeId),
 }
 
@@ -114,7 +114,7 @@ fn last(offsets: &[i32]) -> usize {
     offsets.last().and_then(|o| usize::try_from(*o).ok()).unwrap_or(0)
 }
 
-impl Column {
+impl ColumnBuilder {
     /// A column for datums of the schema's outermost type, decoded as `wanted`: the type that [`Schema::arrow`]
     /// returns, with struct fields possibly omitted.
     pub(crate) fn new(schema: &Schema, wanted: &DataType) -> Result<Self> {
@@ -140,24 +140,24 @@ impl Column {
         Ok(Self { data_type, branches: 0, null: None, len: 0, nulls, kind })
     }
 
-    fn kind(schema: &Schema, id: TypeId, wanted: &DataType) -> Result<Kind> {
-        let decimal = |precision: u8, size| Kind::Decimal { precision, size, values: Vec::new() };
+    fn kind(schema: &Schema, id: TypeId, wanted: &DataType) -> Result<BuilderKind> {
+        let decimal = |precision: u8, size| BuilderKind::Decimal { precision, size, values: Vec::new() };
         Ok(match (schema.get(id), wanted) {
-            (Type::Null, _) => Kind::Null,
-            (Type::Boolean, _) => Kind::Boolean(BooleanBufferBuilder::new(0)),
-            (Type::Int(_), _) => Kind::Int(Vec::new()),
-            (Type::Long(_), _) => Kind::Long(Vec::new()),
-            (Type::Float, _) => Kind::Float(Vec::new()),
-            (Type::Double, _) => Kind::Double(Vec::new()),
+            (Type::Null, _) => BuilderKind::Null,
+            (Type::Boolean, _) => BuilderKind::Boolean(BooleanBufferBuilder::new(0)),
+            (Type::Int(_), _) => BuilderKind::Int(Vec::new()),
+            (Type::Long(_), _) => BuilderKind::Long(Vec::new()),
+            (Type::Float, _) => BuilderKind::Float(Vec::new()),
+            (Type::Double, _) => BuilderKind::Double(Vec::new()),
             (Type::Bytes(_), DataType::Decimal128(precision, _)) => decimal(*precision, None),
             (Type::Fixed { size, .. }, DataType::Decimal128(precision, _)) => {
                 decimal(*precision, Some(*size))
             }
-            (Type::Bytes(_), _) => Kind::Bytes(Strings::default()),
-            (Type::String, _) => Kind::String(Strings::default()),
-            (Type::Enum(symbols), _) => Kind::Enum(symbols.clone(), Strings::default()),
-            (Type::Fixed { size, .. }, _) => Kind::Fixed { size: *size, data: Vec::new() },
-            (Type::Array(of), DataType::List(field)) => Kind::List {
+            (Type::Bytes(_), _) => BuilderKind::Bytes(Strings::default()),
+            (Type::String, _) => BuilderKind::String(Strings::default()),
+            (Type::Enum(symbols), _) => BuilderKind::Enum(symbols.clone(), Strings::default()),
+            (Type::Fixed { size, .. }, _) => BuilderKind::Fixed { size: *size, data: Vec::new() },
+            (Type::Array(of), DataType::List(field)) => BuilderKind::List {
                 offsets: vec![0],
                 item: Box::new(Self::of(schema, *of, field)?),
                 without_bytes: schema.without_bytes(*of),
@@ -166,14 +166,16 @@ impl Column {
                 let DataType::Struct(fields) = entries.data_type() else { return Err(mismatch(wanted)) };
                 let value = fields.get(1).ok_or_else(|| mismatch(wanted))?;
                 let value = Box::new(Self::of(schema, *of, value)?);
-                Kind::Map { offsets: vec![0], keys: Strings::default(), value }
+                BuilderKind::Map { offsets: vec![0], keys: Strings::default(), value }
             }
             (Type::Record { fields, .. }, DataType::Struct(kept)) => {
                 let parts = fields.iter().map(|f| match kept.iter().find(|k| *k.name() == f.name) {
-                    Some(field) => Ok(Part::Keep(f.name.clone(), Box::new(Self::of(schema, f.of, field)?))),
-                    None => Ok(Part::Skip(f.of)),
+                    Some(field) => {
+                        Ok(FieldPart::Keep(f.name.clone(), Box::new(Self::of(schema, f.of, field)?)))
+                    }
+                    None => Ok(FieldPart::Skip(f.of)),
                 });
-                Kind::Struct(parts.collect::<Result<_>>()?)
+                BuilderKind::Struct(parts.collect::<Result<_>>()?)
             }
             (Type::Union(branches), DataType::Struct(fields)) => {
                 let values = schema.value_branches(branches);
@@ -190,7 +192,7 @@ impl Column {
                         *place = Some(i);
                     }
                 }
-                Kind::Members { by_branch, members }
+                BuilderKind::Members { by_branch, members }
             }
             _ => return Err(mismatch(wanted)),
         })
@@ -224,13 +226,13 @@ impl Column {
         }
         let len = self.len;
         match &mut self.kind {
-            Kind::Null => {}
-            Kind::Boolean(values) => values.append(datum::read_bool(cursor)?),
-            Kind::Int(values) => values.push(datum::read_int(cursor)?),
-            Kind::Long(values) => values.push(cursor.zigzag()?),
-            Kind::Float(values) => values.push(f32::from_le_bytes(cursor.array()?)),
-            Kind::Double(values) => values.push(f64::from_le_bytes(cursor.array()?)),
-            Kind::Decimal { precision, size, values } => {
+            BuilderKind::Null => {}
+            BuilderKind::Boolean(values) => values.append(datum::read_bool(cursor)?),
+            BuilderKind::Int(values) => values.push(datum::read_int(cursor)?),
+            BuilderKind::Long(values) => values.push(cursor.zigzag()?),
+            BuilderKind::Float(values) => values.push(f32::from_le_bytes(cursor.array()?)),
+            BuilderKind::Double(values) => values.push(f64::from_le_bytes(cursor.array()?)),
+            BuilderKind::Decimal { precision, size, values } => {
                 let at = cursor.offset();
                 let bytes = match size {
                     Some(size) => cursor.take(*size)?,
@@ -238,36 +240,36 @@ impl Column {
                 };
                 values.push(decimal(bytes, *precision).map_err(|e| e.at(at))?);
             }
-            Kind::Bytes(values) => values.push(datum::read_bytes(cursor)?)?,
-            Kind::String(values) => values.push(datum::read_str(cursor)?.as_bytes())?,
-            Kind::Enum(symbols, values) => {
+            BuilderKind::Bytes(values) => values.push(datum::read_bytes(cursor)?)?,
+            BuilderKind::String(values) => values.push(datum::read_str(cursor)?.as_bytes())?,
+            BuilderKind::Enum(symbols, values) => {
                 let index = datum::read_index(cursor, symbols.len(), "symbol")?;
                 values.push(symbols.get(index).map(String::as_bytes).unwrap_or_default())?;
             }
-            Kind::Fixed { size, data } => data.extend_from_slice(cursor.take(*size)?),
-            Kind::List { offsets, item, without_bytes } => {
+            BuilderKind::Fixed { size, data } => data.extend_from_slice(cursor.take(*size)?),
+            BuilderKind::List { offsets, item, without_bytes } => {
                 datum::read_blocks(cursor, limits, *without_bytes, |c| item.read(schema, c, limits))?;
                 offsets.push(offset(item.len)?);
             }
-            Kind::Map { offsets, keys, value } => {
+            BuilderKind::Map { offsets, keys, value } => {
                 datum::read_blocks(cursor, limits, 0, |c| {
                     keys.push(datum::read_str(c)?.as_bytes())?;
                     value.read(schema, c, limits)
                 })?;
                 offsets.push(offset(value.len)?);
             }
-            Kind::Struct(parts) => {
+            BuilderKind::Struct(parts) => {
                 for part in parts {
                     match part {
-                        Part::Keep(name, column) => {
+                        FieldPart::Keep(name, column) => {
                             column.pad(len);
                             column.read(schema, cursor, limits).map_err(|e| e.within(name.clone()))?;
                         }
-                        Part::Skip(id) => datum::skip(schema, *id, cursor, limits, 0)?,
+                        FieldPart::Skip(id) => datum::skip(schema, *id, cursor, limits, 0)?,
                     }
                 }
             }
-            Kind::Members { by_branch, members } => {
+            BuilderKind::Members { by_branch, members } => {
                 let branch = datum::read_index(cursor, by_branch.len(), "branch")?;
                 let member = by_branch.get(branch).copied().flatten().and_then(|i| members.get_mut(i));
                 let Some(member) = member else {
@@ -296,17 +298,19 @@ impl Column {
             offsets.resize(len + 1, offsets.last().copied().unwrap_or(0));
         };
         match &mut self.kind {
-            Kind::Boolean(values) => values.append_n(n, false),
-            Kind::Int(values) => values.resize(len, 0),
-            Kind::Long(values) => values.resize(len, 0),
-            Kind::Float(values) => values.resize(len, 0.0),
-            Kind::Double(values) => values.resize(len, 0.0),
-            Kind::Decimal { values, .. } => values.resize(len, 0),
-            Kind::Bytes(values) | Kind::String(values) | Kind::Enum(_, values) => repeat(&mut values.offsets),
-            Kind::Fixed { size, data } => data.resize(len * *size, 0),
-            Kind::List { offsets, .. } | Kind::Map { offsets, .. } => repeat(offsets),
+            BuilderKind::Boolean(values) => values.append_n(n, false),
+            BuilderKind::Int(values) => values.resize(len, 0),
+            BuilderKind::Long(values) => values.resize(len, 0),
+            BuilderKind::Float(values) => values.resize(len, 0.0),
+            BuilderKind::Double(values) => values.resize(len, 0.0),
+            BuilderKind::Decimal { values, .. } => values.resize(len, 0),
+            BuilderKind::Bytes(values) | BuilderKind::String(values) | BuilderKind::Enum(_, values) => {
+                repeat(&mut values.offsets)
+            }
+            BuilderKind::Fixed { size, data } => data.resize(len * *size, 0),
+            BuilderKind::List { offsets, .. } | BuilderKind::Map { offsets, .. } => repeat(offsets),
             // Their children are padded when they are next needed.
-            Kind::Null | Kind::Struct(_) | Kind::Members { .. } => {}
+            BuilderKind::Null | BuilderKind::Struct(_) | BuilderKind::Members { .. } => {}
         }
     }
 
@@ -317,30 +321,32 @@ impl Column {
             nulls.truncate(len);
         }
         match &mut self.kind {
-            Kind::Null => {}
-            Kind::Boolean(values) => values.truncate(len),
-            Kind::Int(values) => values.truncate(len),
-            Kind::Long(values) => values.truncate(len),
-            Kind::Float(values) => values.truncate(len),
-            Kind::Double(values) => values.truncate(len),
-            Kind::Decimal { values, .. } => values.truncate(len),
-            Kind::Bytes(values) | Kind::String(values) | Kind::Enum(_, values) => values.truncate(len),
-            Kind::Fixed { size, data } => data.truncate(len * *size),
-            Kind::List { offsets, item, .. } => {
+            BuilderKind::Null => {}
+            BuilderKind::Boolean(values) => values.truncate(len),
+            BuilderKind::Int(values) => values.truncate(len),
+            BuilderKind::Long(values) => values.truncate(len),
+            BuilderKind::Float(values) => values.truncate(len),
+            BuilderKind::Double(values) => values.truncate(len),
+            BuilderKind::Decimal { values, .. } => values.truncate(len),
+            BuilderKind::Bytes(values) | BuilderKind::String(values) | BuilderKind::Enum(_, values) => {
+                values.truncate(len)
+            }
+            BuilderKind::Fixed { size, data } => data.truncate(len * *size),
+            BuilderKind::List { offsets, item, .. } => {
                 offsets.truncate(len + 1);
                 item.truncate(last(offsets));
             }
-            Kind::Map { offsets, keys, value } => {
+            BuilderKind::Map { offsets, keys, value } => {
                 offsets.truncate(len + 1);
                 keys.truncate(last(offsets).min(keys.len()));
                 value.truncate(last(offsets));
             }
-            Kind::Struct(parts) => parts.iter_mut().for_each(|part| {
-                if let Part::Keep(_, column) = part {
+            BuilderKind::Struct(parts) => parts.iter_mut().for_each(|part| {
+                if let FieldPart::Keep(_, column) = part {
                     column.truncate(len);
                 }
             }),
-            Kind::Members { members, .. } => members.iter_mut().for_each(|m| m.truncate(len)),
+            BuilderKind::Members { members, .. } => members.iter_mut().for_each(|m| m.truncate(len)),
         }
     }
 

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, TimeUnit};
 use coldframe_core::{ErrorKind, Limits};
 use proptest::prelude::*;
 
-use super::columns::Column;
+use super::columns::ColumnBuilder;
 use super::datum::Datum;
 use super::{Schema, container};
 
@@ -79,7 +79,7 @@ fn child(array: &ArrayRef, name: &str) -> ArrayRef {
 fn every_type_becomes_arrow() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let wanted = schema.arrow(&limits).unwrap();
-    let mut column = Column::new(&schema, &wanted).unwrap();
+    let mut column = ColumnBuilder::new(&schema, &wanted).unwrap();
     for seed in 0..100 {
         column.push(&schema, &encoded(&row(seed)), &limits).unwrap();
     }
@@ -114,7 +114,7 @@ fn only_the_wanted_fields_are_decoded() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let DataType::Struct(fields) = schema.arrow(&limits).unwrap() else { panic!() };
     let some = fields.iter().filter(|f| ["e", "m"].contains(&f.name().as_str())).cloned().collect();
-    let mut column = Column::new(&schema, &DataType::Struct(some)).unwrap();
+    let mut column = ColumnBuilder::new(&schema, &DataType::Struct(some)).unwrap();
     for seed in 0..5 {
         column.push(&schema, &encoded(&row(seed)), &limits).unwrap();
     }
@@ -127,7 +127,7 @@ fn only_the_wanted_fields_are_decoded() {
 #[test]
 fn a_datum_comes_back_and_a_cut_one_is_an_error() {
     let (schema, limits) = (parse(ALL), Limits::default());
-    let mut column = Column::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
+    let mut column = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
     for (good, seed) in (0..8).enumerate() {
         let bytes = encoded(&row(seed));
         let datum = Datum::decode(&schema, &bytes, &limits).unwrap();
@@ -144,7 +144,7 @@ fn a_datum_comes_back_and_a_cut_one_is_an_error() {
     // The failed datums left nothing behind.
     let array = column.finish().unwrap();
     array.to_data().validate_full().unwrap();
-    let mut alone = Column::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
+    let mut alone = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
     (0..8).for_each(|seed| alone.push(&schema, &encoded(&row(seed)), &limits).unwrap());
     assert_eq!(&array, &alone.finish().unwrap());
 }
@@ -303,7 +303,7 @@ proptest! {
     #[test]
     fn any_bytes_give_rows_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let (schema, limits) = (parse(ALL), Limits { max_unit_rows: 10_000, ..Limits::default() });
-        let mut column = Column::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
+        let mut column = ColumnBuilder::new(&schema, &schema.arrow(&limits).unwrap()).unwrap();
         column.push(&schema, &encoded(&row(3)), &limits).unwrap();
         let pushed = column.push(&schema, &bytes, &limits).is_ok();
         let tree = Datum::decode(&schema, &bytes, &limits).is_ok();
@@ -320,7 +320,7 @@ proptest! {
 fn the_empty_struct_has_a_length() {
     let (schema, limits) = (parse(ALL), Limits::default());
     let mut column =
-        Column::new(&schema, &DataType::Struct(Vec::<arrow_schema::FieldRef>::new().into())).unwrap();
+        ColumnBuilder::new(&schema, &DataType::Struct(Vec::<arrow_schema::FieldRef>::new().into())).unwrap();
     column.push(&schema, &encoded(&row(1)), &limits).unwrap();
     let array = column.finish().unwrap();
     let array: &StructArray = array.as_struct();

@@ -24,7 +24,7 @@ fn block(kind: i32, header: &[(i32, &str)], content: &[u8]) -> Vec<u8> {
     block
 }
 
-fn kinds(log: &[u8]) -> Vec<(Kind, Range<u64>)> {
+fn kinds(log: &[u8]) -> Vec<(BlockKind, Range<u64>)> {
     let all = blocks(log, &Limits::default());
     all.into_iter().map(|b| (b.kind, b.bytes)).collect()
 }
@@ -38,11 +38,11 @@ fn blocks_and_their_headers() {
     let [data, command] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (data.kind, data.instant(), data.schema()),
-        (Kind::HFile, Some("20250101000000001"), Some("{}"))
+        (BlockKind::HFile, Some("20250101000000001"), Some("{}"))
     );
     let content = usize::try_from(data.content.start).unwrap()..usize::try_from(data.content.end).unwrap();
     assert_eq!(&log[content], b"hfile");
-    assert_eq!((command.kind, command.target()), (Kind::Command, Some("20250101000000001")));
+    assert_eq!((command.kind, command.target()), (BlockKind::Command, Some("20250101000000001")));
     assert_eq!(command.bytes, second as u64..log.len() as u64);
 }
 
@@ -54,7 +54,11 @@ fn a_block_that_is_cut_off_says_its_instant_as_far_as_it_goes() {
     for end in whole.len() + 1..log.len() {
         let found = blocks(&log[..end], &Limits::default());
         let [first, last] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!((first.kind, last.kind, last.cut), (Kind::HFile, Kind::Corrupt, true), "cut at {end}");
+        assert_eq!(
+            (first.kind, last.kind, last.cut),
+            (BlockKind::HFile, BlockKind::Corrupt, true),
+            "cut at {end}"
+        );
         let header_end = whole.len() + 26 + 8 + 17 + 8 + 2;
         assert_eq!(last.instant().is_some(), end >= header_end, "cut at {end}");
         // A block overwritten in the middle is not cut off.
@@ -89,13 +93,13 @@ fn a_block_that_was_cut_off_ends_at_the_next_magic() {
     for cut in 1..n {
         let mut log = whole.clone();
         log.extend(&whole[..cut]);
-        let expected = [(Kind::HFile, 0..n as u64), (Kind::Corrupt, n as u64..(n + cut) as u64)];
+        let expected = [(BlockKind::HFile, 0..n as u64), (BlockKind::Corrupt, n as u64..(n + cut) as u64)];
         assert_eq!(kinds(&log), expected, "cut at {cut}");
         log.extend(&whole);
         let found = kinds(&log);
         assert_eq!(
             found.last(),
-            Some(&(Kind::HFile, (n + cut) as u64..(2 * n + cut) as u64)),
+            Some(&(BlockKind::HFile, (n + cut) as u64..(2 * n + cut) as u64)),
             "cut at {cut}"
         );
     }
@@ -126,7 +130,7 @@ fn a_block_of_another_version_is_one_that_nobody_knows() {
     log[second + HEAD + 3] = 2;
     let found = blocks(&log, &Limits::default());
     let [first, unknown] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((first.kind, unknown.kind), (Kind::HFile, Kind::Unknown));
+    assert_eq!((first.kind, unknown.kind), (BlockKind::HFile, BlockKind::Unknown));
     assert_eq!((unknown.bytes.clone(), unknown.instant()), (second as u64..log.len() as u64, None));
     assert_eq!(unknown.reason, "version 2 of Hudi's log format");
 }

@@ -121,7 +121,7 @@ fn a_deletion_ends_what_was_before() {
     assert_eq!(apply(None, Some(record.clone()), &limits).unwrap(), Some(record));
 }
 
-fn block(kind: Kind, header: &[(i32, &str)]) -> Block {
+fn block(kind: BlockKind, header: &[(i32, &str)]) -> Block {
     let header = header.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
     Block { bytes: 0..1, content: 0..1, kind, header, reason: String::new(), cut: false }
 }
@@ -134,24 +134,24 @@ fn ordered(blocks: &[Block], valid: &[&str]) -> Vec<usize> {
 #[test]
 fn what_a_writer_left_that_died_does_not_count() {
     let (old, new) = ("20250101000000001", "20250101000000002");
-    let cut = |header: &[(i32, &str)]| Block { cut: true, ..block(Kind::Corrupt, header) };
-    let good = block(Kind::HFile, &[(0, old)]);
+    let cut = |header: &[(i32, &str)]| Block { cut: true, ..block(BlockKind::Corrupt, header) };
+    let good = block(BlockKind::HFile, &[(0, old)]);
     assert_eq!(ordered(&[good.clone(), cut(&[])], &[old]), [0], "no instant");
     assert_eq!(ordered(&[good.clone(), cut(&[(0, new)])], &[old]), [0], "not completed");
     assert_eq!(ordered(&[good.clone(), cut(&[(0, new)])], &[old, new]), [0, 1], "completed: damage");
-    assert_eq!(ordered(&[good, block(Kind::Corrupt, &[])], &[old]), [0, 1], "overwritten: damage");
+    assert_eq!(ordered(&[good, block(BlockKind::Corrupt, &[])], &[old]), [0, 1], "overwritten: damage");
 }
 
 #[test]
 fn a_rollback_takes_back_its_instant_and_what_was_cut_off() {
     let blocks = [
-        block(Kind::HFile, &[(0, "1")]),
-        block(Kind::HFile, &[(0, "2")]),
-        block(Kind::HFile, &[(0, "3")]),
-        block(Kind::Corrupt, &[]),
-        block(Kind::Command, &[(0, "4"), (1, "2")]),
-        block(Kind::Delete, &[(0, "2")]),
-        block(Kind::Corrupt, &[]),
+        block(BlockKind::HFile, &[(0, "1")]),
+        block(BlockKind::HFile, &[(0, "2")]),
+        block(BlockKind::HFile, &[(0, "3")]),
+        block(BlockKind::Corrupt, &[]),
+        block(BlockKind::Command, &[(0, "4"), (1, "2")]),
+        block(BlockKind::Delete, &[(0, "2")]),
+        block(BlockKind::Corrupt, &[]),
     ];
     assert_eq!(ordered(&blocks, &["1", "2", "3"]), [0, 2, 5, 6]);
     assert_eq!(ordered(&blocks, &["1", "2"]), [0, 5, 6], "3 is pending");
@@ -160,11 +160,11 @@ fn a_rollback_takes_back_its_instant_and_what_was_cut_off() {
 #[test]
 fn a_log_compaction_stands_where_its_last_block_stood() {
     let blocks = [
-        block(Kind::HFile, &[(0, "1")]),
-        block(Kind::HFile, &[(0, "2")]),
-        block(Kind::HFile, &[(0, "4")]),
-        block(Kind::HFile, &[(0, "3"), (4, "1,2")]),
-        block(Kind::HFile, &[(0, "5")]),
+        block(BlockKind::HFile, &[(0, "1")]),
+        block(BlockKind::HFile, &[(0, "2")]),
+        block(BlockKind::HFile, &[(0, "4")]),
+        block(BlockKind::HFile, &[(0, "3"), (4, "1,2")]),
+        block(BlockKind::HFile, &[(0, "5")]),
     ];
     assert_eq!(ordered(&blocks, &["1", "2", "3", "4", "5"]), [3, 2, 4]);
     // Not committed, so the original blocks count.

@@ -38,11 +38,11 @@ pub(crate) struct SegmentFooter {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct EntryBatch {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<LogEntry>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Entry {
+pub(crate) struct LogEntry {
     #[prost(message, optional, tag = "2")]
     pub(crate) replicate: Option<Replicate>,
     #[prost(message, optional, tag = "3")]
@@ -199,7 +199,7 @@ impl Shaped for SegmentHeader {
 impl Shaped for EntryBatch {
     const SHAPE: Shape = Shape::of::<Self>(&[(
         1,
-        Shape::of::<Entry>(&[
+        Shape::of::<LogEntry>(&[
             (
                 2,
                 Shape::of::<Replicate>(&[

@@ -402,7 +402,7 @@ impl<'u> Rows<'u> {
                 match part.open(stored.clone()).and_then(|mut r| r.read(self.count)) {
                     Ok(array) => array,
                     Err(e) if self.tolerant() && Fault::is(&e) => {
-                        let column = Hurt { scan, part, stored, location, index: lost };
+                        let column = DamagedColumn { scan, part, stored, location, index: lost };
                         self.salvage(place, input, &column, salvage)?
                     }
                     Err(e) => return Err(location.explain(e)),
@@ -417,7 +417,7 @@ impl<'u> Rows<'u> {
         &self,
         place: usize,
         input: &ColumnInput,
-        hurt: &Hurt<'_>,
+        hurt: &DamagedColumn<'_>,
         salvage: &mut Salvage,
     ) -> Result<ArrayRef> {
         let mut pieces: Vec<ArrayRef> = Vec::new();
@@ -449,7 +449,7 @@ impl<'u> Rows<'u> {
 }
 
 /// A column of which some rows cannot be read.
-struct Hurt<'a> {
+struct DamagedColumn<'a> {
     scan: &'a ColumnScan,
     part: ColumnPart,
     stored: Vec<Bytes>,
@@ -458,7 +458,7 @@ struct Hurt<'a> {
     index: &'a [Loss],
 }
 
-impl Hurt<'_> {
+impl DamagedColumn<'_> {
     /// The lost rows, with the index's reasons where it has them.
     fn losses(&self) -> Vec<Loss> {
         let mut all = Vec::new();

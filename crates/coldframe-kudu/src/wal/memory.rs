@@ -9,12 +9,12 @@ use coldframe_cfile::layout::delta::{ChangeType, Delta};
 /// Entries ordered by row, and within a row in the order in which they apply.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    all: Vec<Entry>,
+    all: Vec<StoredEntry>,
     cells: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct StoredEntry {
     row: u64,
     time: u64,
     kind: ChangeType,
@@ -26,7 +26,7 @@ impl Entries {
     pub(crate) fn push(&mut self, row: u64, time: u64, kind: ChangeType, cells: &[u8]) {
         let start = self.cells.len();
         self.cells.extend_from_slice(cells);
-        self.all.push(Entry { row, time, kind, cells: start..self.cells.len() });
+        self.all.push(StoredEntry { row, time, kind, cells: start..self.cells.len() });
     }
 
     /// Renumbers rows and sorts by the new numbers; rows without one are dropped. Call once, after the last entry.
@@ -47,7 +47,7 @@ impl Entries {
 
     /// About how much memory they take.
     pub(crate) fn memory(&self) -> u64 {
-        self.bytes().saturating_add((self.all.len() as u64).saturating_mul(size_of::<Entry>() as u64))
+        self.bytes().saturating_add((self.all.len() as u64).saturating_mul(size_of::<StoredEntry>() as u64))
     }
 
     /// The bytes of all cells.

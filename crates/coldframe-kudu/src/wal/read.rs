@@ -20,7 +20,7 @@ use coldframe_encoding::limits::message;
 use super::loss::{Gap, Hole};
 use crate::layout::log::{Record, Segment};
 use crate::layout::operations::{
-    AlterSchema, Commit, Entry, EntryBatch, OpId, ParticipantOp, Replicate, Store, Write, kind,
+    AlterSchema, Commit, EntryBatch, LogEntry, OpId, ParticipantOp, Replicate, Store, Write, kind,
 };
 use crate::layout::proto;
 use crate::schema::TableSchema;
@@ -89,7 +89,7 @@ pub(crate) enum Target {
 
 /// What an operation does.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum OpBody {
     Write(Write),
     Alter(AlterSchema),
     Participant(ParticipantOp),
@@ -114,7 +114,7 @@ pub(crate) struct Op {
     pub(crate) id: OpId,
     /// A hybrid time.
     pub(crate) time: u64,
-    pub(crate) what: What,
+    pub(crate) what: OpBody,
     pub(crate) applied: Applied,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
     let mut expected = None;
     let last = tablet.segments.iter().next_back().map(|(number, ..)| number);
     for (number, path, len) in tablet.segments.iter() {
-        let place = Place { path: tablet.server.store.full_path(path), len };
+        let place = SegmentFile { path: tablet.server.store.full_path(path), len };
         if expected.is_some_and(|n| n != number) {
             let reason = format!("expected segment {}, found {number}", expected.unwrap_or_default());
             reader.hole(&place, 0..0, "write-ahead log", reason);
@@ -178,7 +178,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
 }
 
 /// The file of a segment.
-struct Place {
+struct SegmentFile {
     path: String,
     len: u64,
 }
@@ -192,7 +192,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn segment(&mut self, segment: &Segment, place: &Place, last: bool) -> Result<()> {
+    fn segment(&mut self, segment: &Segment, place: &SegmentFile, last: bool) -> Result<()> {
         self.log.segments += 1;
         // The header has no checksum, so its columns are checked against the super block's.
         let schema = segment.header.schema.as_ref().map(TableSchema::new).transpose();
@@ -250,18 +250,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn batch(&self, contents: Bytes, place: &Place) -> Result<Vec<Entry>> {
+    fn batch(&self, contents: Bytes, place: &SegmentFile) -> Result<Vec<LogEntry>> {
         message::check::<EntryBatch>(&contents, self.limits, place.len.max(contents.len() as u64))?;
         let batch: EntryBatch = prost::Message::decode(contents)
             .map_err(|e| Error::corrupt(format!("expected entries of the log, found: {e}")))?;
         Ok(batch.entries)
     }
 
-    fn hole(&mut self, place: &Place, bytes: Range<u64>, structure: &str, reason: String) {
+    fn hole(&mut self, place: &SegmentFile, bytes: Range<u64>, structure: &str, reason: String) {
         self.hole_of(place, bytes, structure, &Error::corrupt(reason));
     }
 
-    fn hole_of(&mut self, place: &Place, bytes: Range<u64>, structure: &str, e: &Error) {
+    fn hole_of(&mut self, place: &SegmentFile, bytes: Range<u64>, structure: &str, e: &Error) {
         if self.log.holes.len() >= MOST_HOLES {
             self.log.riddled = true;
             return;
@@ -277,7 +277,7 @@ impl Reader<'_> {
         });
     }
 
-    fn entry(&mut self, entry: Entry, place: &Place, bytes: &Range<u64>) {
+    fn entry(&mut self, entry: LogEntry, place: &SegmentFile, bytes: &Range<u64>) {
         let bad = |e: &str| Error::corrupt(e.to_owned()).reason();
         match (entry.replicate, entry.commit) {
             (Some(replicate), _) => match replicate.id {
@@ -302,7 +302,7 @@ impl Reader<'_> {
         }
     }
 
-    fn replicate(&mut self, id: OpId, replicate: Replicate, place: &Place, bytes: &Range<u64>) {
+    fn replicate(&mut self, id: OpId, replicate: Replicate, place: &SegmentFile, bytes: &Range<u64>) {
         if id.index <= self.log.committed && self.log.last.is_some_and(|last| id.index <= last.index) {
             let known = self.log.ops.get(&id.index).is_none_or(|op| op.id == id);
             if !known {
@@ -327,16 +327,16 @@ impl Reader<'_> {
         // Operations from this index on were never committed and no longer can be.
         drop(self.log.ops.split_off(&id.index));
         let what = match (replicate.op_type, replicate.write, replicate.alter_schema, replicate.participant) {
-            (kind::WRITE, Some(write), ..) => What::Write(write),
-            (kind::ALTER_SCHEMA, _, Some(alter), _) => What::Alter(alter),
+            (kind::WRITE, Some(write), ..) => OpBody::Write(write),
+            (kind::ALTER_SCHEMA, _, Some(alter), _) => OpBody::Alter(alter),
             (kind::PARTICIPANT, _, _, Some(p)) => {
                 let begins = p.op.filter(|op| op.step == Some(ParticipantOp::BEGIN));
                 if let Some(transaction) = begins.and_then(|op| op.transaction) {
                     self.flushed.transactions.entry(transaction).or_insert(false);
                 }
-                p.op.map_or(What::Other, What::Participant)
+                p.op.map_or(OpBody::Other, OpBody::Participant)
             }
-            _ => What::Other,
+            _ => OpBody::Other,
         };
         let op = Op { id, time: replicate.time, what, applied: Applied::Unknown };
         self.log.time = self.log.time.max(replicate.time);
@@ -345,7 +345,7 @@ impl Reader<'_> {
         self.log.ops.insert(id.index, op);
     }
 
-    fn commit(&mut self, id: OpId, commit: &Commit, place: &Place, bytes: &Range<u64>) {
+    fn commit(&mut self, id: OpId, commit: &Commit, place: &SegmentFile, bytes: &Range<u64>) {
         self.log.committed = self.log.committed.max(id.index);
         let targets = self.targets(id.index, commit);
         let Some(op) = self.log.ops.get_mut(&id.index) else { return self.orphan(id, commit, place, bytes) };
@@ -357,15 +357,15 @@ impl Reader<'_> {
             return self.hole(place, bytes.clone(), "log record", reason);
         }
         op.applied = match (&op.what, commit.op_type, &commit.result) {
-            (What::Write(_), kind::WRITE, _) => Applied::To(targets),
-            (What::Alter(_), kind::ALTER_SCHEMA, None) | (What::Participant(_), kind::PARTICIPANT, _) => {
+            (OpBody::Write(_), kind::WRITE, _) => Applied::To(targets),
+            (OpBody::Alter(_), kind::ALTER_SCHEMA, None) | (OpBody::Participant(_), kind::PARTICIPANT, _) => {
                 Applied::To(Vec::new())
             }
             _ => Applied::Not,
         };
         let idle = match &op.applied {
             Applied::To(targets) => {
-                matches!(op.what, What::Write(_)) && targets.iter().all(|t| *t == Target::None)
+                matches!(op.what, OpBody::Write(_)) && targets.iter().all(|t| *t == Target::None)
             }
             Applied::Not => true,
             Applied::Unknown => false,
@@ -400,7 +400,7 @@ impl Reader<'_> {
     }
 
     /// A commit of an operation that is not in the log: segments are deleted once everything in them is flushed.
-    fn orphan(&mut self, id: OpId, commit: &Commit, place: &Place, bytes: &Range<u64>) {
+    fn orphan(&mut self, id: OpId, commit: &Commit, place: &SegmentFile, bytes: &Range<u64>) {
         let rows = commit.result.as_ref().map(|r| r.rows.as_slice()).unwrap_or_default();
         let stores = rows.iter().filter(|r| !r.skip && r.failed.is_none()).flat_map(|r| &r.stores);
         let active = stores.filter(|s| self.flushed.whereabouts(s) == Whereabouts::Memory).copied();

@@ -19,8 +19,8 @@ use coldframe_core::{Error, Fault, Result};
 use super::find::RowSetKeys;
 use super::loss::LogLoss;
 use super::memory::Entries;
-use super::read::{Applied, Log, Op, Target, What, read};
-use super::rows::{Kind, RowOp, RowOps};
+use super::read::{Applied, Log, Op, OpBody, Target, read};
+use super::rows::{RowOp, RowOpKind, RowOps};
 use super::summary::Summary;
 use crate::layout::operations::{OpId, ParticipantOp, Write};
 use crate::rowset::Reading;
@@ -125,7 +125,7 @@ struct RowSetChanges {
 }
 
 /// A row written by a transaction. It becomes visible when the transaction ends.
-struct Held {
+struct UncommittedRow {
     kind: ChangeType,
     key: Vec<u8>,
     cells: Vec<u8>,
@@ -140,7 +140,7 @@ struct Replay<'a> {
     rows: HashMap<Vec<u8>, Row>,
     entries: Entries,
     changes: HashMap<u64, RowSetChanges>,
-    transactions: HashMap<i64, Vec<Held>>,
+    transactions: HashMap<i64, Vec<UncommittedRow>>,
     finders: HashMap<u64, RowSetKeys<'a>>,
     /// The state of new rows written before this operation is unknown: a hole may contain changes to them.
     memory_since: Option<(i64, u64, Arc<Fault>)>,
@@ -219,13 +219,13 @@ impl<'a> Replay<'a> {
     /// Applies an operation whose commit message names the store of each row.
     fn applied(&mut self, op: &Op, targets: &[Target]) -> Result<()> {
         let write = match &op.what {
-            What::Write(write) => write,
-            What::Alter(alter) => return self.alter(alter.schema_version, alter.schema.as_ref()),
-            What::Participant(step) => {
+            OpBody::Write(write) => write,
+            OpBody::Alter(alter) => return self.alter(alter.schema_version, alter.schema.as_ref()),
+            OpBody::Participant(step) => {
                 self.participant(op, step);
                 return Ok(());
             }
-            What::Other => return Ok(()),
+            OpBody::Other => return Ok(()),
         };
         let mut left = targets.iter();
         let done = self.each_row(write, |state, row| match left.next() {
@@ -311,7 +311,7 @@ impl<'a> Replay<'a> {
     fn write_row(&mut self, op: &Op, write: &Write, row: &RowOp<'_>) -> Result<()> {
         let key = row.key(&self.schema)?;
         if let Some(transaction) = write.transaction {
-            let held = Held { kind: ChangeType::Reinsert, key, cells: row.row(&self.schema)? };
+            let held = UncommittedRow { kind: ChangeType::Reinsert, key, cells: row.row(&self.schema)? };
             self.transactions.entry(transaction).or_default().push(held);
             return Ok(());
         }
@@ -319,13 +319,13 @@ impl<'a> Replay<'a> {
         let is_new = !self.rows.contains_key(&key);
         let live = self.rows.get(&key).is_some_and(|r| r.live);
         let (kind, cells) = match row.kind {
-            Kind::Insert if live && !hurt => {
+            RowOpKind::Insert if live && !hurt => {
                 return Err(Error::corrupt("expected no row with the key in memory, found one"));
             }
-            Kind::Insert => (ChangeType::Reinsert, row.row(&self.schema)?),
-            Kind::Upsert if !live => (ChangeType::Reinsert, row.row(&self.schema)?),
-            Kind::Upsert | Kind::Update => (ChangeType::Update, row.changes(&self.schema)),
-            Kind::Delete => (ChangeType::Delete, Vec::new()),
+            RowOpKind::Insert => (ChangeType::Reinsert, row.row(&self.schema)?),
+            RowOpKind::Upsert if !live => (ChangeType::Reinsert, row.row(&self.schema)?),
+            RowOpKind::Upsert | RowOpKind::Update => (ChangeType::Update, row.changes(&self.schema)),
+            RowOpKind::Delete => (ChangeType::Delete, Vec::new()),
         };
         if kind != ChangeType::Reinsert && !live && !hurt {
             return Err(Error::corrupt("expected the row to change in memory, found none"));
@@ -351,11 +351,11 @@ impl<'a> Replay<'a> {
 
     fn change_row(&mut self, id: u64, key: Vec<u8>, op: &Op, row: &RowOp<'_>) -> Result<()> {
         let (kind, cells) = match row.kind {
-            Kind::Insert => {
+            RowOpKind::Insert => {
                 return Err(Error::corrupt("expected a change to a row of a rowset, found an insert"));
             }
-            Kind::Upsert | Kind::Update => (ChangeType::Update, row.changes(&self.schema)),
-            Kind::Delete => (ChangeType::Delete, Vec::new()),
+            RowOpKind::Upsert | RowOpKind::Update => (ChangeType::Update, row.changes(&self.schema)),
+            RowOpKind::Delete => (ChangeType::Delete, Vec::new()),
         };
         let changes = self.changes.entry(id).or_default();
         let next = changes.numbers.len() as u64;
@@ -371,13 +371,13 @@ impl<'a> Replay<'a> {
     /// rows are unknown.
     fn doubt(&mut self, op: &Op, what: &Arc<Fault>) -> Result<()> {
         match &op.what {
-            What::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
-            What::Participant(step) => {
+            OpBody::Alter(alter) => self.alter(alter.schema_version, alter.schema.as_ref()),
+            OpBody::Participant(step) => {
                 self.participant(op, step);
                 Ok(())
             }
-            What::Other => Ok(()),
-            What::Write(write) => {
+            OpBody::Other => Ok(()),
+            OpBody::Write(write) => {
                 let done = self.each_row(write, |state, row| {
                     let key = row.key(&state.schema)?;
                     state.doubt_row(key, row.kind, (op.time, what));
@@ -389,10 +389,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Marks one row of such an operation.
-    fn doubt_row(&mut self, key: Vec<u8>, kind: Kind, (since, what): (u64, &Arc<Fault>)) {
+    fn doubt_row(&mut self, key: Vec<u8>, kind: RowOpKind, (since, what): (u64, &Arc<Fault>)) {
         if let Some(known) = self.rows.get_mut(&key) {
             known.lost = Some((since, what.clone()));
-        } else if matches!(kind, Kind::Insert | Kind::Upsert) {
+        } else if matches!(kind, RowOpKind::Insert | RowOpKind::Upsert) {
             self.missing.push(LogLoss { rows: 0..0, since, what: what.clone() });
         }
         self.doubted.push((key, since, what.clone()));
@@ -416,7 +416,7 @@ impl<'a> Replay<'a> {
     /// again.
     fn again(&mut self, op: &Op) -> Result<()> {
         let write = match &op.what {
-            What::Write(write) => write,
+            OpBody::Write(write) => write,
             _ => return self.applied(op, &[]),
         };
         let done = self.each_row(write, |state, row| {
@@ -433,11 +433,11 @@ impl<'a> Replay<'a> {
                 found => found?,
             };
             match (row.kind, found) {
-                (Kind::Insert | Kind::Upsert, Target::None)
-                | (Kind::Upsert | Kind::Update | Kind::Delete, Target::Memory) => {
+                (RowOpKind::Insert | RowOpKind::Upsert, Target::None)
+                | (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::Memory) => {
                     state.write_row(op, write, row)
                 }
-                (Kind::Upsert | Kind::Update | Kind::Delete, Target::RowSet(id)) => {
+                (RowOpKind::Upsert | RowOpKind::Update | RowOpKind::Delete, Target::RowSet(id)) => {
                     state.change_row(id, key, op, row)
                 }
                 // Inserting a row that exists, or changing one that does not, is an error that the client was told.

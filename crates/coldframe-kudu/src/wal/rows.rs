@@ -21,14 +21,14 @@ use crate::schema::{Column, TableSchema};
 /// The operation on a row. Variants that ignore errors need no value of their own: the commit message tells whether an
 /// error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RowOpKind {
     Insert,
     Upsert,
     Update,
     Delete,
 }
 
-impl Kind {
+impl RowOpKind {
     /// The operation, and whether it skips columns that cannot change.
     fn of(number: u8) -> Result<(Self, bool)> {
         Ok(match number {
@@ -56,7 +56,7 @@ enum Given<'a> {
 /// A row of a write.
 #[derive(Clone, Debug)]
 pub(crate) struct RowOp<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RowOpKind,
     /// For each of the tablet's columns, the value that is given.
     cells: Vec<Given<'a>>,
     /// The value that the server generates if the row is inserted.
@@ -107,7 +107,7 @@ impl<'a> RowOps<'a> {
         if self.cursor.is_empty() {
             return Ok(None);
         }
-        let (kind, ignores) = Kind::of(self.cursor.u8()?)?;
+        let (kind, ignores) = RowOpKind::of(self.cursor.u8()?)?;
         let bytes = self.places.len().div_ceil(8);
         let given = self.cursor.take(bytes)?;
         let null = if self.has_nullable { self.cursor.take(bytes)? } else { &[] };
@@ -125,7 +125,7 @@ impl<'a> RowOps<'a> {
                 Some(value(&mut self.cursor, self.indirect, column)?)
             };
             let cell = stored.filter(|_| !is_null);
-            if ignores && kind != Kind::Insert && column.immutable {
+            if ignores && kind != RowOpKind::Insert && column.immutable {
                 continue;
             }
             if let Some(given) = cells.get_mut(*place) {
@@ -137,8 +137,9 @@ impl<'a> RowOps<'a> {
     }
 
     /// Advances the counter: a row without a value gets the next one; a given value is never generated again.
-    fn count(&mut self, kind: Kind, cells: &[Given<'_>]) {
-        let Some(place) = self.numbered.filter(|_| matches!(kind, Kind::Insert | Kind::Upsert)) else {
+    fn count(&mut self, kind: RowOpKind, cells: &[Given<'_>]) {
+        let Some(place) = self.numbered.filter(|_| matches!(kind, RowOpKind::Insert | RowOpKind::Upsert))
+        else {
             return;
         };
         let given = if let Some(Given::Value(cell)) = cells.get(place) { cell.first_chunk() } else { None };

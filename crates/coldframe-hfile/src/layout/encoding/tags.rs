@@ -23,13 +23,13 @@ const CAPACITY: usize = 32_767;
 #[derive(Debug, Default)]
 pub(super) struct TagDictionary {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<TagEntry>,
     newest: usize,
     oldest: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct TagEntry {
     bytes: Range<usize>,
     newer: usize,
     older: usize,
@@ -85,7 +85,7 @@ impl TagDictionary {
         let bytes = start..self.bytes.len();
         if self.entries.len() < CAPACITY {
             let index = self.entries.len();
-            self.entries.push(Entry { bytes, newer: index, older: self.newest });
+            self.entries.push(TagEntry { bytes, newer: index, older: self.newest });
             if let Some(previous) = self.entries.get_mut(self.newest) {
                 previous.newer = index;
             }
@@ -108,7 +108,7 @@ impl TagDictionary {
         if index == self.newest {
             return;
         }
-        let Some(Entry { newer, older, .. }) = self.entries.get(index).cloned() else { return };
+        let Some(TagEntry { newer, older, .. }) = self.entries.get(index).cloned() else { return };
         if let Some(entry) = self.entries.get_mut(newer) {
             entry.older = older;
         }

@@ -10,38 +10,38 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use coldframe_core::{Error, Result, arrow_error};
 
-use super::{Column, Kind, Part, Strings, mismatch};
+use super::{BuilderKind, ColumnBuilder, FieldPart, Strings, mismatch};
 
 /// The first `len` values, padded if there are fewer. Empties the column.
-pub(super) fn finish(column: &mut Column, len: usize) -> Result<ArrayRef> {
+pub(super) fn finish(column: &mut ColumnBuilder, len: usize) -> Result<ArrayRef> {
     column.pad(len);
     column.len = 0;
     let nulls = column.nulls.as_mut().and_then(|n| n.finish());
     let data_type = &column.data_type;
     Ok(match &mut column.kind {
-        Kind::Null => Arc::new(NullArray::new(len)),
-        Kind::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-        Kind::Int(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
-        Kind::Long(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
-        Kind::Float(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
-        Kind::Double(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
-        Kind::Decimal { values, .. } => fixed_width(data_type, len, std::mem::take(values), nulls)?,
-        Kind::Fixed { data, .. } => fixed_width(data_type, len, std::mem::take(data), nulls)?,
-        Kind::Bytes(values) => {
+        BuilderKind::Null => Arc::new(NullArray::new(len)),
+        BuilderKind::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+        BuilderKind::Int(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
+        BuilderKind::Long(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
+        BuilderKind::Float(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
+        BuilderKind::Double(values) => fixed_width(data_type, len, std::mem::take(values), nulls)?,
+        BuilderKind::Decimal { values, .. } => fixed_width(data_type, len, std::mem::take(values), nulls)?,
+        BuilderKind::Fixed { data, .. } => fixed_width(data_type, len, std::mem::take(data), nulls)?,
+        BuilderKind::Bytes(values) => {
             let (offsets, data) = values.take()?;
             Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(arrow_error)?)
         }
-        Kind::String(values) | Kind::Enum(_, values) => {
+        BuilderKind::String(values) | BuilderKind::Enum(_, values) => {
             let (offsets, data) = values.take()?;
             Arc::new(StringArray::try_new(offsets, data, nulls).map_err(arrow_error)?)
         }
-        Kind::List { offsets, item, .. } => {
+        BuilderKind::List { offsets, item, .. } => {
             let DataType::List(field) = data_type else { return Err(mismatch(data_type)) };
             let (offsets, items) = take_offsets(offsets)?;
             let values = finish(item, items)?;
             Arc::new(ListArray::try_new(field.clone(), offsets, values, nulls).map_err(arrow_error)?)
         }
-        Kind::Map { offsets, keys, value } => {
+        BuilderKind::Map { offsets, keys, value } => {
             let DataType::Map(entries, sorted) = data_type else { return Err(mismatch(data_type)) };
             let DataType::Struct(fields) = entries.data_type() else { return Err(mismatch(data_type)) };
             let (offsets, items) = take_offsets(offsets)?;
@@ -51,16 +51,16 @@ pub(super) fn finish(column: &mut Column, len: usize) -> Result<ArrayRef> {
             let pairs = StructArray::try_new(fields.clone(), columns, None).map_err(arrow_error)?;
             Arc::new(MapArray::try_new(entries.clone(), offsets, pairs, nulls, *sorted).map_err(arrow_error)?)
         }
-        Kind::Struct(parts) => {
+        BuilderKind::Struct(parts) => {
             let mut columns = Vec::new();
             for part in parts {
-                if let Part::Keep(_, child) = part {
+                if let FieldPart::Keep(_, child) = part {
                     columns.push(finish(child, len)?);
                 }
             }
             structs(data_type, columns, len, nulls)?
         }
-        Kind::Members { members, .. } => {
+        BuilderKind::Members { members, .. } => {
             let DataType::Struct(fields) = data_type else { return Err(mismatch(data_type)) };
             let all = members.iter_mut().map(|m| finish(m, len)).collect::<Result<Vec<_>>>()?;
             let wanted = all.into_iter().enumerate().filter(|(i, _)| {

@@ -3,12 +3,12 @@
 use prost::Message;
 
 use super::*;
-use crate::layout::operations::{Commit, Entry, EntryBatch, OpId};
+use crate::layout::operations::{Commit, EntryBatch, LogEntry, OpId};
 
 /// A record with one commit entry that has this index.
 fn batch(index: i64) -> Vec<u8> {
     let commit = Commit { op_type: 3, id: Some(OpId { term: 1, index }), result: None };
-    EntryBatch { entries: vec![Entry { replicate: None, commit: Some(commit) }] }.encode_to_vec()
+    EntryBatch { entries: vec![LogEntry { replicate: None, commit: Some(commit) }] }.encode_to_vec()
 }
 
 fn segment(codec: i32, old: bool, closed: bool, indexes: &[i64]) -> Vec<u8> {

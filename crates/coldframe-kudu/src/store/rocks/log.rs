@@ -22,7 +22,7 @@ const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
 
 /// The role of a fragment in its record.
-enum Part {
+enum FragmentKind {
     Whole,
     First,
     Middle,
@@ -62,25 +62,25 @@ pub(super) fn each_record(
             }
         };
         let done = match (part, begun.take()) {
-            (Part::Whole, None) => each(found),
-            (Part::First, None) => {
+            (FragmentKind::Whole, None) => each(found),
+            (FragmentKind::First, None) => {
                 begun = Some((start, found.to_vec()));
                 Ok(())
             }
-            (Part::Middle, Some((from, mut record))) => {
+            (FragmentKind::Middle, Some((from, mut record))) => {
                 record.extend_from_slice(found);
                 begun = Some((from, record));
                 continue;
             }
-            (Part::Last, Some((_, mut record))) => {
+            (FragmentKind::Last, Some((_, mut record))) => {
                 record.extend_from_slice(found);
                 each(&record)
             }
-            (Part::Middle | Part::Last, None) if lost => continue,
-            (Part::Middle | Part::Last, None) => {
+            (FragmentKind::Middle | FragmentKind::Last, None) if lost => continue,
+            (FragmentKind::Middle | FragmentKind::Last, None) => {
                 Err(Error::corrupt("expected the first fragment of a record"))
             }
-            (Part::Other, open) => {
+            (FragmentKind::Other, open) => {
                 begun = open;
                 continue;
             }
@@ -88,7 +88,7 @@ pub(super) fn each_record(
                 let e =
                     Error::corrupt("expected the rest of a record, found another record").at(start as u64);
                 losses.note(e, range(start, fragments.at))?;
-                if let Part::Whole = part {
+                if let FragmentKind::Whole = part {
                     each(found)
                 } else {
                     begun = Some((start, found.to_vec()));
@@ -109,7 +109,7 @@ fn range(start: usize, end: usize) -> Range<u64> {
 
 impl<'a> Fragments<'a> {
     /// The next fragment, or `None` at the end of the log. After an error, reading resumes at the next block.
-    fn next(&mut self) -> Result<Option<(Part, &'a [u8])>> {
+    fn next(&mut self) -> Result<Option<(FragmentKind, &'a [u8])>> {
         loop {
             let block_end = (self.at / BLOCK + 1) * BLOCK;
             let Some(rest) = self.bytes.get(self.at..block_end.min(self.bytes.len())) else {
@@ -132,7 +132,12 @@ impl<'a> Fragments<'a> {
     }
 
     /// Reads the fragment at the start of `block`, which is the rest of a block.
-    fn fragment(&mut self, start: usize, block: &'a [u8], is_last: bool) -> Result<Option<(Part, &'a [u8])>> {
+    fn fragment(
+        &mut self,
+        start: usize,
+        block: &'a [u8],
+        is_last: bool,
+    ) -> Result<Option<(FragmentKind, &'a [u8])>> {
         let at = start as u64;
         let mut cursor = Cursor::new(block, at);
         let stored = cursor.u32_le()?;
@@ -163,13 +168,13 @@ impl<'a> Fragments<'a> {
             }
         }
         let part = match kind {
-            1 | 5 => Part::Whole,
-            2 | 6 => Part::First,
-            3 | 7 => Part::Middle,
-            4 | 8 => Part::Last,
+            1 | 5 => FragmentKind::Whole,
+            2 | 6 => FragmentKind::First,
+            3 | 7 => FragmentKind::Middle,
+            4 | 8 => FragmentKind::Last,
             9 => return Err(Error::unsupported("a compressed log of RocksDB")),
             10 | 11 => return Err(Error::unsupported("RocksDB's user-defined timestamps")),
-            n if n & 0x80 != 0 => Part::Other,
+            n if n & 0x80 != 0 => FragmentKind::Other,
             n => return Err(Error::unsupported(format!("a fragment of type {n} in a log of RocksDB"))),
         };
         self.at = start + (block.len() - cursor.remaining());

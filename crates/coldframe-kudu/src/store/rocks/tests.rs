@@ -154,9 +154,9 @@ fn records(from: u64, to: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-type Found = BTreeMap<String, (u64, Option<Vec<u8>>)>;
+type Contents = BTreeMap<String, (u64, Option<Vec<u8>>)>;
 
-fn keep(found: &mut Found) -> impl FnMut(Record<'_>) -> Result<()> {
+fn keep(found: &mut Contents) -> impl FnMut(Record<'_>) -> Result<()> {
     |record| {
         let key = String::from_utf8_lossy(record.key).into_owned();
         found.insert(key, (record.sequence, record.value.map(<[u8]>::to_vec)));
@@ -165,8 +165,8 @@ fn keep(found: &mut Found) -> impl FnMut(Record<'_>) -> Result<()> {
 }
 
 /// The contents of a table, the number of losses, and the error that ended it.
-fn read_table(file: &[u8]) -> (Found, u64, Result<()>) {
-    let (mut found, mut losses) = (Found::new(), Losses::default());
+fn read_table(file: &[u8]) -> (Contents, u64, Result<()>) {
+    let (mut found, mut losses) = (Contents::new(), Losses::default());
     let result = table::each_record(file, READING, &mut losses, &mut keep(&mut found));
     (found, losses.places, result)
 }
@@ -354,8 +354,8 @@ fn disk(files: &[(&str, &[u8])]) -> MemoryFolder {
     MemoryFolder { files: named.collect() }
 }
 
-fn read_all(disk: &MemoryFolder) -> (Found, Vec<Damage>) {
-    let mut found = Found::new();
+fn read_all(disk: &MemoryFolder) -> (Contents, Vec<Damage>) {
+    let mut found = Contents::new();
     let database = Database::open(disk, "rdb", READING).unwrap();
     let damage = database.each_record(&mut keep(&mut found)).unwrap();
     (found, damage)
