@@ -76,7 +76,7 @@ class Browser:
     def open(
         self, page: Path | str, width: int, *, dark: bool = False, scripts: bool = True, at: str = ""
     ) -> float:
-        """Opens a page, with `at` behind its name; the milliseconds until it was loaded."""
+        """Opens a page, with `at` behind its name; the milliseconds of processor time that it took."""
         url = (page.as_uri() if isinstance(page, Path) else page) + at
         return float(self._do("open", url=url, width=width, dark=dark, scripts=scripts)["milliseconds"])
 

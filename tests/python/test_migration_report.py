@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from estates import Estate
 
 from coldframe.pipeline.report import progress
+from coldframe.pipeline.report.figures import duration_text, rows_lost_text
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
-from coldframe.pipeline.report.pages import page, table_page
+from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.progress import MOST_BUCKETS, Lines, Timeline, progress_for
+from coldframe.pipeline.report.table_page import table_page
 
+DATA = Path(__file__).parents[1] / "data"
 DAMAGE = {"offset": 10, "length": 20, "rows_lost": 5, "structure": "stripe 0", "reason": "torn"}
 
 
@@ -72,11 +76,12 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     estate.migrate()
     home = estate.target / "_coldframe"
     found = links((home / "report.html").read_text())
-    assert len(found) == 50
+    assert len(set(found)) == 50
     # What has problems comes first.
     assert "t49" in (home / found[0]).read_text()
     for link in found:
         assert links((home / link).read_text()) == ["../report.html"]
+    assert "Problems in 1 of 50 tables" in (home / "report.html").read_text()
     lines = [json.loads(line) for line in (home / "files.jsonl").read_text().splitlines()]
     assert len(lines) == 51
     assert {line["status"] for line in lines} == {"converted", "failed"}
@@ -87,6 +92,48 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     estate.migrate(on_vanished="remove", dropped=["*"])
     estate.migrate()
     assert len(list((home / "report").iterdir())) == 10
+    runs = [json.loads(line) for line in (home / "runs.jsonl").read_text().splitlines()]
+    assert [run["files"] for run in runs] == [51, 10, 10]
+    text = (home / "report.html").read_text()
+    assert text.count(" UTC</td>") == 3  # the trend
+    assert links(text)[:1] == ["report/1.html"]
+
+
+def test_damage_that_is_alike_is_one_line() -> None:
+    many = [{**DAMAGE, "offset": at * 100, "structure": f"stripe {at}", "reason": "torn"} for at in range(50)]
+    other = {**DAMAGE, "rows_lost": None, "structure": "footer", "reason": "gone at 0x1f"}
+    file = FileReport("t/1", "salvaged", 10_000, 100, 500, ["t/1"], True, [*many, other])
+    text = table_page(report_of(TableReport("t", "t", "orc", [file])), TableReport("t", "t", "orc", [file]))
+    assert "<li>50 places, 250 rows lost: stripe \u2026: torn</li>" in text
+    assert "footer: gone at 0x1f" in text
+    assert text.count("<tr>") < 10
+
+
+def report_of(*tables: TableReport) -> Report:
+    return Report("/src", "/dst", "parquet", "skip", list(tables), seconds=192.4)
+
+
+def test_times_and_sizes_are_those_of_people() -> None:
+    seconds = [0.04, 9.9, 42, 192.4, 3600, 7500, 273_600]
+    assert [duration_text(one) for one in seconds] == [
+        *("0.0 s", "9.9 s", "42 s", "3 min 12 s", "1 h", "2 h 5 min", "3 d 4 h"),
+    ]
+    assert "3 min 12 s" in page(report_of())
+    assert [rows_lost_text(one) for one in ([1, 2], [1, None], [None], [])] == [
+        "3",
+        "\u2265 1",
+        "unknown",
+        "0",
+    ]
+
+
+def test_a_directory_of_several_tables_counts_once(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "kudu" / "files" / "file_blocks", tmp_path / "src" / "tserver")
+    estate = Estate(tmp_path)
+    size = sum(path.stat().st_size for path in (tmp_path / "src").rglob("*") if path.is_file())
+    report = estate.migrate(tables=None)
+    assert len(report.tables) > 1
+    assert size - len(report.tables) <= report.bytes_in <= size
 
 
 def test_time_is_kept_in_few_steps() -> None:

@@ -224,7 +224,7 @@ def dry_run(
     progress.start(
         sum(bool(work.work) for work in works),
         sum(len(work.work) for work in works),
-        sum(due.file.size for work in works for due in work.work),
+        sum(due.file.share for work in works for due in work.work),
     )
     plan_tables(works, journal.state, target, options, fail=preview.refuse, progress=progress)
     preview.describe(works, options, journal.done)

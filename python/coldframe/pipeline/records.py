@@ -35,6 +35,13 @@ class SourceFile:
     """What its store calls this content, where it does."""
     storage_options: StorageOptions = field(default=None, repr=False, compare=False)
     """How its store is reached."""
+    tables: int = 1
+    """How many tables a directory holds, of which this is one."""
+
+    @property
+    def share(self) -> int:
+        """The bytes of it that count: of a directory of several tables, each has an equal part."""
+        return self.size // self.tables
 
     @property
     def folders(self) -> tuple[str, ...]:

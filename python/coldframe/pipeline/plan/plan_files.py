@@ -332,7 +332,7 @@ def plan_table(
             if due is None:
                 raise AssertionError("a file was planned that nobody asked for")
             if progress is not None:
-                progress.advance(work.table.name, due.file.size, int(found.get("rows") or 0))
+                progress.advance(work.table.name, due.file.share, int(found.get("rows") or 0))
             if found.get("error") is not None:
                 fail(work, due.file, found["error"], cause_of(found))
                 continue

@@ -218,7 +218,7 @@ def _sort(
     same = again and now and not together
     if before is not None and same and not sharing.lost(before, journal, live):
         work.done.append(due_of(file, before))
-        work.files.append(FileReport.of_entry(before, file.size, earlier=True))
+        work.files.append(FileReport.of_entry(before, file.share, earlier=True))
         return False
     if usable and waiting is not None:
         work.held.append(replace(due_of(file, waiting), again=again))

@@ -83,7 +83,7 @@ class TableWork:
         """A file is not converted in this run."""
         self.work.discard(due.file.relative)
         self.held.discard(due.file.relative)
-        self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.size, error=reason))
+        self.files.append(FileReport(due.file.relative, "failed", bytes_in=due.file.share, error=reason))
 
 
 class Works:

@@ -1,19 +1,27 @@
-"""The report in its files: report.json and files.jsonl for programs, report.html and its pages for people."""
+"""The report in its files: report.json, files.jsonl and runs.jsonl for programs, pages for people."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
+from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
-from coldframe.pipeline.report.pages import page, table_page
+from coldframe.pipeline.report.pages import page
+from coldframe.pipeline.report.table_page import table_page
 from coldframe.pipeline.state.journal import HOME
 from coldframe.pipeline.target.destination import Destination
 
 PAGES = f"{HOME}/report"
+RUNS = f"{HOME}/runs.jsonl"
+MOST_RUNS = 1000
+"""Runs that are remembered."""
 
 
 def write_report(report: Report, destination: Destination) -> None:
     """Writes them all; pages of tables that are no more are deleted."""
+    report.runs = [*_earlier_runs(destination), _run(report)][-MOST_RUNS:]
+    destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
     destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
     lines = (
         (json.dumps({"table": table.path, **file.to_json()}, default=str) + "\n").encode()
@@ -28,3 +36,35 @@ def write_report(report: Report, destination: Destination) -> None:
     for found in list(destination.list(PAGES)):
         if found.name not in pages:
             destination.delete(found.name)
+
+
+def _earlier_runs(destination: Destination) -> list[dict[str, Any]]:
+    """The runs before this one; a line that a power cut has torn is none."""
+    if destination.stat(RUNS) is None:
+        return []
+    runs = []
+    for line in destination.lines(RUNS):
+        try:
+            run = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(run, dict) and run.keys() >= _run(Report("", "", "", "", [])).keys():
+            runs.append(run)
+    return runs
+
+
+def _run(report: Report) -> dict[str, Any]:
+    """A line of runs.jsonl."""
+    verdict = report.verdict
+    problems = [file for table in report.tables for file in table.problems]
+    return {
+        "started": report.started,
+        "seconds": report.seconds,
+        "files": sum(len(table.files) for table in report.tables),
+        "problems": len(problems),
+        "rows": report.rows,
+        "rows_lost": rows_lost_text([file.rows_lost for file in problems if file.damage]),
+        "safe_to_delete": report.safe_to_delete,
+        "verdict": verdict.text,
+        "colour": verdict.colour,
+    }

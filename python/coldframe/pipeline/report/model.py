@@ -375,6 +375,8 @@ class Report:
     """How many sources `safe-to-delete.txt` lists."""
     metastore: MetastoreReport | None = None
     """How a Hive metastore was compared, where that was asked for."""
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    """The runs into this target, this one last: lines of runs.jsonl."""
     started: float = 0.0
     seconds: float = 0.0
     told: list[Reason] = field(default_factory=list)
@@ -416,6 +418,11 @@ class Report:
     def rows(self) -> int:
         """Rows in the target, those of earlier runs included."""
         return sum(table.rows for table in self.tables)
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of the source; a directory of several tables counts once."""
+        return sum(table.bytes_in for table in self.tables)
 
     @property
     def failures(self) -> list[FileReport]:

@@ -146,7 +146,7 @@ def _expect(found: Preview, done: Iterable[Entry]) -> None:
 def _describe(work: TableWork, table: TablePreview, options: Options, shared: Callable[[str], str]) -> None:
     for one in work.planned:
         table.files += 1
-        table.bytes += one.file.size
+        table.bytes += one.file.share
         table.rows = None if table.rows is None or one.rows is None else table.rows + one.rows
     groups = grouped(work.planned, options.target_file_bytes, shared)
     table.tasks = sum(len(group[0].parts) for group in groups)
@@ -164,7 +164,7 @@ def _describe(work: TableWork, table: TablePreview, options: Options, shared: Ca
 
 def preview_text(found: Preview) -> str:
     """For people."""
-    from coldframe.pipeline.report.pages import size_text
+    from coldframe.pipeline.report.figures import size_text
 
     lines: list[str] = []
     for table in found.tables:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from coldframe.pipeline.report.figures import duration_text, size_text
 from coldframe.pipeline.report.model import Report
-from coldframe.pipeline.report.pages import size_text
 from coldframe.pipeline.source.findings import metastore_lines
 
 
@@ -47,5 +47,7 @@ def summary(report: Report) -> str:
         files = "1 file" if count == 1 else f"{count:,} files"
         lines.append(f"{files} of other formats left alone, such as {report.unknown[0]}")
     lines.append(f"{report.verdict.text}; {report.safe_to_delete:,} sources in safe-to-delete.txt")
-    lines.append(f"{report.rows:,} rows in {report.seconds:.1f} s; {report.target}/_coldframe/report.html")
+    lines.append(
+        f"{report.rows:,} rows in {duration_text(report.seconds)}; {report.target}/_coldframe/report.html"
+    )
     return "\n".join(lines)

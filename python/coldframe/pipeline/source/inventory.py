@@ -121,7 +121,8 @@ def packing(
 
     def unpack(row: Sequence[Any]) -> SourceFile:
         path, *rest = row
-        of_it: Any = (path if path is not None else _path(root, rest[0]), *rest, storage_options)
+        *rest, tables = rest
+        of_it: Any = (path if path is not None else _path(root, rest[0]), *rest, storage_options, tables)
         return SourceFile(*of_it)
 
     return pack, unpack
@@ -137,6 +138,7 @@ def _plain(file: SourceFile) -> tuple[Any, ...]:
         file.identity,
         file.is_folder,
         file.etag,
+        file.tables,
     )
 
 

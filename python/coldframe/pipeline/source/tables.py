@@ -260,7 +260,11 @@ def _tables_of(
             # What is done with a source goes by its relative path: each of its tables has one.
             for one in given:
                 shared = len(given) > 1 or one.path == ROOT
-                part = replace(file, relative=f"{file.relative}/{one.name}") if shared else file
+                part = (
+                    replace(file, relative=f"{file.relative}/{one.name}", tables=len(given))
+                    if shared
+                    else file
+                )
                 yield one.name, _below(one.path, one.name) if shared else one.path, one, part
             return
         held = _held_tables(file, spec)
@@ -268,7 +272,7 @@ def _tables_of(
             place = file.relative if spec is None else spec.path
             for one in held:
                 path = _below(place, one.path)
-                part = replace(file, relative=f"{file.relative}/{one.path}")
+                part = replace(file, relative=f"{file.relative}/{one.path}", tables=len(held))
                 yield one.name if place == ROOT else f"{place.replace('/', '.')}.{one.name}", path, one, part
             return
     place = _place_of(inventory, file) if spec is None or spec.path == ROOT else spec.path

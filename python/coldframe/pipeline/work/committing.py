@@ -94,7 +94,7 @@ class Committer:
             entry.details["quarantine"] = self._salvaged(work, planned, damage)
         self._note()
         self._units = [unit for unit in self._units if unit["source"] != entry.source]
-        self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.size)))
+        self._ready.append((work, entry, FileReport.of_entry(entry, planned.file.share)))
 
     def _wrong(self, one: Underway, outcomes: Sequence[dict[str, Any]]) -> tuple[str, Cause] | None:
         """Why a source is not converted; None where it is."""
@@ -179,7 +179,7 @@ class Committer:
             # What an earlier run has held is told of here for the first time.
             before = work.files.get(due.file.relative)
             held = self._journal.held[due.file.relative]
-            report = FileReport.of_entry(held, due.file.size, earlier=before is None)
+            report = FileReport.of_entry(held, due.file.share, earlier=before is None)
             report.status = "held" if stays else report.status
             work.files.append(report)
         if not stays:

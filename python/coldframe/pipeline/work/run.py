@@ -62,7 +62,7 @@ class Run:
     def fail(self, work: TableWork, file: SourceFile, error: str, cause: Cause = "failed") -> None:
         """A source is not converted. Only damage of its own is quarantined, where that is asked for."""
         status = "changed" if cause == "changed" else "failed"
-        failed = FileReport(file.relative, status, bytes_in=file.size, error=error)
+        failed = FileReport(file.relative, status, bytes_in=file.share, error=error)
         if self.options.on_error == "quarantine" and cause == "damaged":
             try:
                 failed.quarantine = self._quarantine(work.report, file, error, [])
@@ -103,7 +103,7 @@ class Run:
         self.progress.start(
             sum(bool(work.left) for work in works),
             sum(work.left for work in works),
-            sum(one.file.size for work in works for one in work.planned),
+            sum(one.file.share for work in works for one in work.planned),
         )
         under_way: dict[str, Underway] = {}
 
@@ -149,6 +149,6 @@ class Run:
         looks.settle(wait_for_all=True)
 
     def _tell(self, one: Underway, outcome: dict[str, Any]) -> None:
-        size, rows = one.planned.file.size // len(one.planned.parts), int(outcome.get("rows", 0))
+        size, rows = one.planned.file.share // len(one.planned.parts), int(outcome.get("rows", 0))
         self.timeline.add(size, rows)
         self.progress.advance(one.work.table.name, size, rows)

@@ -87,7 +87,7 @@ class Conversion:
                 on_error="raise" if options.on_error == "raise" else "skip",
                 unit=options.timestamp_unit,
                 verify=options.verify,
-                bytes=planned.file.size // len(planned.parts),
+                bytes=planned.file.share // len(planned.parts),
                 file_bytes=options.target_file_bytes,
                 rows=planned.rows if len(planned.parts) == 1 else None,
                 source=planned.file.path,

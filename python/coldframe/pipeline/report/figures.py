@@ -1,0 +1,150 @@
+"""Sizes, durations and small pictures of the report: as text, and as HTML that needs no script."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from coldframe.pipeline.report.model import STATUSES
+
+__all__ = [
+    "byte_map",
+    "duration_text",
+    "grouped",
+    "number_text",
+    "rows_lost_text",
+    "size_bars",
+    "size_text",
+    "status_bar",
+    "table",
+    "timeline_chart",
+]
+
+MOST_MARKS = 200
+"""Damaged places that are marked on one map of a file."""
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"
+
+
+def duration_text(seconds: float) -> str:
+    """A time as people say it: 0.8 s, 42 s, 3 min 12 s, 2 h 5 min, 3 d 4 h."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, lower, size, of_lower in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if whole >= size:
+            rest = whole % size // of_lower
+            return f"{whole // size:,} {unit} {rest} {lower}" if rest else f"{whole // size:,} {unit}"
+    return f"{whole} s"
+
+
+def number_text(value: object) -> str:
+    """A number, or that there is none."""
+    return f"{value:,}" if isinstance(value, int) else "unknown"
+
+
+def rows_lost_text(lost: Iterable[int | None]) -> str:
+    """A sum of which some parts may be unknown: `5`, `5 or more`, `unknown`."""
+    known, unknown = 0, False
+    for one in lost:
+        known, unknown = known + (one or 0), unknown or one is None
+    return f"{known:,}" if not unknown else f"\u2265 {known:,}" if known else "unknown"
+
+
+def status_bar(counts: Mapping[str, int]) -> str:
+    """How many files have which outcome."""
+    total = max(1, sum(counts.values()))
+    shown = [(status, counts[status]) for status in STATUSES if counts.get(status)]
+    parts = "".join(
+        f'<i class="{status}" style="width:{100 * count / total:.2f}%"></i>' for status, count in shown
+    )
+    named = "".join(f'<span><i class="{status}"></i>{count:,} {status}</span>' for status, count in shown)
+    return f'<div class="bar" aria-hidden="true">{parts}</div><div class="legend">{named or "no files"}</div>'
+
+
+def size_bars(before: int, after: int) -> str:
+    """The sizes of a source and its target, one below the other."""
+    most = max(1, before, after)
+    rows = "".join(
+        f'<span>{name}</span><i class="{name}" style="width:{100 * size / most:.2f}%"></i>'
+        f"<span>{size_text(size)}</span>"
+        for name, size in (("before", before), ("after", after))
+    )
+    return f'<div class="sizes">{rows}</div>'
+
+
+def timeline_chart(timeline: Mapping[str, Any]) -> str:
+    """Bytes of the source a second, over time; nothing where nothing was done."""
+    sizes = [int(size) for size in timeline.get("bytes", ())]
+    if not any(sizes):
+        return ""
+    step = float(timeline["step_seconds"])
+    most = max(sizes)
+    bars = "".join(f'<i style="height:{100 * size / most:.1f}%"></i>' for size in sizes)
+    label = f"at most {size_text(int(most / step))}/s, over {duration_text(len(sizes) * step)}"
+    return f'<div class="times" aria-hidden="true">{bars}</div><p class="soft">Read {label}</p>'
+
+
+def byte_map(damage: Sequence[Mapping[str, Any]], size: int) -> str:
+    """The file from its first byte to its last, the lost stretches marked, each wide enough to be seen."""
+    if not damage or not size:
+        return ""
+    marks = []
+    for lost in damage[:MOST_MARKS]:
+        left = 100 * min(1.0, int(lost.get("offset") or 0) / size)
+        width = min(100 - left, 100 * int(lost.get("length") or 0) / size)
+        marks.append(f'<i style="left:min({left:.3f}%,100% - 2px);width:{width:.3f}%"></i>')
+    return f'<div class="map" role="img" aria-label="Where the file is damaged">{"".join(marks)}</div>'
+
+
+def grouped(damage: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int, list[int | None]]]:
+    """Damage that is alike as one: structure and reason with numbers left out, how often, rows lost.
+
+    What occurs once keeps its numbers. The most frequent come first.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    lost: dict[tuple[str, str], list[int | None]] = {}
+    for one in damage:
+        said = str(one.get("structure")), str(one.get("reason"))
+        key = _without_numbers(said[0]), _without_numbers(said[1])
+        counts[key] += 1
+        first.setdefault(key, said)
+        lost.setdefault(key, []).append(one.get("rows_lost"))
+    return [(*(first[key] if count == 1 else key), count, lost[key]) for key, count in counts.most_common()]
+
+
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\b\d[\d,]*\b")
+
+
+def _without_numbers(text: str) -> str:
+    return _NUMBER.sub("\u2026", text)
+
+
+def table(
+    headers: Sequence[str], rows: Iterable[str], name: str, *, classes: str = "", filter_by: str = ""
+) -> str:
+    """A table that scrolls where it is too wide. Headers of numbers begin with #."""
+    heads = "".join(
+        f'<th scope="col" class="n">{escape(head[1:])}</th>'
+        if head[:1] == "#"
+        else f'<th scope="col">{escape(head)}</th>'
+        for head in headers
+    )
+    kind = f' class="{classes}"' if classes else ""
+    data = f' data-filter="{escape(filter_by)}"' if filter_by else ""
+    return (
+        f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}"><table{kind}{data}><thead>'
+        f"<tr>{heads}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></div>"
+    )
